@@ -1,0 +1,66 @@
+/// A kernel's numeric contract: where it rounds, to what, in which order. The kernel declares it, the oracle
+/// evaluates it in interval arithmetic, and an output outside that enclosure is a defect. Plain data.
+///
+/// The evaluation that a `contract` describes, for one query row and one split (all arithmetic f32 unless said):
+///
+///   T = ceil(seqlens_k / tile_keys), c = ceil(T / num_splits); split s takes tiles [s*c, min((s+1)*c, T)).
+///   State: m = -inf, l = 0, O = 0; with a sink, split 0 starts from m = sink * log2(e), l = 1.
+///   For each tile in ascending order that has a key visible to the row (others leave the state as it is):
+///     a_j = dot(q, k_j) by matrix atoms along the head dimension, ascending, from 0 (model `qk`; exact for int8)
+///     y_j = base-2 logit. Without soft cap and bias: a_j * c2, c2 = f32(scale*q_scale*k_scale*log2e).
+///           Otherwise t = a_j * c1, x = soft_cap * tanh(t / soft_cap), x += bias, y = x * log2e; each f32
+///           operation rounds once, each constant has at most `constant_roundings` roundings.
+///     m' = max(m, max_j y_j)                                       exact
+///     p_j = exp2(y_j - m'), so p_j <= 1; hidden keys have p_j = 0
+///     alpha = exp2(m - m'), exactly 1 when m did not move
+///     l = l * alpha + sum_j p_j   in any order, of the p_j before their rounding to p_type; a term passes
+///         through at most `sum_roundings` rounded additions, the rescale included
+///     P_j = round_to_nearest_even(p_type, p_j)
+///     O = O * alpha (one rounding, none when alpha == 1), then O += P V by matrix atoms along the tile's keys,
+///         ascending from the tile's first key position (model `pv`); hidden keys contribute exact zeros
+///   o_partial = l > 0 ? O * (v_scale / l) : 0, with at most `normalise_roundings` roundings;  v_scale = 1 costs none
+///   lse_partial = l > 0 ? m * ln2 + log(l) : -inf
+///   With one split, o = o_partial and lse = lse_partial. Else combine:
+///     M = max_s lse_s;  w_s = exp(lse_s - M);  W = sum w_s;  o = sum w_s o_s / W (f32, splits ascending);  lse = M + log(W)
+///     all splits empty: o = 0, lse = -inf
+///   o is stored by round_to_nearest_even(o_type).
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/tensor.hpp"
+
+namespace assay {
+
+/// Error model of one matrix atom: a group of `products` exact products (ascending in the reduction index) joined
+/// with the accumulator c. With e_max the largest power of two not above the largest of |c| and the |products|,
+///   |result - exact| <= alignment_terms * 2^(e_max - alignment_bits) + result_roundoff * |exact|  (+ flush).
+/// cpu: products in binary64, one rounding to f32: alignment 2^-48 covers 17 binary64 additions (17 * 2^-53 * 17 terms).
+/// NVIDIA truncates aligned terms at alignment_bits and then truncates to f32; CDNA3 floors; see research sources in
+/// kernels/device/mma.
+struct accumulation {
+  std::int32_t products = 16;
+  std::int32_t alignment_bits = 48;
+  float alignment_terms = 1.0F;
+  float result_roundoff = 0x1p-24F;  ///< relative: 2^-24 round to nearest, 2^-23 directed
+  float flush = 0.0F;                ///< absolute: results (or inputs) below this magnitude may become 0
+};
+
+/// Declared by the library for a problem; see the head of this file for the meaning of each step.
+struct contract {
+  std::int32_t tile_keys = 64;
+  accumulation qk;
+  accumulation pv;
+  dtype p_type = dtype::f16;      ///< type of P at the matrix unit; f32 = not rounded
+  float p_flush = 0.0F;           ///< rounded P below this magnitude may also become 0 (matrix units that flush)
+  std::int32_t constant_roundings = 4;
+  std::int32_t sum_roundings = 8;
+  std::int32_t normalise_roundings = 3;
+  float exp2_relative_error = 0x1p-23F;   ///< of exp2 and exp, on f32 results that are not subnormal
+  float exp2_flush = 0x1p-126F;           ///< exp2 results below this may become 0
+  float log_absolute_error = 0x1p-24F;    ///< |log(x) - ln x| <= absolute + relative * |ln x|, for x in [1, 2^31]
+  float log_relative_error = 0x1p-23F;
+  float tanh_relative_error = 0x1p-22F;
+};
+
+}  // namespace assay

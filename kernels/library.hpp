@@ -1,0 +1,99 @@
+/// The C ABI of a kernel library. The built-in kernels of one platform are one such library; a patched, faulty copy is
+/// another; a user's own is a third. The suite does not know the difference.
+///
+/// A library is a shared object that exports `assay_library_v1`. Tensors cross as DLPack's DLTensor under the names
+/// of problem.hpp; FP8 types, which DLPack 0.6 lacks, cross as 1-byte unsigned elements with their `dtype` beside.
+#pragma once
+
+#include <dlpack/dlpack.h>
+
+#include <cstdint>
+
+#include "kernels/contract.hpp"
+#include "kernels/problem.hpp"
+
+extern "C" {
+
+/// A tensor of a call. `strides` is never null here.
+struct assay_tensor {
+  const char* name;
+  std::int32_t type;  ///< assay::dtype
+  DLTensor view;
+};
+
+enum assay_status_code : std::int32_t {
+  ASSAY_OK = 0,
+  ASSAY_REJECTED = 1,     ///< the problem is not one; nothing was launched
+  ASSAY_UNSUPPORTED = 2,  ///< a legal problem that this library does not do (or whose workspace is over budget)
+  ASSAY_FAILED = 3,       ///< the launch failed
+};
+
+/// Outcome of a call. `message` says what and where, in one line, when code is not ASSAY_OK.
+struct assay_status {
+  std::int32_t code;
+  char message[252];
+};
+
+/// What the host planner chose.
+struct assay_plan {
+  std::int32_t num_splits;
+  std::int64_t workspace_bytes;
+};
+
+enum assay_defect_kind : std::int32_t {
+  ASSAY_DIVERGENT_BARRIER = 1,     ///< threads of a block wait at different barriers, or one left before it
+  ASSAY_DIVERGENT_COLLECTIVE = 2,  ///< lanes of a wave wait at different collectives
+  ASSAY_EXITED_LANE = 3,           ///< a shuffle reads from a lane that left the kernel
+  ASSAY_DEADLOCK = 4,              ///< no thread can go on
+};
+
+/// Something the platform saw while the kernel ran. Reported through assay_launch::on_defect; strings live for the call.
+struct assay_defect {
+  std::int32_t kind;
+  const char* kernel;
+  const char* message;  ///< one line: what, where (source line), who
+  std::int32_t block[3];
+  std::int32_t wave;
+  std::int32_t lane;
+};
+
+enum assay_schedule_kind : std::int32_t {
+  ASSAY_ROUND_ROBIN = 0,
+  ASSAY_REVERSE = 1,
+  ASSAY_RANDOM = 2,
+  ASSAY_PCT = 3,  ///< random wave priorities with `depth` change points (Burckhardt et al., ASPLOS 2010)
+};
+
+/// How to run. Only the cpu platform reads the schedule; every platform must give the same bits for all of them.
+struct assay_launch {
+  std::int32_t wave_size;  ///< 32 or 64; cpu only
+  std::int32_t schedule;   ///< assay_schedule_kind
+  std::uint64_t seed;
+  std::int32_t depth;
+  std::int32_t workers;  ///< OS threads over which the blocks of a launch may be spread; cpu only
+  void* context;
+  void (*on_defect)(void* context, const assay_defect* defect);  ///< may be null
+};
+
+struct assay_kernel {
+  const char* name;  ///< "split_kv", ...
+  /// Checks the problem on the host and chooses splits and workspace. `workspace_budget_bytes` 0: the library's own.
+  assay_status (*plan)(const assay::problem* problem, std::int64_t workspace_budget_bytes, assay_plan* plan);
+  /// The contract under which run() computes this problem with this launch.
+  assay_status (*declare)(const assay::problem* problem, const assay_launch* launch, assay::contract* contract);
+  /// Runs to completion. All outputs of problem.hpp that the plan needs must be among the tensors.
+  assay_status (*run)(const assay::problem* problem, const assay_tensor* tensors, std::int32_t num_tensors,
+                      const assay_launch* launch);
+};
+
+struct assay_library {
+  std::int32_t abi;  ///< 1
+  const char* platform;  ///< "cpu", "nvidia", "amd"
+  std::int32_t problem_bytes;   ///< sizeof(assay::problem) as compiled: a guard against stale headers
+  std::int32_t contract_bytes;  ///< sizeof(assay::contract)
+  std::int32_t num_kernels;
+  const assay_kernel* kernels;
+};
+
+const assay_library* assay_library_v1(void);
+}

@@ -1,0 +1,73 @@
+/// The problem statement: what is computed, never how. It is the only thing, beside tensor.hpp and contract.hpp,
+/// that kernels and oracle share.
+///
+/// Attention over a paged KV cache. Sequence s has query rows cu_seqlens_q[s] .. cu_seqlens_q[s+1]-1 and
+/// seqlens_k[s] keys. Key j of sequence s lives in page page_of(s, j / page_size), slot j % page_size.
+///
+/// tensor         shape                                       type        notes
+/// q              [total_q, heads_q, head_dim_qk]             q_type      any strides (trans_q)
+/// k              [num_pages, page_size, heads_kv, d_qk]      k_type      unit last stride; page, slot and head strides
+///                                                                        are multiples of 8 elements: NHD or HND order
+/// v              [num_pages, page_size, heads_kv, d_v]       v_type      as k
+/// cu_seqlens_q   [num_seqs + 1]                              i32
+/// seqlens_k      [num_seqs]                                  i32
+/// block_table    [num_seqs, n]                               i32         page_table == block_table (vLLM)
+/// page_indptr    [num_seqs + 1]                              i32         page_table == page_list (SGLang)
+/// page_indices   [n]                                         i32         page_table == page_list
+/// prefix_offset  [num_seqs]                                  i32         optional
+/// bias           [heads_q, total_q, max_k]                   bias_type   optional; any strides
+/// sinks          [heads_q]                                   f32         optional; finite, or -inf for "no sink"
+/// o              [total_q, heads_q, head_dim_v]              o_type      output
+/// lse            [total_q, heads_q]                          f32         output; natural logarithm
+/// o_partial      [num_splits, total_q, heads_q, head_dim_v]  f32         output; only with num_splits > 1
+/// lse_partial    [num_splits, total_q, heads_q]              f32         output; only with num_splits > 1
+///
+/// Query head h reads kv head h / (heads_q / heads_kv). FP8 values are bit patterns in 1-byte elements.
+///
+/// For query row i of sequence s (i counts from the sequence's first row) the position is
+///   p = prefix_offset[s] + i, or seqlens_k[s] - q_len(s) + i without that tensor (bottom-right alignment).
+/// Key j in [0, seqlens_k[s]) is visible to the row iff  (!causal || j <= p)  and  (window == 0 || j > p - window).
+///   t_j = scale * q_scale * k_scale * dot(q, k_j)           (int8: the dot product is exact in int32)
+///   x_j = (soft_cap > 0 ? soft_cap * tanh(t_j / soft_cap) : t_j) + bias[h, row, j]
+///   Z   = sum over visible j of exp(x_j)  (+ exp(sinks[h]))
+///   O   = v_scale * sum exp(x_j) v_j / Z,   LSE = log Z.     Z = 0 (no visible key, no sink): O = 0, LSE = -inf.
+/// Everything not visible is dead: it may hold any bits and influences no output bit.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/tensor.hpp"
+
+namespace assay {
+
+enum class page_table_kind : std::int32_t { block_table, page_list };
+
+/// Scalars of a problem. Standard layout: it crosses the C ABI as it stands.
+struct problem {
+  dtype q_type = dtype::f16;
+  dtype k_type = dtype::f16;
+  dtype v_type = dtype::f16;
+  dtype o_type = dtype::f16;
+  dtype bias_type = dtype::none;  ///< none when there is no bias tensor
+  page_table_kind page_table = page_table_kind::block_table;
+  std::int32_t num_seqs = 0;
+  std::int32_t total_q = 0;  ///< query rows of all sequences
+  std::int32_t max_q = 0;    ///< most query rows of any sequence
+  std::int32_t max_k = 0;    ///< most keys of any sequence
+  std::int32_t heads_q = 1;
+  std::int32_t heads_kv = 1;  ///< divides heads_q
+  std::int32_t head_dim_qk = 64;
+  std::int32_t head_dim_v = 64;
+  std::int32_t page_size = 16;  ///< keys per page
+  std::int64_t num_pages = 0;   ///< pages in the pool; live page ids are below it
+  std::int32_t causal = 0;
+  std::int32_t window = 0;      ///< keys visible up to and including the row's own position; 0 = unlimited
+  std::int32_t num_splits = 0;  ///< 0 in plan(): the library chooses; in run(): as planned, at least 1
+  float scale = 1.0F;           ///< softmax scale
+  float q_scale = 1.0F;         ///< descales of quantised tensors; 1 for f16 and bf16
+  float k_scale = 1.0F;
+  float v_scale = 1.0F;
+  float soft_cap = 0.0F;  ///< 0 = off
+};
+
+}  // namespace assay

@@ -45,6 +45,7 @@ enum assay_defect_kind : std::int32_t {
   ASSAY_DIVERGENT_COLLECTIVE = 2,  ///< lanes of a wave wait at different collectives
   ASSAY_EXITED_LANE = 3,           ///< a shuffle reads from a lane that left the kernel
   ASSAY_DEADLOCK = 4,              ///< no thread can go on
+  ASSAY_LDS_OVERRUN = 5,           ///< bytes around the block's dynamic LDS changed
 };
 
 /// Something the platform saw while the kernel ran. Reported through assay_launch::on_defect; strings live for the call.
@@ -53,7 +54,7 @@ struct assay_defect {
   const char* kernel;
   const char* message;  ///< one line: what, where (source line), who
   std::int32_t block[3];
-  std::int32_t wave;
+  std::int32_t wave;  ///< -1 where the thread is not known
   std::int32_t lane;
 };
 

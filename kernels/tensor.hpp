@@ -12,7 +12,7 @@ namespace assay {
 /// e4m3fn is OCP's (bias 7, S.1111.111 is NaN; gfx950, NVIDIA), e4m3fnuz is gfx942's (bias 8, 0x80 is the only NaN).
 enum class dtype : std::int32_t { none, f32, f16, bf16, e4m3fn, e4m3fnuz, i8, i32 };
 
-inline constexpr std::int64_t size_bytes(dtype type) {
+constexpr std::int64_t size_bytes(dtype type) {
   switch (type) {
     case dtype::f32:
     case dtype::i32: return 4;

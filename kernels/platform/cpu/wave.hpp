@@ -4,9 +4,14 @@
 #include <cstdint>
 #include <source_location>
 
+#include "kernels/platform/cpu/thread.hpp"
+
 namespace assay::cpu {
 
 inline constexpr int max_wave_size = 64;
+
+/// The mask of collectives that all living lanes join. Bit i of a mask is lane i.
+inline constexpr std::uint64_t every_lane = ~std::uint64_t{0};
 
 /// The records of one collective: `lane[i]` is what lane i passed, or null if that lane takes no part (it has left the
 /// kernel). `size` is the wave size.
@@ -14,14 +19,70 @@ struct wave_records {
   void* lane[max_wave_size];
   int size;
 };
+using wave_operation = void (*)(wave_records& records);
+
+/// First half of wave_rendezvous, as in thread.hpp.
+hand_over arrive_at_rendezvous(const char* name, std::source_location where, std::uint64_t mask, void* record,
+                               wave_operation operate);
 
 /// Every lane of the wave that has not left the kernel comes here with a record of its own; the last to arrive runs
 /// `operate(records)` once for all of them, then all go on. Lanes of one wave that wait at different collectives
 /// (`name` or source line differ) and can never meet are reported as a divergent collective.
-void wave_rendezvous(const char* name, std::source_location where, void* record, void (*operate)(wave_records& records));
+inline void wave_rendezvous(const char* name, std::source_location where, void* record, wave_operation operate) {
+  follow(arrive_at_rendezvous(name, where, every_lane, record, operate));
+}
+
+/// The same among the lanes of `mask` only; the mask is part of what tells collectives apart. A lane outside of its own
+/// mask is a divergent collective.
+inline void wave_rendezvous(const char* name, std::source_location where, std::uint64_t mask, void* record,
+                            wave_operation operate) {
+  follow(arrive_at_rendezvous(name, where, mask, record, operate));
+}
+
+/// Waits for the living lanes of `mask`.
+inline void wave_barrier(const char* name, std::source_location where, std::uint64_t mask) {
+  follow(arrive_at_rendezvous(name, where, mask, nullptr, nullptr));
+}
+
+/// First half of shuffle_bits; the answer is in `*result` when the lane goes on.
+struct shuffle_arrival {
+  hand_over next;
+  const std::uint64_t* result;
+};
+shuffle_arrival arrive_at_shuffle(const char* name, std::source_location where, std::uint64_t mask, std::uint64_t value,
+                                  int source_lane);
+
+/// Value of `source_lane`, bit for bit. Reading from a lane that is not there (it has left, or is outside of the mask)
+/// is a defect.
+inline std::uint64_t shuffle_bits(const char* name, std::source_location where, std::uint64_t mask, std::uint64_t value,
+                                  int source_lane) {
+  const shuffle_arrival arrival = arrive_at_shuffle(name, where, mask, value, source_lane);
+  follow(arrival.next);
+  return *arrival.result;
+}
+
+/// Lanes that took part, and those of them whose predicate was true.
+struct votes {
+  std::uint64_t present;
+  std::uint64_t set;
+};
+struct vote {
+  bool predicate;
+  votes result;
+};
+void count_votes(wave_records& records);
+inline votes ballot(const char* name, std::source_location where, std::uint64_t mask, bool predicate) {
+  vote own{predicate, {}};
+  follow(arrive_at_rendezvous(name, where, mask, &own, &count_votes));
+  return own.result;
+}
 
 /// Lane of the calling thread within its wave, and the wave size of the launch.
-int lane_id();
-int wave_size();
+inline int lane_id() {
+  return this_thread->lane;
+}
+inline int wave_size() {
+  return this_thread->block->wave_size;
+}
 
 }  // namespace assay::cpu

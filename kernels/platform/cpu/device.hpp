@@ -1,0 +1,70 @@
+/// The cpu platform as kernels and planner see it (kernels/platform/current.hpp).
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "kernels/library.hpp"
+#include "kernels/platform/cpu/executor.hpp"
+#include "kernels/platform/math_errors.hpp"
+
+/// Before a loop that a GPU's compiler must unroll for its arrays to live in registers.
+#define ASSAY_UNROLL
+
+namespace assay::platform {
+
+inline constexpr const char* name = "cpu";
+inline constexpr DLDeviceType device_type = kDLCPU;
+
+/// exp2f of glibc since 2.27 evaluates in binary64 and rounds once: at most 0.502 ulp (its sysdeps/ieee754/flt-32/
+/// e_exp2f.c says so); an ulp is at most 2^-23 of the value, so 0.502 * 2^-23 < 1.01 * 2^-24. exp, log and tanh below
+/// are computed in binary64 to far better than 2^-40 and rounded once: 2^-24 (1 + 2^-16).
+inline constexpr math_errors errors{1.01F * 0x1p-24F, 0x1p-126F, 0.0F, 1.001F * 0x1p-24F, 1.001F * 0x1p-24F};
+
+inline float exp2(float x) {
+  return ::exp2f(x);
+}
+inline float exp(float x) {
+  return static_cast<float>(::exp(static_cast<double>(x)));
+}
+inline float log(float x) {
+  return static_cast<float>(::log(static_cast<double>(x)));
+}
+/// Below 2^-6 by the Taylor series (next term 17/315 u^7: under 2^-40 relative); above, 1 - 2 / (e^2u + 1) loses at
+/// most 2^-52 absolutely, 2^-46 relatively. Beyond 10 the result rounds to 1, and e^2u must not overflow.
+inline float tanh(float x) {
+  const double u = std::fabs(static_cast<double>(x));
+  double t = 1.0;
+  if (u < 0x1p-6) {
+    const double s = u * u;
+    t = u * (1.0 - s * (1.0 / 3.0 - s * (2.0 / 15.0)));
+  } else if (!(u > 10.0)) {
+    t = 1.0 - 2.0 / (::exp(2.0 * u) + 1.0);
+  }
+  return static_cast<float>(std::copysign(t, static_cast<double>(x)));
+}
+
+/// Bytes of device memory; 0 when unknown: the host's memory says nothing about a GPU's.
+inline std::int64_t device_memory_bytes() {
+  return 0;
+}
+/// A small stand-in for a GPU: enough that the planner splits, few enough that the host does not drown.
+inline int compute_units() {
+  return 8;
+}
+
+/// What a launch holds while it runs.
+class launch_guard {
+ public:
+  explicit launch_guard(const assay_launch& launch) : scope_(launch) {}
+
+ private:
+  cpu::launch_scope scope_;
+};
+
+/// Wave sizes that a launch may ask for.
+inline bool has_wave_size(int lanes) {
+  return lanes == 32 || lanes == 64;
+}
+
+}  // namespace assay::platform

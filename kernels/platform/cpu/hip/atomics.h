@@ -1,0 +1,118 @@
+/// Atomics and fences. Real atomics, since blocks may run on several OS threads; each is a scheduling point *before* it
+/// takes effect. Relaxed order, as on the GPUs: order between threads comes from __threadfence.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <source_location>
+#include <type_traits>
+
+#include "kernels/platform/cpu/thread.hpp"
+
+namespace assay::cpu {
+
+/// Whether two values are the same bits: NaN is NaN, and -0 is not 0.
+template <class T>
+bool same_bits(T a, T b) {
+  using bytes = std::array<std::byte, sizeof(T)>;
+  return std::bit_cast<bytes>(a) == std::bit_cast<bytes>(b);
+}
+
+/// *address = change(*address), atomically; returns the old value. A step that leaves memory as it was counts as
+/// waiting, not as progress: a block in which only such steps happen is deadlocked.
+template <class T, class F>
+T update_atomically(const char* name, std::source_location where, T* address, F change) {
+  scheduling_point(name, where);
+  const std::atomic_ref<T> cell(*address);
+  T old = cell.load(std::memory_order_relaxed);
+  T desired = change(old);
+  while (!cell.compare_exchange_weak(old, desired, std::memory_order_relaxed)) desired = change(old);
+  if (!same_bits(old, desired)) note_progress();
+  return old;
+}
+
+template <class T>
+concept atomic_integer =
+    std::is_same_v<T, int> || std::is_same_v<T, unsigned int> || std::is_same_v<T, unsigned long long> ||
+    std::is_same_v<T, long long> || std::is_same_v<T, unsigned long> || std::is_same_v<T, long>;
+template <class T>
+concept atomic_number = atomic_integer<T> || std::is_same_v<T, float> || std::is_same_v<T, double>;
+
+/// Sum without overflow being undefined: the GPUs wrap.
+template <atomic_number T>
+T wrapping_sum(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return a + b;
+  } else {
+    using wide = std::make_unsigned_t<T>;
+    return static_cast<T>(static_cast<wide>(a) + static_cast<wide>(b));
+  }
+}
+
+}  // namespace assay::cpu
+
+#define ASSAY_UPDATE(name, expression)                \
+  assay::cpu::update_atomically(name, where, address, \
+                                [=]([[maybe_unused]] T old) { return static_cast<T>(expression); })
+
+// The operand is std::type_identity_t so that atomicAdd(&counter, 1) deduces its type from the address alone.
+template <assay::cpu::atomic_number T>
+T atomicAdd(T* address, std::type_identity_t<T> value, ASSAY_HERE) {
+  return ASSAY_UPDATE("atomicAdd", assay::cpu::wrapping_sum<T>(old, value));
+}
+template <assay::cpu::atomic_integer T>
+T atomicSub(T* address, std::type_identity_t<T> value, ASSAY_HERE) {
+  using wide = std::make_unsigned_t<T>;
+  return ASSAY_UPDATE("atomicSub", static_cast<wide>(old) - static_cast<wide>(value));
+}
+template <assay::cpu::atomic_number T>
+T atomicMax(T* address, std::type_identity_t<T> value, ASSAY_HERE) {
+  return ASSAY_UPDATE("atomicMax", old < value ? value : old);
+}
+template <assay::cpu::atomic_number T>
+T atomicMin(T* address, std::type_identity_t<T> value, ASSAY_HERE) {
+  return ASSAY_UPDATE("atomicMin", value < old ? value : old);
+}
+template <assay::cpu::atomic_integer T>
+T atomicOr(T* address, std::type_identity_t<T> value, ASSAY_HERE) {
+  return ASSAY_UPDATE("atomicOr", old | value);
+}
+template <assay::cpu::atomic_integer T>
+T atomicAnd(T* address, std::type_identity_t<T> value, ASSAY_HERE) {
+  return ASSAY_UPDATE("atomicAnd", old & value);
+}
+template <assay::cpu::atomic_integer T>
+T atomicXor(T* address, std::type_identity_t<T> value, ASSAY_HERE) {
+  return ASSAY_UPDATE("atomicXor", old ^ value);
+}
+template <assay::cpu::atomic_number T>
+T atomicExch(T* address, std::type_identity_t<T> value, ASSAY_HERE) {
+  return ASSAY_UPDATE("atomicExch", value);
+}
+template <assay::cpu::atomic_integer T>
+T atomicCAS(T* address, std::type_identity_t<T> expected, std::type_identity_t<T> value, ASSAY_HERE) {
+  return ASSAY_UPDATE("atomicCAS", old == expected ? value : old);
+}
+/// old >= limit ? 0 : old + 1.
+inline unsigned int atomicInc(unsigned int* address, unsigned int limit, ASSAY_HERE) {
+  using T = unsigned int;
+  return ASSAY_UPDATE("atomicInc", old >= limit ? 0U : old + 1U);
+}
+
+#undef ASSAY_UPDATE
+
+// A fence is a scheduling point too: it is where a loop that polls plain memory can let others run.
+inline void __threadfence(ASSAY_HERE) {
+  assay::cpu::scheduling_point("__threadfence", where);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+inline void __threadfence_block(ASSAY_HERE) {
+  assay::cpu::scheduling_point("__threadfence_block", where);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+inline void __threadfence_system(ASSAY_HERE) {
+  assay::cpu::scheduling_point("__threadfence_system", where);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}

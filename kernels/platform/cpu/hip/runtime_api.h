@@ -1,0 +1,50 @@
+/// The host side of HIP, as far as the kernels' host code uses it. Device memory is host memory; every call is
+/// synchronous.
+#pragma once
+
+#include <cstddef>
+
+enum hipError_t : int {
+  hipSuccess = 0,
+  hipErrorInvalidValue = 1,
+  hipErrorOutOfMemory = 2,
+  hipErrorInvalidConfiguration = 9,
+  hipErrorLaunchFailure = 719,
+  hipErrorNotSupported = 801,
+};
+
+enum hipMemcpyKind : int {
+  hipMemcpyHostToHost = 0,
+  hipMemcpyHostToDevice = 1,
+  hipMemcpyDeviceToHost = 2,
+  hipMemcpyDeviceToDevice = 3,
+  hipMemcpyDefault = 4,
+};
+
+/// There is one queue and it is always empty; the handle is accepted and ignored.
+using hipStream_t = struct assay_stream*;
+
+/// The calling OS thread's last error; reading it resets it to hipSuccess, as on the GPUs.
+hipError_t hipGetLastError();
+/// The same without the reset.
+hipError_t hipPeekAtLastError();
+/// One line, never null.
+const char* hipGetErrorString(hipError_t error);
+
+hipError_t hipMalloc(void** memory, std::size_t size_bytes);  ///< 256-byte aligned
+hipError_t hipFree(void* memory);
+hipError_t hipMemcpy(void* to, const void* from, std::size_t size_bytes, hipMemcpyKind kind);
+hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t size_bytes, hipMemcpyKind kind,
+                          hipStream_t stream = nullptr);
+hipError_t hipMemset(void* memory, int value, std::size_t size_bytes);
+hipError_t hipMemsetAsync(void* memory, int value, std::size_t size_bytes, hipStream_t stream = nullptr);
+hipError_t hipDeviceSynchronize();
+hipError_t hipStreamSynchronize(hipStream_t stream);
+
+template <class T>
+hipError_t hipMalloc(T** memory, std::size_t size_bytes) {
+  void* raw = nullptr;
+  const hipError_t error = hipMalloc(&raw, size_bytes);
+  *memory = static_cast<T*>(raw);
+  return error;
+}

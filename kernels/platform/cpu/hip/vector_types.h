@@ -1,0 +1,54 @@
+/// HIP's built-in vector types, as far as the kernels use them. Same names, layout and alignment as on the GPUs.
+#pragma once
+
+struct uint3 {
+  unsigned int x, y, z;
+};
+
+/// Extents of a grid or a block; missing extents are 1.
+struct dim3 {
+  unsigned int x = 1, y = 1, z = 1;
+  constexpr dim3(unsigned int x_extent = 1, unsigned int y_extent = 1, unsigned int z_extent = 1)
+      : x(x_extent), y(y_extent), z(z_extent) {}
+};
+
+struct alignas(8) int2 {
+  int x, y;
+};
+struct alignas(16) int4 {
+  int x, y, z, w;
+};
+struct alignas(8) uint2 {
+  unsigned int x, y;
+};
+struct alignas(16) uint4 {
+  unsigned int x, y, z, w;
+};
+struct alignas(8) float2 {
+  float x, y;
+};
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+
+constexpr int2 make_int2(int x, int y) {
+  return {x, y};
+}
+constexpr int4 make_int4(int x, int y, int z, int w) {
+  return {x, y, z, w};
+}
+constexpr uint2 make_uint2(unsigned int x, unsigned int y) {
+  return {x, y};
+}
+constexpr uint3 make_uint3(unsigned int x, unsigned int y, unsigned int z) {
+  return {x, y, z};
+}
+constexpr uint4 make_uint4(unsigned int x, unsigned int y, unsigned int z, unsigned int w) {
+  return {x, y, z, w};
+}
+constexpr float2 make_float2(float x, float y) {
+  return {x, y};
+}
+constexpr float4 make_float4(float x, float y, float z, float w) {
+  return {x, y, z, w};
+}

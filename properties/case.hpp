@@ -24,8 +24,8 @@ BOOST_DEFINE_ENUM_CLASS(pool_layout, nhd, hnd)
 BOOST_DEFINE_ENUM_CLASS(q_layout, rows, heads, transposed)
 
 /// Recipes of data. Frozen once shipped: a changed recipe gets a new name. properties/fill.cpp says what each makes.
-BOOST_DEFINE_ENUM_CLASS(fill_kind, normal, uniform, constant, page_tagged, saturating, ascending_maxima, heavy_tail_tile,
-                        cancelling, largest, subnormal, rounding_ties)
+BOOST_DEFINE_ENUM_CLASS(fill_kind, normal, uniform, constant, page_tagged, saturating, ascending_maxima,
+                        heavy_tail_tile, cancelling, largest, subnormal, rounding_ties)
 
 /// What dead memory holds: tail slots, unreferenced pages, table entries past the last page, hidden keys' bias.
 BOOST_DEFINE_ENUM_CLASS(poison_kind, nan, inf, huge, zero)
@@ -98,7 +98,7 @@ struct attention_case {
   float soft_cap = 0.0F;
   dtype bias_type = dtype::none;
   bool sinks = false;
-  std::int32_t num_splits = 0;  ///< 0: the library's planner chooses
+  std::int32_t num_splits = 0;              ///< 0: the library's planner chooses
   std::int64_t workspace_budget_bytes = 0;  ///< 0: the library's own budget
   std::vector<sequence> sequences;
   data_recipe data;
@@ -112,7 +112,9 @@ BOOST_DESCRIBE_STRUCT(attention_case, (),
                        sequences, data, schedule))
 
 /// V's type: K's, except that int8 K goes with f16 V.
-inline dtype v_type(const attention_case& c) { return c.kv_type == dtype::i8 ? dtype::f16 : c.kv_type; }
+inline dtype v_type(const attention_case& c) {
+  return c.kv_type == dtype::i8 ? dtype::f16 : c.kv_type;
+}
 
 /// The scalar problem that a case states (num_splits as the case has it: 0 is the planner's).
 problem to_problem(const attention_case& c);
@@ -123,7 +125,8 @@ struct case_error : std::runtime_error {
 };
 
 /// Throws case_error unless the case is well formed: legal types, sizes that neither are negative nor overflow, pages
-/// inside the pool and of the right number, overrides inside their tensors. Legal is wider than any one kernel supports.
+/// inside the pool and of the right number, overrides inside their tensors. Legal is wider than any one kernel
+/// supports.
 void validate(const attention_case& c);
 
 /// JSON text, two-space indented, scalar lists on one line; decode(encode(c)) == c.

@@ -19,14 +19,14 @@ class buffer {
   static constexpr std::int64_t guard_bytes = 256;
 
   buffer() = default;
-  /// Allocates for a tensor of this type and shape whose memory order is `order` (outermost first; identity = row major).
-  /// Elements start as the `unwritten` byte 0xFF, which is NaN in every float type here.
+  /// Allocates for a tensor of this type and shape whose memory order is `order` (outermost first; identity = row
+  /// major). Elements start as the `unwritten` byte 0xFF, which is NaN in every float type here.
   buffer(std::string name, dtype type, std::vector<std::int64_t> shape, std::vector<int> order = {});
 
   const std::string& name() const { return name_; }
   tensor& view() { return view_; }
   const tensor& view() const { return view_; }
-  std::span<std::byte> bytes();              ///< the elements, without guards
+  std::span<std::byte> bytes();  ///< the elements, without guards
   std::span<const std::byte> bytes() const;
   /// Offset of the first guard byte that changed, relative to the elements' start (so negative or >= size); or nothing.
   bool guards_intact(std::int64_t* first_changed_byte) const;

@@ -1,0 +1,195 @@
+#include <algorithm>
+#include <limits>
+
+#include "properties/inputs.hpp"
+#include "properties/number.hpp"
+#include "properties/recipe.hpp"
+#include "properties/tensor_plan.hpp"
+
+namespace assay {
+namespace {
+
+/// Whose keys each physical page holds, and which of its slots anyone reads.
+class pool_content {
+ public:
+  explicit pool_content(const attention_case& c)
+      : page_size_(c.page_size), owners_(static_cast<std::size_t>(c.pool_pages)) {
+    for (std::size_t s = 0; s < c.sequences.size(); ++s)
+      add(static_cast<std::int64_t>(s), c.sequences[s].pages, visible_keys(c, c.sequences[s]));
+  }
+
+  /// Calls visit(page, slot, sequence, key) for every live slot; sequence and key are those of the page's first user.
+  template <typename Visit>
+  void for_each_live(Visit&& visit) const {
+    for (std::size_t page = 0; page < owners_.size(); ++page)
+      for (std::int64_t slot = 0; slot < static_cast<std::int64_t>(owners_[page].live.size()); ++slot)
+        if (owners_[page].live[static_cast<std::size_t>(slot)])
+          visit(static_cast<std::int64_t>(page), slot, owners_[page].sequence, owners_[page].first_key + slot);
+  }
+
+ private:
+  struct owner {
+    std::int64_t sequence = -1;
+    std::int64_t first_key = 0;
+    std::vector<bool> live;
+  };
+
+  void add(std::int64_t s, const std::vector<std::int64_t>& pages, const key_range& keys) {
+    for (std::size_t ordinal = 0; ordinal < pages.size(); ++ordinal) {
+      owner& o = owners_[static_cast<std::size_t>(pages[ordinal])];
+      const std::int64_t first = static_cast<std::int64_t>(ordinal) * page_size_;
+      if (o.sequence < 0) o = {s, first, std::vector<bool>(static_cast<std::size_t>(page_size_))};
+      const std::int64_t end = std::min(first + page_size_, keys.end);
+      for (std::int64_t key = std::max(first, keys.first); key < end; ++key)
+        o.live[static_cast<std::size_t>(key - first)] = true;
+    }
+  }
+
+  std::int64_t page_size_;
+  std::vector<owner> owners_;
+};
+
+void set(buffer& b, std::int64_t offset, std::uint32_t bits) {
+  store_bits(b.view().data, offset, b.view().type, bits);
+}
+void set_i32(buffer& b, std::int64_t offset, std::int64_t value) {
+  set(b, offset, static_cast<std::uint32_t>(value));
+}
+
+template <typename Element>
+void set_all(buffer& b, std::uint32_t bits) {
+  std::fill_n(static_cast<Element*>(b.view().data), b.view().size(), static_cast<Element>(bits));
+}
+
+/// Buffers are dense, so the order of their strides does not matter.
+void poison_all(buffer& b, poison_kind kind) {
+  const std::uint32_t bits = poison_pattern(b.view().type, kind);
+  switch (size_bytes(b.view().type)) {
+    case 1: return set_all<std::uint8_t>(b, bits);
+    case 2: return set_all<std::uint16_t>(b, bits);
+    default: return set_all<std::uint32_t>(b, bits);
+  }
+}
+
+/// Dead table entries: ids that are in no pool, and wrong ids that are in this one. `zero` is a plain 0.
+std::int64_t poison_entry(const attention_case& c, std::int64_t number) {
+  if (c.data.poison == poison_kind::zero) return 0;
+  const std::int64_t lies[] = {-1, std::numeric_limits<std::int32_t>::max(), std::numeric_limits<std::int32_t>::min(),
+                               c.pool_pages, number % std::max<std::int64_t>(c.pool_pages, 1)};
+  return lies[(static_cast<std::int64_t>(c.data.poison) + number) % 5];
+}
+
+class filler {
+ public:
+  explicit filler(const attention_case& c) : case_(c), recipe_(c), content_(c) {}
+
+  void fill(buffer& b) const {
+    const std::string& name = b.name();
+    if (name == "q") fill_q(b);
+    if (name == "k" || name == "v") fill_pool(b, name == "k");
+    if (name == "cu_seqlens_q") fill_sums(b, [](const sequence& s) { return std::int64_t{s.q}; });
+    if (name == "seqlens_k") fill_each(b, [](const sequence& s) { return std::int64_t{s.k}; });
+    if (name == "prefix_offset") fill_each(b, [](const sequence& s) { return std::int64_t{*s.prefix_offset}; });
+    if (name == "page_indptr")
+      fill_sums(b, [](const sequence& s) { return static_cast<std::int64_t>(s.pages.size()); });
+    if (name == "page_indices") fill_page_list(b);
+    if (name == "block_table") fill_block_table(b);
+    if (name == "bias") fill_bias(b);
+    if (name == "sinks")
+      for (std::int64_t h = 0; h < case_.heads_q; ++h) set(b, h, recipe_.sink(h));
+  }
+
+ private:
+  void fill_q(buffer& b) const {
+    std::int64_t total_row = 0;
+    for (std::size_t s = 0; s < case_.sequences.size(); ++s)
+      for (std::int64_t row = 0; row < case_.sequences[s].q; ++row, ++total_row)
+        for (std::int64_t h = 0; h < case_.heads_q; ++h)
+          for (std::int64_t d = 0; d < case_.head_dim_qk; ++d)
+            set(b, b.view().offset(total_row, h, d), recipe_.q({static_cast<std::int64_t>(s), row, h, d}));
+  }
+
+  void fill_pool(buffer& b, bool is_k) const {
+    poison_all(b, case_.data.poison);
+    const std::int64_t dims = b.view().shape[3];
+    content_.for_each_live([&](std::int64_t page, std::int64_t slot, std::int64_t s, std::int64_t key) {
+      for (std::int64_t h = 0; h < case_.heads_kv; ++h)
+        for (std::int64_t d = 0; d < dims; ++d) {
+          const place at{s, key, h, d};
+          set(b, b.view().offset(page, slot, h, d), is_k ? recipe_.k(at) : recipe_.v(at));
+        }
+    });
+  }
+
+  template <typename Get>
+  void fill_each(buffer& b, Get&& get) const {
+    for (std::size_t s = 0; s < case_.sequences.size(); ++s)
+      set_i32(b, static_cast<std::int64_t>(s), get(case_.sequences[s]));
+  }
+
+  template <typename Get>
+  void fill_sums(buffer& b, Get&& get) const {
+    std::int64_t sum = 0, at = 0;
+    set_i32(b, at++, 0);
+    for (const sequence& s : case_.sequences) set_i32(b, at++, sum += get(s));
+  }
+
+  void fill_page_list(buffer& b) const {
+    std::int64_t at = 0;
+    for (const sequence& s : case_.sequences)
+      for (const std::int64_t page : s.pages) set_i32(b, at++, page);
+    for (; at < b.view().size(); ++at) set_i32(b, at, poison_entry(case_, at));
+  }
+
+  void fill_block_table(buffer& b) const {
+    const std::int64_t columns = b.view().shape[1];
+    for (std::size_t s = 0; s < case_.sequences.size(); ++s)
+      for (std::int64_t i = 0; i < columns; ++i) {
+        const auto& pages = case_.sequences[s].pages;
+        const std::int64_t at = static_cast<std::int64_t>(s) * columns + i;
+        const bool is_live = i < static_cast<std::int64_t>(pages.size());
+        set_i32(b, at, is_live ? pages[static_cast<std::size_t>(i)] : poison_entry(case_, at));
+      }
+  }
+
+  void fill_bias(buffer& b) const {
+    poison_all(b, case_.data.poison);
+    for (std::int64_t h = 0; h < case_.heads_q; ++h) {
+      std::int64_t total_row = 0;
+      for (std::size_t s = 0; s < case_.sequences.size(); ++s)
+        for (std::int64_t row = 0; row < case_.sequences[s].q; ++row, ++total_row)
+          for (std::int64_t key = 0; key < case_.sequences[s].k; ++key)
+            if (sees(case_, case_.sequences[s], row, key))
+              set(b, b.view().offset(h, total_row, key), recipe_.bias(static_cast<std::int64_t>(s), row, key, h));
+    }
+  }
+
+  const attention_case& case_;
+  recipe recipe_;
+  pool_content content_;
+};
+
+void apply(const override_bits& o, std::vector<buffer>& buffers) {
+  const auto found =
+      std::ranges::find(buffers, o.tensor, [](const buffer& b) -> const std::string& { return b.name(); });
+  std::int64_t offset = 0;
+  for (std::size_t d = 0; d < o.index.size(); ++d) offset += o.index[d] * found->view().stride[d];
+  set(*found, offset, o.bits);
+}
+
+}  // namespace
+
+inputs fill(const attention_case& c) {
+  validate(c);
+  inputs in;
+  in.stated = to_problem(c);
+  const filler f(c);
+  for (planned_tensor& t : plan_tensors(c)) {
+    in.buffers.emplace_back(std::move(t.name), t.type, std::move(t.shape), std::move(t.order));
+    f.fill(in.buffers.back());
+  }
+  for (const override_bits& o : c.data.overrides) apply(o, in.buffers);
+  return in;
+}
+
+}  // namespace assay

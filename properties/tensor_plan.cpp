@@ -1,0 +1,78 @@
+#include "properties/tensor_plan.hpp"
+
+#include <algorithm>
+
+namespace assay {
+namespace {
+
+/// Position of the sequence's first query row.
+std::int64_t first_position(const sequence& s) {
+  return s.prefix_offset ? *s.prefix_offset : std::int64_t{s.k} - s.q;
+}
+
+std::vector<int> memory_order(q_layout order) {
+  switch (order) {
+    case q_layout::rows: return {0, 1, 2};
+    case q_layout::heads: return {1, 0, 2};
+    case q_layout::transposed: return {2, 1, 0};
+  }
+  return {0, 1, 2};
+}
+
+}  // namespace
+
+std::vector<planned_tensor> plan_tensors(const attention_case& c) {
+  const auto num_seqs = static_cast<std::int64_t>(c.sequences.size());
+  std::int64_t total_q = 0, max_k = 0, most_pages = 0, total_pages = 0;
+  for (const sequence& s : c.sequences) {
+    const auto pages = static_cast<std::int64_t>(s.pages.size());
+    total_q += s.q;
+    max_k = std::max<std::int64_t>(max_k, s.k);
+    most_pages = std::max(most_pages, pages);
+    total_pages += pages;
+  }
+  const std::vector<int> pool_order =
+      c.layout == pool_layout::nhd ? std::vector<int>{0, 1, 2, 3} : std::vector<int>{0, 2, 1, 3};
+
+  std::vector<planned_tensor> planned{
+      {"q", c.q_type, {total_q, c.heads_q, c.head_dim_qk}, memory_order(c.q_order)},
+      {"k", c.kv_type, {c.pool_pages, c.page_size, c.heads_kv, c.head_dim_qk}, pool_order},
+      {"v", v_type(c), {c.pool_pages, c.page_size, c.heads_kv, c.head_dim_v}, pool_order},
+      {"cu_seqlens_q", dtype::i32, {num_seqs + 1}, {}},
+      {"seqlens_k", dtype::i32, {num_seqs}, {}},
+  };
+  if (c.page_table == page_table_kind::block_table) {
+    planned.push_back({"block_table", dtype::i32, {num_seqs, most_pages + c.spare_table_entries}, {}});
+  } else {
+    planned.push_back({"page_indptr", dtype::i32, {num_seqs + 1}, {}});
+    planned.push_back({"page_indices", dtype::i32, {total_pages + c.spare_table_entries}, {}});
+  }
+  if (num_seqs > 0 && c.sequences.front().prefix_offset)
+    planned.push_back({"prefix_offset", dtype::i32, {num_seqs}, {}});
+  if (c.bias_type != dtype::none) planned.push_back({"bias", c.bias_type, {c.heads_q, total_q, max_k}, {}});
+  if (c.sinks) planned.push_back({"sinks", dtype::f32, {c.heads_q}, {}});
+  return planned;
+}
+
+std::optional<std::int64_t> checked_bytes(dtype type, const std::vector<std::int64_t>& shape) {
+  std::int64_t bytes = size_bytes(type);
+  for (const std::int64_t n : shape)
+    if (__builtin_mul_overflow(bytes, n, &bytes)) return std::nullopt;
+  return bytes;
+}
+
+key_range visible_keys(const attention_case& c, const sequence& s) {
+  if (s.q == 0 || s.k == 0) return {};
+  const std::int64_t first_p = first_position(s);
+  const std::int64_t last_p = first_p + s.q - 1;
+  const std::int64_t first = c.window == 0 ? 0 : std::max<std::int64_t>(0, first_p - c.window + 1);
+  const std::int64_t end = c.causal ? std::min<std::int64_t>(s.k, last_p + 1) : s.k;
+  return first < end ? key_range{first, end} : key_range{};
+}
+
+bool sees(const attention_case& c, const sequence& s, std::int64_t row, std::int64_t key) {
+  const std::int64_t p = first_position(s) + row;
+  return key < s.k && (!c.causal || key <= p) && (c.window == 0 || key > p - c.window);
+}
+
+}  // namespace assay

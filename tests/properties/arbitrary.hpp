@@ -1,0 +1,19 @@
+/// Many cases of the space for tests, without RapidCheck's driver: case i of a seed.
+#pragma once
+
+#include "properties/generate.hpp"
+
+namespace assay::test {
+
+inline attention_case arbitrary(std::uint64_t i, int size) {
+  const rc::Random random(rc::Random::Key{11, i, 0, 0});
+  return arbitrary_case()(random, size).value();
+}
+
+/// Calls check(case) for `count` cases of rising sizes.
+template <typename Check>
+void for_cases(int count, Check&& check) {
+  for (int i = 0; i < count; ++i) check(arbitrary(static_cast<std::uint64_t>(i), i * 100 / count));
+}
+
+}  // namespace assay::test

@@ -1,0 +1,113 @@
+#include <functional>
+#include <limits>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "properties/tensor_plan.hpp"
+
+using namespace assay;
+
+namespace {
+
+attention_case good() {
+  attention_case c;
+  c.pool_pages = 8;
+  c.sequences = {{2, 20, std::nullopt, {3, 1}}, {1, 0, std::nullopt, {}}};
+  return c;
+}
+
+std::string refusal(const std::function<void(attention_case&)>& change) {
+  attention_case c = good();
+  change(c);
+  try {
+    validate(c);
+  } catch (const case_error& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+constexpr std::int32_t int_max = std::numeric_limits<std::int32_t>::max();
+
+}  // namespace
+
+TEST_CASE("a well formed case is accepted", "[validate]") {
+  CHECK_NOTHROW(validate(good()));
+}
+
+TEST_CASE("a malformed case is refused by the field that is wrong", "[validate]") {
+  using c_ref = attention_case&;
+  const std::pair<const char*, std::function<void(attention_case&)>> refusals[] = {
+      {"kernel: ", [](c_ref c) { c.kernel = "../x"; }},
+      {"q_type: ", [](c_ref c) { c.q_type = dtype::i32; }},
+      {"kv_type: ", [](c_ref c) { c.kv_type = dtype::bf16; }},
+      {"kv_type: ", [](c_ref c) { c.q_type = dtype::i8; }},
+      {"o_type: ", [](c_ref c) { c.o_type = dtype::i8; }},
+      {"bias_type: ", [](c_ref c) { c.bias_type = dtype::i8; }},
+      {"heads_q: ", [](c_ref c) { c.heads_q = 0; }},
+      {"heads_kv: ", [](c_ref c) { c.heads_kv = 2; }},
+      {"head_dim_qk: ", [](c_ref c) { c.head_dim_qk = 60; }},
+      {"head_dim_v: ", [](c_ref c) { c.head_dim_v = -64; }},
+      {"page_size: ", [](c_ref c) { c.page_size = 0; }},
+      {"pool_pages: ", [](c_ref c) { c.pool_pages = -1; }},
+      {"pool_pages: ", [](c_ref c) { c.pool_pages = std::int64_t{1} << 40; }},
+      {"k: the tensor of shape [2147483647, 16, 1, 64] exceeds", [](c_ref c) { c.pool_pages = int_max; }},
+      {"window: ", [](c_ref c) { c.window = -1; }},
+      {"scale: ", [](c_ref c) { c.scale = std::numeric_limits<float>::quiet_NaN(); }},
+      {"v_scale: ", [](c_ref c) { c.v_scale = std::numeric_limits<float>::infinity(); }},
+      {"soft_cap: ", [](c_ref c) { c.soft_cap = -1; }},
+      {"num_splits: ", [](c_ref c) { c.num_splits = -1; }},
+      {"workspace_budget_bytes: ", [](c_ref c) { c.workspace_budget_bytes = -1; }},
+      {"schedule.wave_size: ", [](c_ref c) { c.schedule.wave_size = 48; }},
+      {"sequences: ", [](c_ref c) { c.sequences.clear(); }},
+      {"sequences[0].q: ", [](c_ref c) { c.sequences[0].q = -1; }},
+      {"sequences[1].q: 4294967294", [](c_ref c) { c.sequences[0].q = c.sequences[1].q = int_max; }},
+      {"sequences[0].k: ", [](c_ref c) { c.sequences[0].k = -1; }},
+      {"sequences[0].pages: 2 pages given", [](c_ref c) { c.sequences[0].k = int_max; }},
+      {"sequences[0].pages[1]: page id -1", [](c_ref c) { c.sequences[0].pages[1] = -1; }},
+      {"sequences[0].pages[1]: page id 8 is", [](c_ref c) { c.sequences[0].pages[1] = 8; }},
+      {"sequences[1].prefix_offset: ", [](c_ref c) { c.sequences[0].prefix_offset = 1; }},
+      {"q: the tensor", [](c_ref c) { c.sequences[1].q = int_max - 2; }},
+      {"o_partial: the tensor", [](c_ref c) { c.num_splits = 1024, c.sequences[1].q = 10000; }},
+      {"data.overrides[0].tensor: ", [](c_ref c) { c.data.overrides = {{"block_table", {0, 0}, 1}}; }},
+      {"data.overrides[0].tensor: ", [](c_ref c) { c.data.overrides = {{"bias", {0, 0, 0}, 1}}; }},
+      {"data.overrides[0].index: ", [](c_ref c) { c.data.overrides = {{"q", {0, 0}, 1}}; }},
+      {"data.overrides[0].index[0]: ", [](c_ref c) { c.data.overrides = {{"q", {3, 0, 0}, 1}}; }},
+      {"data.overrides[0].bits: ", [](c_ref c) { c.data.overrides = {{"q", {0, 0, 0}, 0x10000}}; }},
+      {"data.overrides[0].bits: ", [](c_ref c) { c.sinks = true, c.data.overrides = {{"sinks", {0}, 0x7F800000}}; }},
+  };
+  for (const auto& [beginning, change] : refusals) {
+    const std::string what = refusal(change);
+    INFO(beginning << " <> " << what);
+    CHECK(what.starts_with(beginning));
+    CHECK(what.find('\n') == std::string::npos);
+  }
+}
+
+TEST_CASE("sizes are multiplied without overflow", "[validate]") {
+  CHECK(checked_bytes(dtype::f16, {3, 4}) == 24);
+  CHECK(checked_bytes(dtype::f32, {std::int64_t{1} << 62, 2}) == std::nullopt);
+  CHECK(checked_bytes(dtype::f32, {std::int64_t{1} << 40, 0}) == 0);
+}
+
+TEST_CASE("visible_keys is the union of what the rows see", "[validate]") {
+  attention_case c = good();
+  for (const bool causal : {false, true})
+    for (const int window : {0, 1, 3, 100})
+      for (int q = 0; q <= 4; ++q)
+        for (int k = 0; k <= 6; ++k)
+          for (int prefix = -9; prefix <= 9; ++prefix) {
+            c.causal = causal;
+            c.window = window;
+            const sequence s{q, k, prefix == -9 ? std::nullopt : std::optional(prefix), {}};
+            const key_range range = visible_keys(c, s);
+            for (int j = 0; j < k + 2; ++j) {
+              bool seen = false;
+              for (int i = 0; i < q; ++i) {
+                const int p = (s.prefix_offset ? *s.prefix_offset : k - q) + i;
+                seen = seen || (j < k && (!causal || j <= p) && (window == 0 || p - window < j));
+              }
+              REQUIRE(seen == (j >= range.first && j < range.end));
+            }
+          }
+}

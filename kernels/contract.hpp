@@ -21,8 +21,8 @@
 ///   o_partial = l > 0 ? O * (v_scale / l) : 0, with at most `normalise_roundings` roundings;  v_scale = 1 costs none
 ///   lse_partial = l > 0 ? m * ln2 + log(l) : -inf
 ///   With one split, o = o_partial and lse = lse_partial. Else combine:
-///     M = max_s lse_s;  w_s = exp(lse_s - M);  W = sum w_s;  o = sum w_s o_s / W (f32, splits ascending);  lse = M + log(W)
-///     all splits empty: o = 0, lse = -inf
+///     M = max_s lse_s;  w_s = exp(lse_s - M);  W = sum w_s;  lse = M + log(W)
+///     o = sum w_s o_s / W (f32, splits ascending); all splits empty: o = 0, lse = -inf
 ///   o is stored by round_to_nearest_even(o_type).
 #pragma once
 
@@ -35,9 +35,7 @@ namespace assay {
 /// Error model of one matrix atom: a group of `products` exact products (ascending in the reduction index) joined
 /// with the accumulator c. With e_max the largest power of two not above the largest of |c| and the |products|,
 ///   |result - exact| <= alignment_terms * 2^(e_max - alignment_bits) + result_roundoff * |exact|  (+ flush).
-/// cpu: products in binary64, one rounding to f32: alignment 2^-48 covers 17 binary64 additions (17 * 2^-53 * 17 terms).
-/// NVIDIA truncates aligned terms at alignment_bits and then truncates to f32; CDNA3 floors; see research sources in
-/// kernels/device/mma.
+/// The constants of each platform, with their proofs or sources, stand in kernels/device/mma.
 struct accumulation {
   std::int32_t products = 16;
   std::int32_t alignment_bits = 48;
@@ -51,14 +49,14 @@ struct contract {
   std::int32_t tile_keys = 64;
   accumulation qk;
   accumulation pv;
-  dtype p_type = dtype::f16;      ///< type of P at the matrix unit; f32 = not rounded
-  float p_flush = 0.0F;           ///< rounded P below this magnitude may also become 0 (matrix units that flush)
+  dtype p_type = dtype::f16;  ///< type of P at the matrix unit; f32 = not rounded
+  float p_flush = 0.0F;       ///< rounded P below this magnitude may also become 0 (matrix units that flush)
   std::int32_t constant_roundings = 4;
   std::int32_t sum_roundings = 8;
   std::int32_t normalise_roundings = 3;
-  float exp2_relative_error = 0x1p-23F;   ///< of exp2 and exp, on f32 results that are not subnormal
-  float exp2_flush = 0x1p-126F;           ///< exp2 results below this may become 0
-  float log_absolute_error = 0x1p-24F;    ///< |log(x) - ln x| <= absolute + relative * |ln x|, for x in [1, 2^31]
+  float exp2_relative_error = 0x1p-23F;  ///< of exp2 and exp, on f32 results that are not subnormal
+  float exp2_flush = 0x1p-126F;          ///< exp2 results below this may become 0
+  float log_absolute_error = 0x1p-24F;   ///< |log(x) - ln x| <= absolute + relative * |ln x|, for x in [1, 2^31]
   float log_relative_error = 0x1p-23F;
   float tanh_relative_error = 0x1p-22F;
 };

@@ -48,7 +48,8 @@ enum assay_defect_kind : std::int32_t {
   ASSAY_LDS_OVERRUN = 5,           ///< bytes around the block's dynamic LDS changed
 };
 
-/// Something the platform saw while the kernel ran. Reported through assay_launch::on_defect; strings live for the call.
+/// Something the platform saw while the kernel ran. Reported through assay_launch::on_defect; strings live for the
+/// call.
 struct assay_defect {
   std::int32_t kind;
   const char* kernel;
@@ -88,8 +89,8 @@ struct assay_kernel {
 };
 
 struct assay_library {
-  std::int32_t abi;  ///< 1
-  const char* platform;  ///< "cpu", "nvidia", "amd"
+  std::int32_t abi;             ///< 1
+  const char* platform;         ///< "cpu", "nvidia", "amd"
   std::int32_t problem_bytes;   ///< sizeof(assay::problem) as compiled: a guard against stale headers
   std::int32_t contract_bytes;  ///< sizeof(assay::contract)
   std::int32_t num_kernels;

@@ -1,0 +1,46 @@
+/// Matrix atoms: a wave multiplies a 16x16 tile A[row][k] by B[k][column] onto C[row][column]. A and B hold f16, bf16
+/// or int8, C holds f32 or, for int8, int32. Which lane holds which elements differs per platform; kernels ask `c_row`,
+/// `c_column`, and load A and B by coordinate. In device/mma, per platform:
+///   fragment<T>, accumulator<Acc>       a lane's share; `count()` elements of it are in use
+///   a_coordinate(i), b_coordinate(i)    {row or column, k} of element i of the calling lane
+///   mma_chain(c, count, load_a, load_b) c += A_0 B_0 + ... + A_n-1 B_n-1, atom by atom, ascending; load_x(i, fragment)
+///   accumulation_model(type, launch)    what one atom's arithmetic does, for the contract
+#pragma once
+
+#include <hip/hip_runtime.h>
+
+#if defined(__HIP_PLATFORM_ASSAY_CPU__)
+#include "kernels/device/mma/cpu.hpp"
+#elif defined(__HIP_PLATFORM_ASSAY_NVIDIA__)
+#include "kernels/device/mma/nvidia.hpp"
+#else
+#include "kernels/device/mma/amd.hpp"
+#endif
+
+namespace assay::device {
+
+inline constexpr int atom_rows = 16;
+inline constexpr int atom_columns = 16;
+
+/// Depth of an atom: products that one atom joins. The padding of a tile's reduction extent follows from it.
+inline constexpr int atom_depth = 16;
+
+/// A[row][k] at a[row * row_stride + k].
+template <class T>
+__device__ inline void load_a(fragment<T>& f, const T* a, int row_stride) {
+  for (int i = 0; i < f.count(); ++i) {
+    const coordinate at = a_coordinate(i);
+    f.value[i] = a[at.outer * row_stride + at.k];
+  }
+}
+
+/// B[k][column] at b[column * column_stride + k * k_stride].
+template <class T>
+__device__ inline void load_b(fragment<T>& f, const T* b, int column_stride, int k_stride) {
+  for (int i = 0; i < f.count(); ++i) {
+    const coordinate at = b_coordinate(i);
+    f.value[i] = b[at.outer * column_stride + at.k * k_stride];
+  }
+}
+
+}  // namespace assay::device

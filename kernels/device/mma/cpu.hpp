@@ -1,0 +1,170 @@
+/// Matrix atoms of the cpu platform: a rendezvous of the wave, laid out as CDNA's MFMA with 64 lanes and as RDNA4's
+/// WMMA with 32. All atoms of a chain share one rendezvous, since a fiber switch costs as much as a few dozen products.
+///
+/// Arithmetic of an atom: the 16 products, exact in binary64 (11 or 8 bits times the same), are added in ascending k to
+/// the accumulator in binary64, and the sum is rounded once to f32. int8 is exact in int32.
+#pragma once
+
+#include <hip/hip_runtime.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/contract.hpp"
+#include "kernels/device/convert.hpp"
+#include "kernels/library.hpp"
+#include "kernels/platform/cpu/wave.hpp"
+
+namespace assay::device {
+
+/// A lane's elements of A or B: 4 of them with 64 lanes, 8 with 32.
+template <class T>
+struct fragment {
+  T value[8];
+  static int count() { return 256 / cpu::wave_size(); }
+};
+
+template <class Acc>
+struct accumulator {
+  Acc value[8] = {};
+  static int count() { return 256 / cpu::wave_size(); }
+};
+
+/// `outer` is the row of A or the column of B.
+struct coordinate {
+  int outer;
+  int k;
+};
+
+inline coordinate a_coordinate(int i) {
+  const int lane = cpu::lane_id();
+  return {lane % 16, lane / 16 * (256 / cpu::wave_size()) + i};
+}
+inline coordinate b_coordinate(int i) {
+  return a_coordinate(i);
+}
+inline int c_row(int i) {
+  return cpu::lane_id() / 16 * (256 / cpu::wave_size()) + i;
+}
+inline int c_column(int) {
+  return cpu::lane_id() % 16;
+}
+
+inline constexpr int largest_wave = 64;
+
+inline int wave_lanes() {
+  return cpu::wave_size();
+}
+
+template <class T, class Acc>
+struct chain_record {
+  accumulator<Acc>* c;
+  const fragment<T>* a;
+  const fragment<T>* b;
+  int count;
+};
+
+inline constexpr int longest_chain = 16;
+
+/// What the products are taken in, and the partial sums.
+template <class Acc>
+struct joined {
+  using type = double;
+};
+template <>
+struct joined<std::int32_t> {
+  using type = std::int32_t;
+};
+
+inline double widened(f16 x) {
+  return static_cast<double>(to_float(x));
+}
+inline double widened(bf16 x) {
+  return static_cast<double>(to_float(x));
+}
+inline std::int32_t widened(std::int8_t x) {
+  return x;
+}
+
+/// Whole 16x16 tiles, gathered from the lanes. `is_zero[row]`: the row of A holds zeros only.
+template <class Wide>
+struct gathered {
+  Wide a[16][16];
+  Wide b[16][16];  // b[k][column]
+  bool is_zero[16];
+  bool b_is_finite;
+};
+
+template <class T, class Acc, class Wide>
+void gather(const cpu::wave_records& records, int step, gathered<Wide>& g) {
+  const int share = 256 / records.size;
+  for (int lane = 0; lane < records.size; ++lane) {
+    const auto* r = static_cast<const chain_record<T, Acc>*>(records.lane[lane]);
+    const int outer = lane % 16, k = lane / 16 * share;
+    for (int i = 0; i < share; ++i) g.a[outer][k + i] = r == nullptr ? Wide{} : widened(r->a[step].value[i]);
+    for (int i = 0; i < share; ++i) g.b[k + i][outer] = r == nullptr ? Wide{} : widened(r->b[step].value[i]);
+  }
+  Wide spoiled{};  // x - x is 0 for finite x, NaN otherwise
+  for (int k = 0; k < 16; ++k)
+    for (int n = 0; n < 16; ++n) spoiled += g.b[k][n] - g.b[k][n];
+  g.b_is_finite = spoiled == Wide{};
+  for (int row = 0; row < 16; ++row) {
+    bool zero = true;
+    for (int k = 0; k < 16; ++k) zero &= g.a[row][k] == Wide{};
+    g.is_zero[row] = zero;
+  }
+}
+
+template <class T, class Acc>
+void multiply_chain(cpu::wave_records& records) {
+  using wide = typename joined<Acc>::type;
+  const int share = 256 / records.size;
+  const auto record_of = [&](int lane) { return static_cast<chain_record<T, Acc>*>(records.lane[lane]); };
+  int count = 0;
+  Acc c[16][16] = {};
+  for (int lane = 0; lane < records.size; ++lane) {
+    if (records.lane[lane] == nullptr) continue;
+    count = record_of(lane)->count;
+    for (int i = 0; i < share; ++i) c[lane / 16 * share + i][lane % 16] = record_of(lane)->c->value[i];
+  }
+  for (int step = 0; step < count; ++step) {
+    gathered<wide> g;
+    gather<T, Acc>(records, step, g);
+    for (int row = 0; row < 16; ++row) {
+      // A row of zeros adds zeros: most rows of a decode tile are padding.
+      if (g.is_zero[row] && g.b_is_finite) continue;
+      wide sum[16];
+      for (int n = 0; n < 16; ++n) sum[n] = c[row][n];
+      for (int k = 0; k < 16; ++k)
+        for (int n = 0; n < 16; ++n) sum[n] += g.a[row][k] * g.b[k][n];
+      for (int n = 0; n < 16; ++n) c[row][n] = static_cast<Acc>(sum[n]);
+    }
+  }
+  for (int lane = 0; lane < records.size; ++lane)
+    if (records.lane[lane] != nullptr)
+      for (int i = 0; i < share; ++i) record_of(lane)->c->value[i] = c[lane / 16 * share + i][lane % 16];
+}
+
+template <class T, class Acc, class LoadA, class LoadB>
+void mma_chain(accumulator<Acc>& c, int count, LoadA load_a_step, LoadB load_b_step, ASSAY_HERE) {
+  for (int first = 0; first < count; first += longest_chain) {
+    fragment<T> a[longest_chain], b[longest_chain];
+    const int steps = count - first < longest_chain ? count - first : longest_chain;
+    for (int i = 0; i < steps; ++i) load_a_step(first + i, a[i]);
+    for (int i = 0; i < steps; ++i) load_b_step(first + i, b[i]);
+    chain_record<T, Acc> record{&c, a, b, steps};
+    cpu::wave_rendezvous("mma", where, &record, &multiply_chain<T, Acc>);
+  }
+}
+
+/// Sixteen binary64 additions, the j-th of at most (j + 1) terms below 2^(e_max + 1), each off by at most 2^-53 of its
+/// result: sum over j = 1..16 of 2 (j + 1) 2^-53 = 304 * 2^-53. Then one rounding to f32.
+inline accumulation accumulation_model(dtype) {
+  return {16, 53, 304.0F, 0x1p-24F, 0.0F};
+}
+/// P below this may be taken as 0 by the matrix unit.
+inline float flushed_below(dtype) {
+  return 0.0F;
+}
+
+}  // namespace assay::device

@@ -1,0 +1,54 @@
+/// Eight elements at a time: the unit in which tiles travel from global memory to LDS.
+#pragma once
+
+#include <hip/hip_runtime.h>
+
+#include <cstdint>
+
+namespace assay::device {
+
+inline constexpr int vector_elements = 8;
+
+/// Bits of eight 2-byte or 1-byte elements, held in registers.
+template <int ElementBytes>
+struct packed;
+template <>
+struct packed<2> {
+  uint4 bits;
+};
+template <>
+struct packed<1> {
+  uint2 bits;
+};
+
+/// Eight consecutive elements; `from` is aligned to their size (16 or 8 bytes).
+template <class T>
+__device__ inline packed<sizeof(T)> load8(const T* from) {
+  return *reinterpret_cast<const packed<sizeof(T)>*>(from);
+}
+
+template <class T>
+__device__ inline packed<sizeof(T)> zero8() {
+  return packed<sizeof(T)>{};
+}
+
+/// Element i of eight, as the bits of an unsigned integer.
+__device__ inline unsigned int element(const packed<2>& v, int i) {
+  const unsigned int words[4] = {v.bits.x, v.bits.y, v.bits.z, v.bits.w};
+  return (words[i / 2] >> (16 * (i % 2))) & 0xFFFFU;
+}
+__device__ inline unsigned int element(const packed<1>& v, int i) {
+  const unsigned int words[2] = {v.bits.x, v.bits.y};
+  return (words[i / 4] >> (8 * (i % 4))) & 0xFFU;
+}
+
+template <class T>
+__device__ inline T min_of(T a, T b) {
+  return b < a ? b : a;
+}
+template <class T>
+__device__ inline T max_of(T a, T b) {
+  return a < b ? b : a;
+}
+
+}  // namespace assay::device

@@ -1,0 +1,65 @@
+/// The amd platform as kernels and planner see it (kernels/platform/current.hpp).
+#pragma once
+
+#include <hip/hip_runtime.h>
+
+#include <cstdint>
+
+#include "kernels/library.hpp"
+#include "kernels/platform/math_errors.hpp"
+#include "kernels/platform/tanh_by_exp.hpp"
+
+#define ASSAY_UNROLL _Pragma("unroll")
+
+namespace assay::platform {
+
+inline constexpr const char* name = "amd";
+inline constexpr DLDeviceType device_type = kDLROCM;
+
+/// v_exp_f32 and v_log_f32 are good to 1 ulp and flush subnormal results (AMD's CDNA and RDNA ISA guides). exp adds the
+/// rounding of the high half of its argument's fraction and one product: below 2^-23 + 2 * 2^-24 = 2^-22. log
+/// multiplies log2 by ln 2: two roundings more.
+inline constexpr math_errors errors{0x1p-22F, 0x1p-126F, 0x1p-23F, 0x1p-22F, tanh_error(0x1p-22F)};
+
+__device__ inline float exp2(float x) {
+  return __builtin_amdgcn_exp2f(x);
+}
+/// exp2 of x * log2(e) in two parts: what the first part's roundings lost, below 2^-17 for the arguments whose result
+/// is not 0, comes back as the factor 1 + ln2 * rest.
+__device__ inline float exp(float x) {
+  const float high = x * 0x1.715476p+0F;
+  const float rest = fmaf(x, 0x1.4ae0bep-26F, fmaf(x, 0x1.715476p+0F, -high));
+  const float y = exp2(high);
+  // Beyond f32's range the product above may be infinite, and its rest NaN.
+  return fabsf(x) < 128.0F ? fmaf(y, rest * 0x1.62e43p-1F, y) : y;
+}
+__device__ inline float log(float x) {
+  return __builtin_amdgcn_logf(x) * 0x1.62e43p-1F;
+}
+__device__ inline float tanh(float x) {
+  return tanh_by_exp(x, [](float u) { return exp(u); });
+}
+
+inline std::int64_t device_memory_bytes() {
+  std::size_t free_bytes = 0, total_bytes = 0;
+  return hipMemGetInfo(&free_bytes, &total_bytes) == hipSuccess ? static_cast<std::int64_t>(total_bytes) : 0;
+}
+inline int compute_units() {
+  int device = 0, count = 0;
+  const bool known = hipGetDevice(&device) == hipSuccess &&
+                     hipDeviceGetAttribute(&count, hipDeviceAttributeMultiprocessorCount, device) == hipSuccess;
+  return known && count > 0 ? count : 1;
+}
+
+/// What a launch holds while it runs: here nothing. The constructor clears an error that an earlier call left behind.
+class launch_guard {
+ public:
+  explicit launch_guard(const assay_launch&) { static_cast<void>(hipGetLastError()); }
+};
+
+/// The hardware's wave size is what it is; the request concerns the cpu platform only.
+inline bool has_wave_size(int) {
+  return true;
+}
+
+}  // namespace assay::platform

@@ -1,0 +1,58 @@
+/// The nvidia platform as kernels and planner see it (kernels/platform/current.hpp).
+#pragma once
+
+#include <hip/hip_runtime.h>
+
+#include <cstdint>
+
+#include "kernels/library.hpp"
+#include "kernels/platform/math_errors.hpp"
+#include "kernels/platform/tanh_by_exp.hpp"
+
+#define ASSAY_UNROLL _Pragma("unroll")
+
+namespace assay::platform {
+
+inline constexpr const char* name = "nvidia";
+inline constexpr DLDeviceType device_type = kDLCUDA;
+
+/// CUDA C++ Programming Guide, mathematical functions: exp2f and expf at most 2 ulp, logf at most 1 ulp; an ulp is at
+/// most 2^-23 of the value. Compiled without -ftz, so subnormal results are kept.
+inline constexpr math_errors errors{0x1p-22F, 0x1p-126F, 0x1p-24F, 0x1p-23F, tanh_error(0x1p-22F)};
+
+__device__ inline float exp2(float x) {
+  return ::exp2f(x);
+}
+__device__ inline float exp(float x) {
+  return ::expf(x);
+}
+__device__ inline float log(float x) {
+  return ::logf(x);
+}
+__device__ inline float tanh(float x) {
+  return tanh_by_exp(x, [](float u) { return ::expf(u); });
+}
+
+inline std::int64_t device_memory_bytes() {
+  std::size_t free_bytes = 0, total_bytes = 0;
+  return cudaMemGetInfo(&free_bytes, &total_bytes) == cudaSuccess ? static_cast<std::int64_t>(total_bytes) : 0;
+}
+inline int compute_units() {
+  int device = 0, count = 0;
+  const bool known = cudaGetDevice(&device) == cudaSuccess &&
+                     cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device) == cudaSuccess;
+  return known && count > 0 ? count : 1;
+}
+
+/// What a launch holds while it runs: here nothing. The constructor clears an error that an earlier call left behind.
+class launch_guard {
+ public:
+  explicit launch_guard(const assay_launch&) { static_cast<void>(cudaGetLastError()); }
+};
+
+/// The hardware's wave size is what it is; the request concerns the cpu platform only.
+inline bool has_wave_size(int) {
+  return true;
+}
+
+}  // namespace assay::platform

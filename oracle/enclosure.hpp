@@ -42,9 +42,9 @@ enclosure evaluate_exactly(const problem& planned, std::span<const named_tensor>
 struct judgement {
   std::string tensor;
   std::int64_t elements = 0;
-  std::int64_t outside = 0;   ///< elements that are proven wrong (NaN where none is allowed included)
-  std::int64_t unbounded = 0; ///< elements whose enclosure says nothing: undecided
-  std::int64_t sharp = 0;     ///< elements whose enclosure admits at most two output values
+  std::int64_t outside = 0;               ///< elements that are proven wrong (NaN where none is allowed included)
+  std::int64_t unbounded = 0;             ///< elements whose enclosure says nothing: undecided
+  std::int64_t sharp = 0;                 ///< elements whose enclosure admits at most two output values
   std::vector<std::int64_t> worst_index;  ///< of the worst outside element, else of the one nearest to its bound
   double worst_value = 0;
   interval worst_enclosure;

@@ -1,0 +1,16 @@
+/// The combine step of the contract: partial results of all splits of one row and head become its result.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/contract.hpp"
+#include "oracle/enclosure.hpp"
+
+namespace assay::oracle {
+
+/// `lse`: one per split. `outputs`: of split s from `outputs[s * split_stride]` on, as many as `out`. Returns the LSE.
+interval combine_splits(std::span<const interval> lse, const interval* outputs, std::int64_t split_stride,
+                        const contract& declared, std::span<interval> out);
+
+}  // namespace assay::oracle

@@ -1,0 +1,38 @@
+/// Element types as numbers: bits to exact values, and values to the numbers that a type can hold.
+/// The oracle's own second writing of what kernels/device also knows; it shares no code with it.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/tensor.hpp"
+
+namespace assay::oracle {
+
+/// Exact value of a bit pattern; NaN for the type's NaN codes. Throws std::invalid_argument for dtype::none.
+double decode(dtype type, std::uint32_t bits);
+
+/// Exact value of the element at `offset` (in elements) of a tensor.
+double load(const tensor& t, std::int64_t offset);
+
+/// Decodes `count` elements that lie next to each other from `offset` on. Same values as load(), faster.
+void load_contiguous(const tensor& t, std::int64_t offset, std::int64_t count, double* values);
+
+/// The nearest number of the type, ties to even; beyond the largest IEEE types go to infinity, FP8 types saturate.
+/// Integers (i8, i32) are rounded to whole numbers and saturate. NaN stays NaN, infinity stays infinity in IEEE types.
+double round_to_nearest(dtype type, double value);
+
+/// The largest number of the type not above `value`, the smallest not below it.
+double round_down(dtype type, double value);
+double round_up(dtype type, double value);
+
+/// Neighbours of a number that the type holds. The neighbour of the largest is infinity in IEEE types.
+double next_up(dtype type, double value);
+double next_down(dtype type, double value);
+
+/// Distance of the type's numbers in the binade of |value|; the smallest distance for 0; infinity beyond the type.
+double ulp(dtype type, double value);
+
+/// The type's largest finite number.
+double largest(dtype type);
+
+}  // namespace assay::oracle

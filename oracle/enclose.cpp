@@ -1,0 +1,167 @@
+#include "oracle/enclose.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "oracle/atoms.hpp"
+#include "oracle/combine.hpp"
+#include "oracle/interval.hpp"
+#include "oracle/logits.hpp"
+#include "oracle/paging.hpp"
+#include "oracle/tiles.hpp"
+
+namespace assay::oracle {
+namespace {
+
+enclosed_tensor make_tensor(const char* name, dtype type, std::vector<std::int64_t> shape) {
+  std::int64_t n = 1;
+  for (const std::int64_t extent : shape) n *= extent;
+  // Rows that belong to no sequence are nobody's to write: nothing is said about them.
+  return {name, type, std::move(shape), std::vector<interval>(static_cast<std::size_t>(n), everything)};
+}
+
+/// One row of the sequence and one head of the group, with the state of the split that it is in.
+struct tracked_row {
+  tracked_row(std::int64_t row_at, std::int64_t head_at, key_range sees, std::int64_t columns)
+      : row(row_at), head(head_at), visible(sees), state(columns) {}
+  std::int64_t row;
+  std::int64_t head;
+  key_range visible;
+  std::vector<double> query;
+  row_state state;
+};
+
+class evaluation {
+ public:
+  evaluation(const problem& planned, std::span<const named_tensor> inputs, const contract& declared,
+             code_counts* counts)
+      : problem_(planned),
+        declared_(declared),
+        view_(planned, inputs),
+        scale_(scale_of(planned, declared)),
+        counts_(counts),
+        tile_(declared.tile_keys, planned.head_dim_qk, planned.head_dim_v, declared),
+        scratch_(tile_.lanes) {
+    const std::int64_t rows = planned.total_q, heads = planned.heads_q, dim = planned.head_dim_v;
+    const std::int64_t splits = planned.num_splits;
+    bounds_.tensors.push_back(make_tensor("o", planned.o_type, {rows, heads, dim}));
+    bounds_.tensors.push_back(make_tensor("lse", dtype::f32, {rows, heads}));
+    if (splits == 1) return;
+    bounds_.tensors.push_back(make_tensor("o_partial", dtype::f32, {splits, rows, heads, dim}));
+    bounds_.tensors.push_back(make_tensor("lse_partial", dtype::f32, {splits, rows, heads}));
+  }
+
+  enclosure run() {
+    for (std::int64_t seq = 0; seq < problem_.num_seqs; ++seq)
+      for (std::int64_t head_kv = 0; head_kv < problem_.heads_kv; ++head_kv) run_group(seq, head_kv);
+    return std::move(bounds_);
+  }
+
+ private:
+  /// All rows and heads that share a sequence's kv head: its tiles are decoded once.
+  void run_group(std::int64_t seq, std::int64_t head_kv) {
+    std::vector<tracked_row> rows = track(seq, head_kv);
+    if (rows.empty()) return;
+    const split_plan plan(view_.key_count(seq), declared_.tile_keys, problem_.num_splits);
+    for (std::int64_t split = 0; split < problem_.num_splits; ++split) {
+      for (tracked_row& r : rows) {
+        r.state.reset();
+        if (split == 0) r.state.start_from_sink(view_.sink(r.head), scale_);
+        if (!scale_.is_usable && !r.visible.empty()) r.state.is_lost = true;
+      }
+      const std::int64_t last = std::min((split + 1) * plan.per_split, plan.tiles);
+      for (std::int64_t tile = split * plan.per_split; tile < last; ++tile) run_tile(seq, head_kv, tile, rows);
+      for (const tracked_row& r : rows) finish(split, r);
+    }
+    if (problem_.num_splits > 1)
+      for (const tracked_row& r : rows) combine(r);
+  }
+
+  std::vector<tracked_row> track(std::int64_t seq, std::int64_t head_kv) const {
+    std::vector<tracked_row> rows;
+    for (std::int64_t i = 0; i < view_.row_count(seq); ++i)
+      for (std::int64_t h = 0; h < view_.heads_per_group(); ++h) {
+        tracked_row& r = rows.emplace_back(view_.first_row(seq) + i, head_kv * view_.heads_per_group() + h,
+                                           view_.visible(seq, i), tile_.columns);
+        r.query.resize(static_cast<std::size_t>(tile_.dim));
+        view_.load_query(r.row, r.head, r.query.data());
+      }
+    return rows;
+  }
+
+  void run_tile(std::int64_t seq, std::int64_t head_kv, std::int64_t tile, std::vector<tracked_row>& rows) {
+    const std::int64_t first = tile * declared_.tile_keys;
+    const key_range keys{first, first + declared_.tile_keys};
+    key_range seen{keys.end, keys.begin};
+    for (const tracked_row& r : rows) {
+      const key_range own = intersect(r.visible, keys);
+      if (!own.empty()) seen = {std::min(seen.begin, own.begin), std::max(seen.end, own.end)};
+    }
+    if (seen.empty()) return;
+    decode_tile(view_, seq, head_kv, first, seen, tile_);
+    std::vector<double> bias;
+    for (tracked_row& r : rows) {
+      const key_range own = intersect(r.visible, keys);
+      if (own.empty()) continue;
+      bias.clear();
+      if (view_.has_bias())
+        for (std::int64_t key = own.begin; key < own.end; ++key) bias.push_back(view_.bias(r.head, r.row, key));
+      replay_tile(tile_, declared_, scale_, problem_.q_type == dtype::i8, r.query.data(), own.begin - first,
+                  own.end - first, view_.has_bias() ? bias.data() : nullptr, r.state, scratch_, counts_);
+    }
+  }
+
+  std::int64_t row_index(const tracked_row& r) const { return r.row * problem_.heads_q + r.head; }
+
+  std::span<interval> output_row(std::size_t tensor_at, std::int64_t index) {
+    const auto dim = static_cast<std::size_t>(problem_.head_dim_v);
+    return std::span(bounds_.tensors[tensor_at].elements).subspan(static_cast<std::size_t>(index) * dim, dim);
+  }
+
+  void finish(std::int64_t split, const tracked_row& r) {
+    const std::size_t to = problem_.num_splits > 1 ? 2 : 0;
+    const std::int64_t index = split * problem_.total_q * problem_.heads_q + row_index(r);
+    finish_output(r.state, declared_, static_cast<double>(problem_.v_scale), output_row(to, index));
+    bounds_.tensors[to + 1].elements[static_cast<std::size_t>(index)] = finish_lse(r.state, declared_, scale_);
+  }
+
+  void combine(const tracked_row& r) {
+    const std::int64_t rows = problem_.total_q * static_cast<std::int64_t>(problem_.heads_q);
+    std::vector<interval> lse;
+    lse.reserve(static_cast<std::size_t>(problem_.num_splits));
+    for (std::int64_t split = 0; split < problem_.num_splits; ++split)
+      lse.push_back(bounds_.tensors[3].elements[static_cast<std::size_t>(split * rows + row_index(r))]);
+    bounds_.tensors[1].elements[static_cast<std::size_t>(row_index(r))] = combine_splits(
+        lse, output_row(2, row_index(r)).data(), rows * problem_.head_dim_v, declared_, output_row(0, row_index(r)));
+  }
+
+  const problem& problem_;
+  const contract& declared_;
+  problem_view view_;
+  logit_scale scale_;
+  code_counts* counts_;
+  decoded_tile tile_;
+  tile_scratch scratch_;
+  enclosure bounds_;
+};
+
+enclosure evaluate(const problem& planned, std::span<const named_tensor> inputs, const contract& declared,
+                   code_counts* counts) {
+  if (planned.num_splits < 1) throw std::invalid_argument("oracle: num_splits is not planned");
+  if (declared.tile_keys < 1 || declared.qk.products < 1 || declared.pv.products < 1)
+    throw std::invalid_argument("oracle: the contract has no tiles or atoms");
+  return evaluation(planned, inputs, declared, counts).run();
+}
+
+}  // namespace
+
+enclosure enclose(const problem& planned, std::span<const named_tensor> inputs, const contract& declared) {
+  return evaluate(planned, inputs, declared, nullptr);
+}
+
+enclosure enclose(const problem& planned, std::span<const named_tensor> inputs, const contract& declared,
+                  code_counts& counts) {
+  return evaluate(planned, inputs, declared, &counts);
+}
+
+}  // namespace assay::oracle

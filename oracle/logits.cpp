@@ -1,0 +1,120 @@
+#include "oracle/logits.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <limits>
+
+#include "oracle/atoms.hpp"
+
+namespace assay::oracle {
+namespace {
+
+constexpr double log2_e = 0x1.71547652b82fep+0;
+constexpr double ln2_above = 0x1.62e43p-1;
+constexpr double unit = 0x1p-24;
+
+/// Relative error of a product of f32 factors that is rounded up to `roundings` times, in any order. Partial products
+/// below 2^-126 would lose more than that; the least one possible is that of the factors below 1.
+double constant_error(std::initializer_list<double> factors, int roundings, bool* usable) {
+  double least = 1, most = 1;
+  for (const double f : factors) {
+    if (f == 0) return 0;  // the product is 0 in any order
+    least *= std::min(1.0, std::fabs(f));
+    most *= std::max(1.0, std::fabs(f));
+  }
+  *usable = *usable && least >= 0x1p-126 && most <= f32_largest;
+  return roundings * unit * (1 + 0x1p-10) + 0x1p-50;  // the second term: binary64's own product
+}
+
+}  // namespace
+
+logit_scale scale_of(const problem& stated, const contract& declared) {
+  logit_scale s;
+  s.is_usable = true;
+  const double scale = stated.scale, q_scale = stated.q_scale, k_scale = stated.k_scale;
+  const int n = declared.constant_roundings;
+  s.is_direct = !(stated.soft_cap > 0) && stated.bias_type == dtype::none;
+  if (s.is_direct) {
+    s.factor = scale * q_scale * k_scale * log2_e;
+    s.common_error = constant_error({scale, q_scale, k_scale, log2_e}, n, &s.is_usable);
+  } else {
+    s.factor = scale * q_scale * k_scale;
+    s.factor_error = constant_error({scale, q_scale, k_scale}, n, &s.is_usable);
+    s.common_error = constant_error({log2_e}, n, &s.is_usable);
+    s.soft_cap = stated.soft_cap;
+    s.soft_cap_error = n * unit;  // a division rounds once; times a rounded reciprocal, once more per rounding
+    s.tanh_error = static_cast<double>(declared.tanh_relative_error);
+    s.is_usable = s.is_usable && (s.soft_cap == 0 || (s.soft_cap >= 0x1p-120 && s.soft_cap <= 0x1p120));
+  }
+  s.is_usable = s.is_usable && std::isfinite(s.factor) && s.common_error < 0x1p-12 && s.factor_error < 0x1p-12;
+  return s;
+}
+
+void to_logits(const logit_scale& s, const double* bias, std::int64_t count, double* w, double* e) {
+  const double factor = std::fabs(s.factor);
+  if (s.is_direct) {
+    for (std::int64_t j = 0; j < count; ++j) {
+      w[j] *= s.factor;
+      // e is a radius of the dot product still; the product rounds once.
+      e[j] = (factor * e[j] + unit * std::fabs(w[j]) + f32_underflow) * logit_cover;
+      if (!(std::fabs(w[j]) + e[j] <= f32_largest)) e[j] = std::numeric_limits<double>::infinity();
+    }
+    return;
+  }
+  for (std::int64_t j = 0; j < count; ++j) {
+    double x = w[j] * s.factor;
+    double r = factor * e[j] + (unit + s.factor_error) * std::fabs(x) + f32_underflow;
+    if (!(std::fabs(x) + 2 * r <= f32_largest)) r = std::numeric_limits<double>::infinity();
+    if (s.soft_cap > 0) {
+      const double u = x / s.soft_cap;
+      const double u_radius =
+          (r / s.soft_cap + (unit + s.soft_cap_error) * (std::fabs(u) + r / s.soft_cap) + f32_underflow) * logit_cover;
+      // tanh is 1-Lipschitz, and stays within 1 whatever its argument is.
+      const double value = std::tanh(u);
+      double value_radius = u_radius + s.tanh_error * (std::fabs(value) + u_radius) + f32_underflow;
+      if (std::isfinite(value_radius)) value_radius = std::min(value_radius, 2.0 + s.tanh_error);  // else: overflow
+      x = s.soft_cap * value;
+      r = (s.soft_cap * value_radius + unit * (std::fabs(x) + s.soft_cap * value_radius) + f32_underflow) * logit_cover;
+    }
+    if (bias != nullptr) {
+      x += bias[j];
+      r = (r + unit * (std::fabs(x) + r)) * logit_cover;
+    }
+    w[j] = x * log2_e;
+    // The sum above may cancel: 2^-50 of the terms, not of w, bounds binary64's share; both terms are in r or bias.
+    const double shared = bias != nullptr ? std::fabs(bias[j]) * 0x1p-48 : 0.0;
+    e[j] = (log2_e * (r + shared) + unit * (std::fabs(w[j]) + log2_e * r) + f32_underflow) * logit_cover;
+    if (!(std::fabs(w[j]) + e[j] <= f32_largest)) e[j] = std::numeric_limits<double>::infinity();
+  }
+}
+
+logit_gap gap(const logit_scale& s, double w, double e, double w_max, double e_max) {
+  logit_gap d;
+  d.mid = w - w_max;
+  const double spread = std::fabs(d.mid) * s.common_error + e + e_max;
+  d.radius = (spread + unit * (std::fabs(d.mid) + spread) + f32_underflow) * logit_cover;
+  return d;
+}
+
+probability exp2_of(const logit_gap& d, const contract& declared) {
+  constexpr double libm = 0x1p-50;  // 4 ulp, as interval.hpp states it
+  const double error = static_cast<double>(declared.exp2_relative_error);
+  probability p;
+  if (d.radius < 0x1p-4) {
+    // 2^r - 1 <= z (1 + z) for z = r ln 2 <= 1, and 1 - 2^-r is below that. Factors (1 + a)(1 + b) <= 1 + a + b + ab.
+    const double mid = std::exp2(d.mid), z = d.radius * ln2_above;
+    const double shift = z * (1 + z);
+    const double relative = (shift + error + shift * error + 2 * libm) * (1 + 0x1p-40);
+    p = {mid * (1 - relative), mid * (1 + relative)};
+  } else {
+    p = {std::exp2(d.mid - d.radius) * (1 - error - 2 * libm), std::exp2(d.mid + d.radius) * (1 + error + 2 * libm)};
+  }
+  if (p.lo < 0x1p-125) p = {std::max(0.0, p.lo - f32_underflow), p.hi + f32_underflow};
+  if (p.lo < static_cast<double>(declared.exp2_flush)) p.lo = 0;
+  p.hi = std::min(p.hi, 1.0);
+  p.lo = std::min(p.lo, 1.0);
+  return p;
+}
+
+}  // namespace assay::oracle

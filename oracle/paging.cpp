@@ -1,0 +1,136 @@
+#include "oracle/paging.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+#include "oracle/decode.hpp"
+
+namespace assay::oracle {
+namespace {
+
+constexpr std::int64_t any = -1;
+
+const tensor* take(std::span<const named_tensor> inputs, const char* name, bool required, dtype type,
+                   std::initializer_list<std::int64_t> shape) {
+  const tensor* t = find(inputs, name);
+  const std::string who = std::string("oracle: tensor ") + name;
+  if (t == nullptr) {
+    if (required) throw std::invalid_argument(who + " is missing");
+    return nullptr;
+  }
+  bool fits = t->type == type && t->rank == static_cast<std::int32_t>(shape.size());
+  int d = 0;
+  for (const std::int64_t n : shape) fits = fits && (n == any || t->shape[d] == n), ++d;
+  if (!fits) throw std::invalid_argument(who + " does not have the type and shape that the problem states");
+  return t;
+}
+
+std::int64_t index_at(const tensor& t, std::int64_t i, std::int64_t j = 0) {
+  return static_cast<const std::int32_t*>(t.data)[t.offset(i, j)];
+}
+
+/// A row of a tensor whose last stride may be anything.
+void load_row(const tensor& t, std::int64_t offset, std::int64_t count, double* values) {
+  const std::int64_t stride = t.stride[t.rank - 1];
+  if (stride == 1) {
+    load_contiguous(t, offset, count, values);
+    return;
+  }
+  for (std::int64_t d = 0; d < count; ++d) values[d] = load(t, offset + d * stride);
+}
+
+}  // namespace
+
+key_range intersect(key_range a, key_range b) {
+  return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
+}
+
+problem_view::problem_view(const problem& stated, std::span<const named_tensor> inputs) : stated_(stated) {
+  const problem& p = stated_;
+  if (p.heads_kv < 1 || p.heads_q < 1 || p.heads_q % p.heads_kv != 0 || p.page_size < 1 || p.num_seqs < 0)
+    throw std::invalid_argument("oracle: the problem's sizes do not make a problem");
+  q_ = take(inputs, "q", true, p.q_type, {p.total_q, p.heads_q, p.head_dim_qk});
+  k_ = take(inputs, "k", true, p.k_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_qk});
+  v_ = take(inputs, "v", true, p.v_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_v});
+  cu_seqlens_q_ = take(inputs, "cu_seqlens_q", true, dtype::i32, {p.num_seqs + 1});
+  seqlens_k_ = take(inputs, "seqlens_k", true, dtype::i32, {p.num_seqs});
+  if (p.page_table == page_table_kind::block_table) {
+    block_table_ = take(inputs, "block_table", true, dtype::i32, {p.num_seqs, any});
+  } else {
+    page_indptr_ = take(inputs, "page_indptr", true, dtype::i32, {p.num_seqs + 1});
+    page_indices_ = take(inputs, "page_indices", true, dtype::i32, {any});
+  }
+  prefix_offset_ = take(inputs, "prefix_offset", false, dtype::i32, {p.num_seqs});
+  bias_ =
+      p.bias_type == dtype::none ? nullptr : take(inputs, "bias", true, p.bias_type, {p.heads_q, p.total_q, p.max_k});
+  sinks_ = take(inputs, "sinks", false, dtype::f32, {p.heads_q});
+}
+
+std::int64_t problem_view::first_row(std::int64_t seq) const {
+  return index_at(*cu_seqlens_q_, seq);
+}
+
+std::int64_t problem_view::row_count(std::int64_t seq) const {
+  return first_row(seq + 1) - first_row(seq);
+}
+
+std::int64_t problem_view::key_count(std::int64_t seq) const {
+  return index_at(*seqlens_k_, seq);
+}
+
+std::int64_t problem_view::sequence_of(std::int64_t row) const {
+  for (std::int64_t seq = 0; seq < stated_.num_seqs; ++seq)
+    if (row >= first_row(seq) && row < first_row(seq + 1)) return seq;
+  throw std::invalid_argument("oracle: a query row belongs to no sequence");
+}
+
+key_range problem_view::visible(std::int64_t seq, std::int64_t i) const {
+  const std::int64_t keys = key_count(seq);
+  const std::int64_t position =
+      prefix_offset_ != nullptr ? index_at(*prefix_offset_, seq) + i : keys - row_count(seq) + i;
+  key_range range{0, keys};
+  if (stated_.causal != 0) range.end = std::min(range.end, position + 1);
+  if (stated_.window != 0) range.begin = std::max<std::int64_t>(range.begin, position - stated_.window + 1);
+  return range;
+}
+
+key_place problem_view::place(std::int64_t seq, std::int64_t key) const {
+  const std::int64_t page_size = stated_.page_size, nth = key / page_size;
+  std::int64_t page = -1;
+  if (block_table_ != nullptr) {
+    if (nth < block_table_->shape[1]) page = index_at(*block_table_, seq, nth);
+  } else {
+    const std::int64_t at = index_at(*page_indptr_, seq) + nth;
+    if (at >= 0 && at < index_at(*page_indptr_, seq + 1) && at < page_indices_->shape[0])
+      page = index_at(*page_indices_, at);
+  }
+  if (page < 0 || page >= stated_.num_pages)
+    throw std::invalid_argument("oracle: key " + std::to_string(key) + " of sequence " + std::to_string(seq) +
+                                " lies in no page of the pool");
+  return {page, key - nth * page_size};
+}
+
+void problem_view::load_query(std::int64_t row, std::int64_t head, double* values) const {
+  load_row(*q_, q_->offset(row, head), stated_.head_dim_qk, values);
+}
+
+void problem_view::load_key(key_place at, std::int64_t head_kv, double* values) const {
+  load_row(*k_, k_->offset(at.page, at.slot, head_kv), stated_.head_dim_qk, values);
+}
+
+void problem_view::load_value(key_place at, std::int64_t head_kv, double* values) const {
+  load_row(*v_, v_->offset(at.page, at.slot, head_kv), stated_.head_dim_v, values);
+}
+
+double problem_view::bias(std::int64_t head, std::int64_t row, std::int64_t key) const {
+  return load(*bias_, bias_->offset(head, row, key));
+}
+
+double problem_view::sink(std::int64_t head) const {
+  return sinks_ == nullptr ? -std::numeric_limits<double>::infinity() : load(*sinks_, sinks_->offset(head));
+}
+
+}  // namespace assay::oracle

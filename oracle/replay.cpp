@@ -1,0 +1,230 @@
+#include "oracle/replay.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "oracle/atoms.hpp"
+#include "oracle/clones.hpp"
+#include "oracle/decode.hpp"
+#include "oracle/interval.hpp"
+
+namespace assay::oracle {
+namespace {
+
+constexpr double log2_e = 0x1.71547652b82fep+0;
+constexpr double unit = 0x1p-24;
+
+/// The new running maximum and by how much it moved.
+struct maximum_step {
+  bool moved = false;         ///< false: certainly not moved
+  std::int64_t certain = -1;  ///< the key that certainly holds the maximum, or -1
+  probability alpha{1, 1};
+};
+
+/// m' = max(m, max_j y_j). The key with the largest w leads; it certainly is the maximum when its least value exceeds
+/// all others' largest. Otherwise the maximum lies between the leader's least and the largest value of all.
+maximum_step move_maximum(const contract& declared, const logit_scale& scale, const tile_scratch& s, std::int64_t begin,
+                          std::int64_t end, row_state& row) {
+  const double *const w_of = s.w.data(), *const e_of = s.e.data();
+  const char* const is_void = s.is_void.data();
+  std::int64_t leader = -1;
+  double top = -infinity;
+  for (std::int64_t j = begin; j < end; ++j) {
+    if (is_void[j] != 0) continue;
+    top = std::max(top, w_of[j] + e_of[j]);
+    if (leader < 0 || w_of[j] > w_of[leader]) leader = j;
+  }
+  maximum_step step;
+  if (leader < 0) return step;
+  if (row.has_maximum && row.w - row.error >= top) return step;  // the running maximum certainly stands
+  const double least = w_of[leader] - e_of[leader];
+  bool is_alone = !row.has_maximum || row.w + row.error < least;
+  for (std::int64_t j = begin; j < end && is_alone; ++j)
+    is_alone = j == leader || is_void[j] != 0 || w_of[j] + e_of[j] < least;
+  step.moved = true;
+  if (is_alone) step.certain = leader;
+  double w = w_of[leader], error = e_of[leader];
+  if (row.has_maximum && row.w > w) w = row.w, error = row.error;
+  if (row.has_maximum) top = std::max(top, row.w + row.error);
+  error = std::max(error, (top - w) * logit_cover);
+  if (row.has_maximum) step.alpha = exp2_of(gap(scale, row.w, row.error, w, error), declared);
+  // Where it may not have moved, alpha = 1 is possible; gap's radius exceeds its distance from 0 then, so hi is 1.
+  row.w = w;
+  row.error = error;
+  row.has_maximum = true;
+  return step;
+}
+
+/// P's codes of the tile, and the sum of p before they are made.
+interval round_probabilities(const contract& declared, const logit_scale& scale, const row_state& row,
+                             std::int64_t certain, std::int64_t begin, std::int64_t end, tile_scratch& s,
+                             code_counts* counts) {
+  double lo = 0, hi = 0;
+  std::int64_t ambiguous = 0;
+  const bool is_rounded = declared.p_type != dtype::f32;
+  for (std::int64_t j = begin; j < end; ++j) {
+    const auto at = static_cast<std::size_t>(j);
+    probability p{1, 1};
+    if (s.is_void[at] != 0)
+      p = {0, 0};
+    else if (j != certain)
+      p = exp2_of(gap(scale, s.w[at], s.e[at], row.w, row.error), declared);
+    lo += p.lo;
+    hi += p.hi;
+    if (is_rounded) {
+      p = {round_to_nearest(declared.p_type, p.lo), round_to_nearest(declared.p_type, p.hi)};
+      if (p.lo < static_cast<double>(declared.p_flush)) p.lo = 0;
+      ambiguous += p.lo != p.hi ? 1 : 0;
+    }
+    if (p.lo == p.hi) {
+      s.p[at] = p.lo;
+      s.p_radius[at] = 0;
+    } else {
+      // An f32 midpoint keeps products exact; the radius covers the way to both ends.
+      s.p[at] = static_cast<float>((p.lo + p.hi) / 2);
+      s.p_radius[at] = std::max(p.hi - s.p[at], s.p[at] - p.lo) * cover;
+    }
+  }
+  if (counts != nullptr && is_rounded) *counts = {counts->codes + (end - begin), counts->ambiguous + ambiguous};
+  // n additions of nonnegative numbers, each within 2^-53 relative.
+  const double slack = static_cast<double>(end - begin) * 0x1p-52;
+  return {lo * (1 - slack), hi * (1 + slack)};
+}
+
+/// What the columns of a row have in common at the end.
+struct normalisation {
+  double l, l_radius, l_least, v_scale;
+  int roundings;
+};
+
+/// O / l * v_scale, f32 operations in any order.
+ASSAY_CLONES
+void normalise(const normalisation& n, const double* mid, const double* radius, std::size_t count, interval* out) {
+  const double scale = std::fabs(n.v_scale), relative = n.roundings * unit * (1 + 0x1p-10);
+  for (std::size_t c = 0; c < count; ++c) {
+    // |A/L - a/l| <= (R + |a/l| r) / l_least. Intermediates that underflow: one of O / l, v_scale / l, O * v_scale.
+    const double size = std::fabs(mid[c]), ratio = mid[c] / n.l, value = ratio * n.v_scale;
+    const double spread = (radius[c] + std::fabs(ratio) * n.l_radius) / n.l_least;
+    const double known = spread * scale + 0x1p-50 * std::fabs(value);
+    const double underflow = n.roundings * f32_underflow * (2 + scale + size + radius[c]);
+    const double r = (known + relative * (std::fabs(value) + known) + underflow) * cover;
+    // A sink and no key: zero is exact in any order of operations.
+    const double reach = ((size == 0) & (radius[c] == 0)) ? 0.0 : r;
+    const bool is_bounded =
+        (std::fabs(value) + reach <= f32_largest) & (size * (scale > 1 ? scale : 1.0) <= f32_largest);
+    out[c].lo = is_bounded ? value - reach : -infinity;
+    out[c].hi = is_bounded ? value + reach : infinity;
+  }
+}
+
+}  // namespace
+
+decoded_tile::decoded_tile(std::int64_t tile_keys, std::int64_t dim_qk, std::int64_t dim_v, const contract& declared)
+    : lanes(pad_to(tile_keys, lane_block)),
+      dim(pad_to(dim_qk, declared.qk.products)),
+      columns(pad_to(dim_v, lane_block)),
+      keys(static_cast<std::size_t>(dim * lanes)),
+      key_bounds(static_cast<std::size_t>(lanes)),
+      values(static_cast<std::size_t>(tile_keys * columns)),
+      value_bounds(static_cast<std::size_t>(tile_keys)) {}
+
+tile_scratch::tile_scratch(std::int64_t lanes)
+    : w(static_cast<std::size_t>(lanes)), e(w), p(w), p_radius(w), bias(w), is_void(static_cast<std::size_t>(lanes)) {}
+
+void row_state::reset() {
+  has_maximum = false;
+  is_lost = false;
+  sum = {0, 0};
+  std::ranges::fill(mid, 0.0);
+  std::ranges::fill(radius, 0.0);
+}
+
+void row_state::start_from_sink(double sink, const logit_scale& scale) {
+  if (sink == -infinity) return;
+  has_maximum = true;
+  w = sink * log2_e;
+  // Its constant is rounded on its own, so theta is not shared: once for log2e's error, once for theta.
+  error = (std::fabs(w) * (2 * scale.common_error + unit) + f32_underflow) * logit_cover;
+  sum = {1, 1};
+  is_lost = !(std::fabs(w) + error <= f32_largest);
+}
+
+void replay_tile(const decoded_tile& tile, const contract& declared, const logit_scale& scale, bool is_integer,
+                 const double* query, std::int64_t begin, std::int64_t end, const double* bias, row_state& row,
+                 tile_scratch& s, code_counts* counts) {
+  if (row.is_lost) return;
+  const bool snaps = declared.p_type != dtype::f32;
+  if (is_integer)
+    dot_exact(query, tile.keys.data(), tile.dim, tile.lanes, s.w.data(), s.e.data());
+  else
+    dot_atoms(query, tile.keys.data(), tile.key_bounds.data(), tile.dim, tile.lanes, declared.qk, snaps, s.w.data(),
+              s.e.data());
+
+  std::fill(s.is_void.begin() + begin, s.is_void.begin() + end, static_cast<char>(0));
+  if (bias != nullptr)
+    for (std::int64_t j = begin; j < end; ++j) {
+      const bool is_void = bias[j - begin] == -infinity;
+      s.is_void[static_cast<std::size_t>(j)] = is_void ? 1 : 0;
+      s.bias[static_cast<std::size_t>(j)] = is_void ? 0.0 : bias[j - begin];
+    }
+  to_logits(scale, bias != nullptr ? s.bias.data() + begin : nullptr, end - begin, s.w.data() + begin,
+            s.e.data() + begin);
+  bool is_known = true;  // NaN, infinity and overflow all show in w + e
+  for (std::int64_t j = begin; j < end; ++j) is_known &= std::fabs(s.w.data()[j]) + s.e.data()[j] < infinity;
+  const bool had_maximum = row.has_maximum;
+  const maximum_step step = is_known ? move_maximum(declared, scale, s, begin, end, row) : maximum_step{};
+  if (!is_known || !row.has_maximum) {
+    row.is_lost = true;
+    return;
+  }
+
+  const interval sum = round_probabilities(declared, scale, row, step.certain, begin, end, s, counts);
+  const double sum_error = declared.sum_roundings * unit * (1 + 0x1p-10);  // (1 + u)^n - 1 for n <= 2^8
+  // l is at least 1 but for its roundings: the maximum's own p is 1, in this tile or, with alpha = 1, in what l held.
+  const double least = (had_maximum ? std::min(1.0, row.sum.lo) : 1.0) * (1 - sum_error) * (1 - 0x1p-50);
+  row.sum = {std::max(least, (row.sum.lo * step.alpha.lo + sum.lo) * (1 - sum_error) * (1 - 0x1p-50)),
+             (row.sum.hi * step.alpha.hi + sum.hi) * (1 + sum_error) * (1 + 0x1p-50)};
+
+  if (step.moved && !(step.alpha.lo == 1)) {
+    const double alpha = (step.alpha.lo + step.alpha.hi) / 2;
+    const double alpha_radius = std::max(step.alpha.hi - alpha, alpha - step.alpha.lo) * cover;
+    rescale(alpha, alpha_radius, tile.columns, row.mid.data(), row.radius.data());
+  }
+  const auto tile_keys = static_cast<std::int64_t>(tile.value_bounds.size());
+  for (std::int64_t first = 0; first < tile_keys; first += declared.pv.products) {
+    // Hidden keys are exact zeros: their memory, which may hold NaN, is not touched.
+    const std::int64_t from = std::max(first, begin), to = std::min(first + declared.pv.products, end);
+    const std::int64_t at = from < to ? from : 0;
+    accumulate_atom(s.p.data() + at, s.p_radius.data() + at, tile.values.data() + at * tile.columns,
+                    tile.value_bounds.data() + at, std::max<std::int64_t>(0, to - from), tile.columns, declared.pv,
+                    snaps, row.mid.data(), row.radius.data());
+  }
+}
+
+void finish_output(const row_state& row, const contract& declared, double v_scale, std::span<interval> out) {
+  if (row.is_lost) {
+    std::ranges::fill(out, everything);
+    return;
+  }
+  if (row.sum.hi == 0) {
+    std::ranges::fill(out, point(0));
+    return;
+  }
+  const double l = (row.sum.lo + row.sum.hi) / 2, l_radius = std::max(row.sum.hi - l, l - row.sum.lo) * cover;
+  normalise({l, l_radius, row.sum.lo, v_scale, declared.normalise_roundings}, row.mid.data(), row.radius.data(),
+            out.size(), out.data());
+}
+
+interval finish_lse(const row_state& row, const contract& declared, const logit_scale& scale) {
+  if (row.is_lost) return everything;
+  if (row.sum.hi == 0) return point(-infinity);
+  const interval ln2{0x1.62e42fefa39efp-1, 0x1.62e42fefa39f0p-1};
+  const double theta = scale.common_error;
+  const interval m = widen(point(row.w), theta, row.error * logit_cover);
+  const interval shift = round_f32(m * ln2, declared.constant_roundings + 1);
+  const interval logarithm = widen(log(row.sum), static_cast<double>(declared.log_relative_error),
+                                   static_cast<double>(declared.log_absolute_error));
+  return round_f32(shift + logarithm);
+}
+
+}  // namespace assay::oracle

@@ -1,0 +1,68 @@
+/// Replays one query row of one split, tile by tile, as the contract states it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/contract.hpp"
+#include "oracle/enclosure.hpp"
+#include "oracle/logits.hpp"
+
+namespace assay::oracle {
+
+/// A tile's keys and values of one kv head, decoded once for all rows that see them. Rows of padding are zeros.
+struct decoded_tile {
+  decoded_tile(std::int64_t tile_keys, std::int64_t dim_qk, std::int64_t dim_v, const contract& declared);
+  std::int64_t lanes;                ///< tile_keys padded
+  std::int64_t dim;                  ///< head_dim_qk padded to whole atoms
+  std::int64_t columns;              ///< head_dim_v padded
+  std::vector<double> keys;          ///< [dim][lanes]
+  std::vector<double> key_bounds;    ///< [lanes] max |k|
+  std::vector<double> values;        ///< [tile_keys][columns]
+  std::vector<double> value_bounds;  ///< [tile_keys] max |v|
+};
+
+/// Counts of P codes: how many were rounded, and how many of them the contract leaves open.
+struct code_counts {
+  std::int64_t codes = 0;
+  std::int64_t ambiguous = 0;
+};
+
+/// What a row carries from tile to tile. The running maximum is w (1 + theta) + e, |e| <= error (logits.hpp).
+struct row_state {
+  bool has_maximum = false;
+  bool is_lost = false;  ///< nothing can be said any more
+  double w = 0;
+  double error = 0;
+  interval sum{0, 0};       ///< l
+  std::vector<double> mid;  ///< O, padded columns
+  std::vector<double> radius;
+
+  explicit row_state(std::int64_t columns)
+      : mid(static_cast<std::size_t>(columns)), radius(static_cast<std::size_t>(columns)) {}
+  void reset();
+  /// Starts a split from the sink: m = sink * log2(e), l = 1; nothing for -inf.
+  void start_from_sink(double sink, const logit_scale& scale);
+};
+
+/// Space for one tile's logits and probabilities.
+struct tile_scratch {
+  explicit tile_scratch(std::int64_t lanes);
+  std::vector<double> w, e, p, p_radius, bias;
+  std::vector<char> is_void;  ///< keys whose bias is -inf: weight 0
+};
+
+/// The steps of a tile for a row that sees its keys [begin, end) (positions within the tile). `query` is padded to
+/// tile.dim; `bias` points at the bias of key `begin`, or is null. `counts` may be null.
+void replay_tile(const decoded_tile& tile, const contract& declared, const logit_scale& scale, bool is_integer,
+                 const double* query, std::int64_t begin, std::int64_t end, const double* bias, row_state& row,
+                 tile_scratch& scratch, code_counts* counts);
+
+/// O / l * v_scale of the first `count` columns.
+void finish_output(const row_state& row, const contract& declared, double v_scale, std::span<interval> out);
+
+/// m * ln2 + log(l), or the point -inf.
+interval finish_lse(const row_state& row, const contract& declared, const logit_scale& scale);
+
+}  // namespace assay::oracle

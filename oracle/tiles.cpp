@@ -1,0 +1,72 @@
+#include "oracle/tiles.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "oracle/clones.hpp"
+
+namespace assay::oracle {
+namespace {
+
+constexpr std::int64_t together = 8;
+
+/// The largest magnitude of values that may not be finite. NaN is passed over: it shows in every sum anyway.
+double largest_finite(const double* values, std::int64_t count) {
+  double bound = 0;
+  for (std::int64_t i = 0; i < count; ++i)
+    if (std::isfinite(values[i])) bound = std::max(bound, std::fabs(values[i]));
+  return bound;
+}
+
+/// The largest magnitude. Bits of positive numbers are ordered as they are, and integers are compared in any order.
+ASSAY_CLONES
+double bound_of(const double* values, std::int64_t count) {
+  std::int64_t bits = 0;
+  for (std::int64_t i = 0; i < count; ++i)
+    bits = std::max(bits, std::bit_cast<std::int64_t>(values[i]) & std::numeric_limits<std::int64_t>::max());
+  const auto bound = std::bit_cast<double>(bits);
+  return std::isfinite(bound) ? bound : largest_finite(values, count);
+}
+
+/// Eight rows of `dim` become columns, `lanes` apart.
+ASSAY_CLONES
+void transpose_rows(const double* rows, std::int64_t dim, std::int64_t lanes, double* to) {
+  for (std::int64_t d = 0; d < dim; ++d)
+    for (std::int64_t n = 0; n < together; ++n) to[d * lanes + n] = rows[n * dim + d];
+}
+
+}  // namespace
+
+void decode_tile(const problem_view& view, std::int64_t seq, std::int64_t head_kv, std::int64_t first, key_range range,
+                 decoded_tile& tile) {
+  const std::int64_t dim = view.stated().head_dim_qk, dim_v = view.stated().head_dim_v;
+  double* const value_bounds = tile.value_bounds.data();
+  double* const key_bounds = tile.key_bounds.data();
+  // Eight keys at a time: the transposition then writes whole cache lines.
+  std::vector<double> rows(static_cast<std::size_t>(together * dim));
+  const std::int64_t begin = range.begin - first, end = range.end - first;
+  for (std::int64_t j = begin; j < end;) {
+    const std::int64_t count = std::min(together - j % together, end - j);
+    for (std::int64_t n = 0; n < count; ++n) {
+      const key_place at = view.place(seq, first + j + n);
+      double* const key = rows.data() + n * dim;
+      view.load_key(at, head_kv, key);
+      key_bounds[j + n] = bound_of(key, dim);
+      double* const value = tile.values.data() + (j + n) * tile.columns;
+      view.load_value(at, head_kv, value);
+      value_bounds[j + n] = bound_of(value, dim_v);
+    }
+    double* const to = tile.keys.data() + j;
+    if (count == together) {
+      transpose_rows(rows.data(), dim, tile.lanes, to);
+    } else {
+      for (std::int64_t d = 0; d < dim; ++d)
+        for (std::int64_t n = 0; n < count; ++n) to[d * tile.lanes + n] = rows.data()[n * dim + d];
+    }
+    j += count;
+  }
+}
+
+}  // namespace assay::oracle

@@ -1,0 +1,25 @@
+/// Which tiles a split takes, and a tile's keys and values as numbers.
+#pragma once
+
+#include <cstdint>
+
+#include "oracle/paging.hpp"
+#include "oracle/replay.hpp"
+
+namespace assay::oracle {
+
+/// T = ceil(keys / tile_keys) tiles in c = ceil(T / num_splits) per split: split s takes [s c, min((s + 1) c, T)).
+struct split_plan {
+  split_plan(std::int64_t keys, std::int64_t tile_keys, std::int64_t num_splits)
+      : tiles((keys + tile_keys - 1) / tile_keys), per_split((tiles + num_splits - 1) / num_splits) {}
+  std::int64_t tiles;
+  std::int64_t per_split;
+  std::int64_t split_of(std::int64_t tile) const { return tile / per_split; }
+};
+
+/// Decodes keys [range.begin, range.end) of the tile that starts at key `first`; the tile's other rows keep what they
+/// hold, and nobody reads them. Dead memory is not read.
+void decode_tile(const problem_view& view, std::int64_t seq, std::int64_t head_kv, std::int64_t first, key_range range,
+                 decoded_tile& tile);
+
+}  // namespace assay::oracle

@@ -1,0 +1,109 @@
+/// The judge accepts what lies in an enclosure and nothing else; a NaN never passes.
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "oracle/decode.hpp"
+#include "oracle/enclosure.hpp"
+#include "oracle/interval.hpp"
+#include "oracle/width.hpp"
+#include "tests/oracle/setting.hpp"
+
+namespace assay::oracle {
+namespace {
+
+judgement judge_one(dtype type, interval bounds, double value) {
+  const testing::memory m("o", type, {1});
+  m.set(0, value);
+  const named_tensor output{"o", m.view};
+  return judge({{{"o", type, {1}, {bounds}}}}, {&output, 1})[0];
+}
+
+}  // namespace
+
+TEST_CASE("ends are rounded to the type, and one ulp beyond them is outside", "[oracle]") {
+  for (const dtype type : {dtype::f16, dtype::bf16, dtype::f32}) {
+    const double x = round_to_nearest(type, 0.7), step = ulp(type, 0.7);
+    const interval e{x - 0.4 * step, x + 1.4 * step};  // rounds to x ... x + step
+    CHECK(judge_one(type, e, x).outside == 0);
+    CHECK(judge_one(type, e, x + step).outside == 0);
+    CHECK(judge_one(type, e, x - step).outside == 1);
+    CHECK(judge_one(type, e, x + 2 * step).outside == 1);
+    CHECK(judge_one(type, e, x + 2 * step).worst_factor == 3);
+    CHECK(judge_one(type, e, x).worst_factor == 1);
+    CHECK(judge_one(type, e, x).sharp == 1);
+    CHECK(judge_one(type, {x - 0.6 * step, x + 0.6 * step}, x).sharp == 0);
+    CHECK(judge_one(type, point(x), x).worst_factor == 0);
+    CHECK(judge_one(type, point(x), x + step).worst_factor == 2);
+    CHECK(judge_one(type, point(x), -x).outside == 1);
+  }
+}
+
+TEST_CASE("a NaN is outside of every enclosure that says something", "[oracle]") {
+  for (const interval e :
+       {interval{-1, 1}, point(0), point(-infinity), interval{-infinity, 0}, interval{70000, infinity}}) {
+    const judgement j = judge_one(dtype::f16, e, std::nan(""));
+    CHECK(j.outside == 1);
+    CHECK(j.worst_factor == infinity);
+  }
+  const judgement undecided = judge_one(dtype::f16, everything, std::nan(""));
+  CHECK(undecided.unbounded == 1);
+  CHECK(undecided.outside == 0);
+  CHECK(undecided.worst_index.empty());
+}
+
+TEST_CASE("an LSE of -inf passes only where no key is visible", "[oracle]") {
+  CHECK(judge_one(dtype::f32, point(-infinity), -infinity).outside == 0);
+  CHECK(judge_one(dtype::f32, point(-infinity), -infinity).worst_factor == 0);
+  CHECK(judge_one(dtype::f32, point(-infinity), -1e30).outside == 1);
+  CHECK(judge_one(dtype::f32, point(-infinity), 0).worst_factor == infinity);
+  CHECK(judge_one(dtype::f32, {-100, 0}, -infinity).outside == 1);
+}
+
+TEST_CASE("overflow of the output type is accepted where the value overflows, only there", "[oracle]") {
+  CHECK(judge_one(dtype::f16, {70000, 70001}, infinity).outside == 0);
+  CHECK(judge_one(dtype::f16, {70000, 70001}, 65504).outside == 1);
+  CHECK(judge_one(dtype::f16, {65510, 65530}, infinity).outside == 0);
+  CHECK(judge_one(dtype::f16, {65510, 65530}, 65504).outside == 0);
+  CHECK(judge_one(dtype::f16, {1, 2}, infinity).outside == 1);
+}
+
+TEST_CASE("the worst element is named by its logical index, whatever the strides", "[oracle]") {
+  testing::memory m("o", dtype::f32, {2, 3});
+  m.view.stride[0] = 1;
+  m.view.stride[1] = 2;  // column major
+  for (std::int64_t i = 0; i < 6; ++i) m.set(i, 1.0);
+  m.set(m.view.offset(1, 2), 1.5);
+  m.set(m.view.offset(0, 1), 1.25);
+  const named_tensor output{"o", m.view};
+  const judgement j = judge({{{"o", dtype::f32, {2, 3}, std::vector<interval>(6, {0.9, 1.1})}}}, {&output, 1})[0];
+  CHECK(j.elements == 6);
+  CHECK(j.outside == 2);
+  CHECK(j.worst_index == std::vector<std::int64_t>{1, 2});
+  CHECK(j.worst_value == 1.5);
+  CHECK(j.worst_enclosure.hi == 1.1);
+}
+
+TEST_CASE("missing outputs, wrong shapes and enclosures that are no interval are errors, not verdicts", "[oracle]") {
+  const testing::memory m("o", dtype::f32, {2});
+  const named_tensor output{"o", m.view};
+  CHECK_THROWS_AS(judge({{{"lse", dtype::f32, {2}, {{0, 1}, {0, 1}}}}}, {&output, 1}), std::invalid_argument);
+  CHECK_THROWS_AS(judge({{{"o", dtype::f16, {2}, {{0, 1}, {0, 1}}}}}, {&output, 1}), std::invalid_argument);
+  CHECK_THROWS_AS(judge({{{"o", dtype::f32, {1}, {{0, 1}}}}}, {&output, 1}), std::invalid_argument);
+  CHECK_THROWS_AS(judge({{{"o", dtype::f32, {2}, {{0, 1}, {1, 0}}}}}, {&output, 1}), std::logic_error);
+}
+
+TEST_CASE("widths are counted in ulps of the output type", "[oracle]") {
+  CHECK(radius_ulp({1, 1 + 0x1p-10}, dtype::f16) == 0.5);
+  CHECK(radius_ulp(point(3), dtype::f16) == 0);
+  CHECK(radius_ulp(everything, dtype::f16) == infinity);
+  enclosed_tensor t{"o", dtype::f16, {4}, {point(1), {1, 1 + 0x1p-10}, {1, 1 + 0x1p-9}, everything}};
+  const width_statistics s = measure_width(t);
+  CHECK(s.elements == 4);
+  CHECK(s.sharp_share == 0.5);
+  CHECK(s.median_radius_ulp == 1);
+}
+
+}  // namespace assay::oracle

@@ -1,0 +1,282 @@
+/// A kernel in plain scalar code that follows a contract and chooses at random among the roundings that it admits.
+/// With a fault planted it breaks one rule. Shares no code with the oracle.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <random>
+#include <vector>
+
+#include "tests/oracle/setting.hpp"
+
+namespace assay::testing {
+
+enum class fault {
+  none,
+  lse_in_base_2,
+  wrong_page,
+  swapped_head,
+  missing_rescale,  ///< O is not rescaled where the maximum moves in the last tile
+  stale_maximum,    ///< p of the last tile by the maximum before it
+  dropped_key,      ///< the last visible key
+  extra_zero_key,   ///< one key of logit 0 more
+  v_scale_off,      ///< by one percent
+  future_key,       ///< causal mask one too wide
+  sink_per_split,   ///< every split counts the sink
+  unweighted_combine,
+};
+
+class scalar_kernel {
+ public:
+  scalar_kernel(const setting& s, const contract& c, std::uint64_t seed, fault planted = fault::none)
+      : s_(s), p_(s.stated), c_(c), random_(seed), fault_(planted) {}
+
+  std::vector<memory> run() {
+    const memory o("o", p_.o_type, {p_.total_q, p_.heads_q, p_.head_dim_v}),
+        lse("lse", dtype::f32, {p_.total_q, p_.heads_q});
+    const memory o_partial("o_partial", dtype::f32, {p_.num_splits, p_.total_q, p_.heads_q, p_.head_dim_v});
+    const memory lse_partial("lse_partial", dtype::f32, {p_.num_splits, p_.total_q, p_.heads_q});
+    choose_constants();
+    for (std::int32_t seq = 0; seq < p_.num_seqs; ++seq)
+      for (std::int64_t row = first_row(seq); row < first_row(seq + 1); ++row)
+        for (std::int64_t head = 0; head < p_.heads_q; ++head) {
+          const std::int64_t index = row * p_.heads_q + head;
+          std::vector<split_result> splits;
+          for (std::int32_t split = 0; split < p_.num_splits; ++split) {
+            splits.push_back(run_split(seq, row, head, split));
+            const std::int64_t at = split * p_.total_q * p_.heads_q + index;
+            lse_partial.set(at, splits.back().lse);
+            for (std::int64_t d = 0; d < p_.head_dim_v; ++d)
+              o_partial.set(at * p_.head_dim_v + d, splits.back().o[static_cast<std::size_t>(d)]);
+          }
+          const split_result whole = p_.num_splits == 1 ? splits[0] : combine(splits);
+          lse.set(index, fault_ == fault::lse_in_base_2 ? whole.lse * std::numbers::log2e : whole.lse);
+          for (std::int64_t d = 0; d < p_.head_dim_v; ++d)
+            o.set(index * p_.head_dim_v + d, whole.o[static_cast<std::size_t>(d)]);
+        }
+    if (p_.num_splits == 1) return {o, lse};
+    return {o, lse, o_partial, lse_partial};
+  }
+
+ private:
+  struct split_result {
+    std::vector<double> o;
+    double lse;
+  };
+  static constexpr double unit = 0x1p-24;
+  static constexpr double nothing = -std::numeric_limits<double>::infinity();
+
+  std::int64_t first_row(std::int32_t seq) const { return static_cast<std::int64_t>(number("cu_seqlens_q", seq)); }
+  double number(const char* name, std::int64_t at) const { return element(name, at); }
+  double element(const char* name, std::int64_t offset) const {
+    const memory& m = s_[name];
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, m.bytes->data() + offset * size_bytes(m.view.type),
+                static_cast<std::size_t>(size_bytes(m.view.type)));
+    switch (m.view.type) {
+      case dtype::f16: return std::bit_cast<_Float16>(static_cast<std::uint16_t>(bits));
+      case dtype::bf16: return std::bit_cast<float>(bits << 16);
+      case dtype::f32: return std::bit_cast<float>(bits);
+      case dtype::i32: return static_cast<std::int32_t>(bits);
+      case dtype::i8: return static_cast<std::int8_t>(bits);
+      default: return e4m3_value(bits, m.view.type == dtype::e4m3fnuz);
+    }
+  }
+
+  double uniform_in(double lo, double hi) { return lo + (hi - lo) * uniform(random_); }
+
+  /// An f32 number within `bound` of x: its neighbours below and above where they are near enough, else the nearest.
+  double f32_near(double x, double bound) {
+    const double target = uniform_in(x - bound, x + bound);
+    const double nearest = static_cast<float>(x);
+    const auto t = static_cast<float>(target);
+    return std::fabs(static_cast<double>(t) - x) <= bound ? static_cast<double>(t) : nearest;
+  }
+  double f32(double x, int times = 1) {
+    for (int i = 0; i < times; ++i) x = f32_near(x, unit * std::fabs(x));
+    return x;
+  }
+  double exp2_with_error(double d, double base_e = 1) {
+    if (d == 0) return 1;
+    const double exact = std::exp2(d * base_e), error = static_cast<double>(c_.exp2_relative_error);
+    const double p = std::min(1.0, f32_near(exact, error * exact));
+    return p < static_cast<double>(c_.exp2_flush) && random_() % 2 == 0 ? 0 : p;
+  }
+  double log_with_error(double l) {
+    const double exact = std::log(l);
+    return f32_near(exact, static_cast<double>(c_.log_absolute_error) +
+                               static_cast<double>(c_.log_relative_error) * std::fabs(exact));
+  }
+
+  /// One matrix atom: exact sum, alignment and rounding errors drawn at random.
+  double atom(const accumulation& model, double acc, const std::vector<double>& products) {
+    long double sum = acc;
+    double largest = std::fabs(acc);
+    for (const double x : products) {
+      sum += x;
+      largest = std::max(largest, std::fabs(x));
+    }
+    const double exact = static_cast<double>(sum);
+    const double aligned = largest == 0 ? 0
+                                        : static_cast<double>(model.alignment_terms) *
+                                              std::ldexp(1.0, std::ilogb(largest) - model.alignment_bits);
+    if (model.result_roundoff <= 0x1p-24F) return static_cast<float>(uniform_in(exact - aligned, exact + aligned));
+    return f32_near(exact, aligned + static_cast<double>(model.result_roundoff) * std::fabs(exact));
+  }
+
+  void choose_constants() {
+    const double scale =
+        static_cast<double>(p_.scale) * static_cast<double>(p_.q_scale) * static_cast<double>(p_.k_scale);
+    c1_ = f32(scale, c_.constant_roundings);
+    c2_ = f32(scale * std::numbers::log2e, c_.constant_roundings);
+    log2e_ = f32(std::numbers::log2e, c_.constant_roundings);
+    ln2_ = f32(std::numbers::ln2, c_.constant_roundings);
+  }
+
+  std::int64_t pool_row(std::int32_t seq, std::int64_t key, std::int64_t head_kv) {
+    std::int64_t nth = key / p_.page_size;
+    const bool is_list = p_.page_table == page_table_kind::page_list;
+    if (fault_ == fault::wrong_page && nth > 0) --nth;
+    const double page = is_list ? number("page_indices", static_cast<std::int64_t>(number("page_indptr", seq)) + nth)
+                                : number("block_table", s_["block_table"].view.offset(seq, nth));
+    return (static_cast<std::int64_t>(page) * p_.page_size + key % p_.page_size) * p_.heads_kv + head_kv;
+  }
+
+  bool is_visible(std::int32_t seq, std::int64_t row, std::int64_t key) const {
+    const double first = number("cu_seqlens_q", seq), queries = number("cu_seqlens_q", seq + 1) - first;
+    const double keys = number("seqlens_k", seq), i = static_cast<double>(row) - first;
+    const bool has_prefix =
+        std::any_of(s_.buffers.begin(), s_.buffers.end(), [](const memory& m) { return m.name == "prefix_offset"; });
+    double position = (has_prefix ? number("prefix_offset", seq) : keys - queries) + i;
+    const auto j = static_cast<double>(key);
+    if (fault_ == fault::future_key)
+      return (p_.causal == 0 || j <= position + 1) && (p_.window == 0 || j > position - p_.window);
+    return (p_.causal == 0 || j <= position) && (p_.window == 0 || j > position - p_.window);
+  }
+
+  double logit(std::int64_t row, std::int64_t head, std::int64_t key, double dot) {
+    const bool has_bias = p_.bias_type != dtype::none;
+    if (p_.soft_cap == 0.0F && !has_bias) return f32(dot * c2_);
+    double x = f32(dot * c1_);
+    if (p_.soft_cap > 0) {
+      const double cap = p_.soft_cap, value = std::tanh(f32(x / cap));
+      x = f32(cap * f32_near(value, static_cast<double>(c_.tanh_relative_error) * std::fabs(value)));
+    }
+    if (has_bias) x = f32(x + number("bias", s_["bias"].view.offset(head, row, key)));
+    return f32(x * log2e_);
+  }
+
+  double dot(std::int64_t row, std::int64_t head, std::int64_t pool) {
+    double acc = 0;
+    const std::int64_t q = (row * p_.heads_q + head) * p_.head_dim_qk, k = pool * p_.head_dim_qk;
+    for (std::int64_t d = 0; d < p_.head_dim_qk; d += c_.qk.products) {
+      std::vector<double> products;
+      for (std::int64_t i = d; i < std::min<std::int64_t>(d + c_.qk.products, p_.head_dim_qk); ++i)
+        products.push_back(number("q", q + i) * number("k", k + i));
+      if (p_.q_type == dtype::i8)
+        for (const double x : products) acc += x;
+      else
+        acc = atom(c_.qk, acc, products);
+    }
+    return acc;
+  }
+
+  split_result run_split(std::int32_t seq, std::int64_t row, std::int64_t head, std::int32_t split) {
+    const auto columns = static_cast<std::size_t>(p_.head_dim_v);
+    const auto keys = static_cast<std::int64_t>(number("seqlens_k", seq));
+    const std::int64_t tiles = (keys + c_.tile_keys - 1) / c_.tile_keys;
+    const std::int64_t per_split = (tiles + p_.num_splits - 1) / p_.num_splits;
+    std::int64_t head_kv = head / (p_.heads_q / p_.heads_kv);
+    if (fault_ == fault::swapped_head) head_kv = (head_kv + 1) % p_.heads_kv;
+    double m = nothing, l = 0;
+    std::vector<double> o(columns, 0.0);
+    if (std::any_of(s_.buffers.begin(), s_.buffers.end(), [](const memory& b) { return b.name == "sinks"; }) &&
+        (split == 0 || fault_ == fault::sink_per_split) && number("sinks", head) != nothing)
+      m = f32(number("sinks", head) * log2e_), l = 1;
+    std::int64_t last_visible = -1;
+    for (std::int64_t key = 0; key < keys; ++key) last_visible = is_visible(seq, row, key) ? key : last_visible;
+
+    for (std::int64_t tile = split * per_split; tile < std::min((split + 1) * per_split, tiles); ++tile) {
+      struct entry {
+        std::int64_t key, pool;
+        double y, p;
+      };
+      std::vector<entry> seen;
+      for (std::int64_t key = tile * c_.tile_keys; key < std::min((tile + 1) * c_.tile_keys, keys); ++key) {
+        if (!is_visible(seq, row, key) || (fault_ == fault::dropped_key && key == last_visible)) continue;
+        const std::int64_t pool = pool_row(seq, key, head_kv);
+        seen.push_back({key, pool, logit(row, head, key, dot(row, head, pool)), 0});
+      }
+      if (seen.empty()) continue;
+      const bool is_last = last_visible / c_.tile_keys == tile;
+      double top = m;
+      for (const entry& e : seen) top = std::max(top, e.y);
+      const double alpha = top == m ? 1 : m == nothing ? 0 : exp2_with_error(f32(m - top));
+      const double base = fault_ == fault::stale_maximum && is_last && m != nothing ? m : top;
+      double sum = 0;
+      for (entry& e : seen) {
+        e.p = exp2_with_error(f32(e.y - base));
+        sum += e.p;
+      }
+      if (fault_ == fault::extra_zero_key && is_last) sum += std::exp2(-top);
+      l = f32(l * alpha + sum, c_.sum_roundings);
+      m = top;
+      for (double& x : o)
+        if (alpha != 1 && !(fault_ == fault::missing_rescale && is_last)) x = f32(x * alpha);
+      for (std::int64_t first = 0; first < c_.tile_keys; first += c_.pv.products)
+        for (std::size_t d = 0; d < columns; ++d) {
+          std::vector<double> products;
+          for (const entry& e : seen) {
+            const std::int64_t at = e.key - tile * c_.tile_keys;
+            if (at < first || at >= first + c_.pv.products) continue;
+            products.push_back(rounded_p(e.p) * number("v", e.pool * p_.head_dim_v + static_cast<std::int64_t>(d)));
+          }
+          o[d] = atom(c_.pv, o[d], products);
+        }
+    }
+    const double v_scale = static_cast<double>(p_.v_scale) * (fault_ == fault::v_scale_off ? 1.01 : 1.0);
+    for (double& x : o) x = l > 0 ? f32(x * v_scale / l, c_.normalise_roundings) : 0;
+    return {o, l > 0 ? f32(f32(m * ln2_) + log_with_error(l)) : nothing};
+  }
+
+  double rounded_p(double p) const {
+    if (c_.p_type == dtype::f16) return static_cast<_Float16>(p);
+    if (c_.p_type == dtype::bf16) return std::bit_cast<float>(encode(dtype::bf16, p) << 16);
+    if (c_.p_type == dtype::e4m3fn) return e4m3_value(encode(dtype::e4m3fn, p), false);
+    return p;
+  }
+
+  split_result combine(const std::vector<split_result>& splits) {
+    double largest = nothing, total = 0;
+    for (const split_result& s : splits) largest = std::max(largest, s.lse);
+    split_result whole{std::vector<double>(splits[0].o.size(), 0.0), nothing};
+    if (largest == nothing) return whole;
+    for (const split_result& s : splits) {
+      if (s.lse == nothing) continue;
+      double w = exp2_with_error(f32(s.lse - largest), std::numbers::log2e);
+      if (fault_ == fault::unweighted_combine) w = 1;
+      total = f32(total + w);
+      for (std::size_t d = 0; d < whole.o.size(); ++d) whole.o[d] = f32(whole.o[d] + f32(w * s.o[d]));
+    }
+    for (double& x : whole.o) x = f32(x / total, c_.normalise_roundings);
+    whole.lse = f32(largest + log_with_error(total));
+    return whole;
+  }
+
+  const setting& s_;
+  const problem& p_;
+  const contract& c_;
+  std::mt19937_64 random_;
+  fault fault_;
+  double c1_ = 0, c2_ = 0, log2e_ = 0, ln2_ = 0;
+};
+
+inline std::vector<named_tensor> views(const std::vector<memory>& buffers) {
+  std::vector<named_tensor> all;
+  all.reserve(buffers.size());
+  for (const memory& m : buffers) all.push_back({m.name.c_str(), m.view});
+  return all;
+}
+
+}  // namespace assay::testing

@@ -40,7 +40,9 @@ struct accumulation {
   std::int32_t products = 16;
   std::int32_t alignment_bits = 48;
   float alignment_terms = 1.0F;
-  float result_roundoff = 0x1p-24F;  ///< relative: 2^-24 round to nearest, 2^-23 directed
+  /// Relative. 2^-24: round to nearest, that is, the result is the f32 next to a number that the alignment error allows
+  /// (ties either way). 2^-23: directed.
+  float result_roundoff = 0x1p-24F;
   float flush = 0.0F;                ///< absolute: results (or inputs) below this magnitude may become 0
 };
 

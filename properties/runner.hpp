@@ -15,10 +15,10 @@ namespace assay {
 /// A kernel library: the built-in cpu one, or a shared object.
 class library {
  public:
-  static std::shared_ptr<library> built_in();                       ///< the cpu kernels linked into the program
-  static std::shared_ptr<library> load(const std::string& path);    ///< throws environment_error
+  static std::shared_ptr<library> built_in();                     ///< the cpu kernels linked into the program
+  static std::shared_ptr<library> load(const std::string& path);  ///< throws environment_error
   const char* platform() const;
-  const assay_kernel* find(const std::string& kernel) const;        ///< nullptr if it has none of that name
+  const assay_kernel* find(const std::string& kernel) const;  ///< nullptr if it has none of that name
   std::vector<std::string> kernels() const;
   const std::string& path() const { return path_; }
 
@@ -47,7 +47,7 @@ struct platform_defect {
 /// One execution of a kernel: inputs as given, outputs as written.
 struct execution {
   assay_status status{};
-  problem planned;          ///< with the number of splits that ran
+  problem planned;  ///< with the number of splits that ran
   contract declared;
   outputs written;
   std::vector<platform_defect> defects;

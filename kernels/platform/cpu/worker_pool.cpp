@@ -1,8 +1,11 @@
 #include "kernels/platform/cpu/worker_pool.hpp"
 
+#include <unistd.h>
+
 #include <condition_variable>
 #include <deque>
 #include <latch>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -54,11 +57,23 @@ class pool {
   bool closing_ = false;
 };
 
+/// Threads do not survive a fork: a child gets helpers of its own and leaves those of its parent alone, locks and all.
+pool& helpers_of_this_process() {
+  static pid_t owner = getpid();
+  static auto helpers = std::make_unique<pool>();
+  if (owner != getpid()) {
+    static_cast<void>(helpers.release());
+    helpers = std::make_unique<pool>();
+    owner = getpid();
+  }
+  return *helpers;
+}
+
 }  // namespace
 
 void run_on_workers(int workers, const std::function<void(int)>& work) {
   if (workers <= 1) return work(0);
-  static pool helpers;
+  pool& helpers = helpers_of_this_process();
   std::latch finished(workers - 1);
   for (int i = 1; i < workers; ++i)
     helpers.submit([&, i] {

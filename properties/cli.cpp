@@ -1,0 +1,99 @@
+#include "properties/cli.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <ostream>
+#include <thread>
+
+#include "properties/write_file.hpp"
+
+namespace assay {
+namespace {
+
+/// Errors are one line; some of CLI11's are more.
+std::string one_line(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  std::ranges::replace(text, '\n', ' ');
+  return text;
+}
+
+bool knows(const CLI::App& app, const std::string& command) {
+  const auto is_it = [&](const CLI::App* one) { return one->get_name() == command; };
+  return !app.get_subcommands(is_it).empty();
+}
+
+int complain(const cli_context& context, int status, const std::string& what) {
+  context.err << "assay: " << one_line(what) << '\n';
+  return status;
+}
+
+}  // namespace
+
+int run_program(const std::vector<std::string>& arguments, const cli_context& context) {
+  CLI::App app{"Verifies attention kernels against a high-precision oracle", "assay"};
+  app.require_subcommand(1);
+  app.footer("Exit status: 0 verified, 1 a defect was found, 2 bad input or usage, 3 the environment lacks something.");
+  int status = exit_verified;
+  for (const auto add : {add_run, add_replay, add_explain, add_minimize, add_list, add_bench})
+    add(app, context, status);
+  try {
+    // CLI11 would only say that a command is missing.
+    if (!arguments.empty() && !arguments[0].starts_with('-') && !knows(app, arguments[0]))
+      throw usage_error(fmt::format("no command '{}' (see --help)", arguments[0]));
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 takes them
+    app.parse(reversed);
+    return status;
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() != 0) return complain(context, exit_usage, fmt::format("{} (see --help)", e.what()));
+    return app.exit(e, context.out, context.err);
+  } catch (const usage_error& e) {
+    return complain(context, exit_usage, e.what());
+  } catch (const case_error& e) {
+    return complain(context, exit_usage, e.what());
+  } catch (const environment_error& e) {
+    return complain(context, exit_environment, e.what());
+  } catch (const std::exception& e) {
+    return complain(context, exit_environment, fmt::format("internal error: {}", e.what()));
+  }
+}
+
+void library_options::add_to(CLI::App& command) {
+  command.add_option("--library", path, "A kernel library (shared object) to verify instead of the built-in kernels");
+  command.add_option("--platform", platform, "cpu (the default), nvidia or amd");
+}
+
+std::shared_ptr<library> library_options::open(const cli_context& context) const {
+  if (!platform.empty() && platform != "cpu" && platform != "nvidia" && platform != "amd")
+    throw usage_error(fmt::format("--platform: no platform '{}' (cpu, nvidia, amd)", platform));
+  std::shared_ptr<library> lib = !path.empty()    ? library::load(path)
+                                 : context.preset ? context.preset
+                                                  : library::built_in();
+  if (!platform.empty() && platform != lib->platform())
+    throw environment_error(fmt::format("--platform: {} is a library for {}, not for {}; name one with --library",
+                                        lib->path(), lib->platform(), platform));
+  return lib;
+}
+
+std::vector<const property*> select_properties(const std::vector<std::string>& names) {
+  std::vector<const property*> selected;
+  for (const property& p : properties())
+    if (names.empty() || std::ranges::find(names, p.name) != names.end() ||
+        std::ranges::find(names, "all") != names.end())
+      selected.push_back(&p);
+  for (const std::string& name : names)
+    if (name != "all" && std::ranges::find(properties(), name, &property::name) == properties().end())
+      throw usage_error(fmt::format("--property: no property '{}' (see: assay list properties)", name));
+  return selected;
+}
+
+attention_case load_case(const std::filesystem::path& file) {
+  return from_json(read_file(file), file.string());
+}
+
+int default_jobs() {
+  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
+}  // namespace assay

@@ -1,0 +1,169 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <ostream>
+
+#include "properties/cli.hpp"
+#include "properties/progress.hpp"
+#include "properties/suite.hpp"
+#include "properties/verdict_json.hpp"
+#include "properties/worker.hpp"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct replay_arguments {
+  library_options from;
+  std::vector<std::string> paths;
+  std::vector<std::string> properties;
+  int jobs = default_jobs();
+  double limit_seconds = 60;
+};
+
+/// A case and what is to be checked on it.
+struct replayed {
+  fs::path file;
+  attention_case what;
+  std::vector<const property*> selected;
+  std::vector<verdict> verdicts;  ///< of `selected`, in order
+  std::size_t missing = 0;
+  double seconds = 0;
+};
+
+std::vector<fs::path> files_in(const fs::path& path) {
+  if (!fs::is_directory(path)) return {path};
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(path))
+    if (entry.path().extension() == ".json") files.push_back(entry.path());
+  std::ranges::sort(files);
+  if (files.empty()) throw usage_error(fmt::format("{}: holds no .json file", path.string()));
+  return files;
+}
+
+/// What is checked without --property: the enclosure; the property that a finding's `why` begins with; and everything
+/// on a file that is named itself, since then somebody looks at that one case.
+std::vector<const property*> default_properties(const attention_case& c, bool named) {
+  std::vector<const property*> selected;
+  for (const property& p : properties())
+    if (named || &p == &properties().front() || c.why.starts_with(std::string(p.name) + ":")) selected.push_back(&p);
+  return selected;
+}
+
+std::vector<replayed> load(const replay_arguments& given) {
+  std::vector<replayed> all;
+  for (const fs::path path : given.paths)
+    for (const fs::path& file : files_in(path)) {
+      replayed r{file, load_case(file), {}, {}};
+      r.selected = given.properties.empty() ? default_properties(r.what, !fs::is_directory(path))
+                                            : select_properties(given.properties);
+      r.verdicts.resize(r.selected.size());
+      r.missing = r.selected.size();
+      all.push_back(std::move(r));
+    }
+  return all;
+}
+
+/// "case property", both by number.
+std::pair<std::size_t, std::size_t> parse(const std::string& request) {
+  std::pair<std::size_t, std::size_t> at;
+  const char* end = request.data() + request.size();
+  const char* rest = std::from_chars(request.data(), end, at.first).ptr;
+  std::from_chars(rest + 1, end, at.second);
+  return at;
+}
+
+outcome worst(const replayed& r) {
+  outcome all = outcome::pass;
+  for (std::size_t i = 0; i < r.selected.size(); ++i) {
+    const outcome one = r.verdicts[i].result;
+    if (one == outcome::fail) return one;
+    // That some property has nothing to work on says nothing; that the kernel was not run says all.
+    const bool counts = i == 0 || one != outcome::discard;
+    if (counts && one != outcome::pass) all = one;
+  }
+  return all;
+}
+
+void print(std::ostream& out, const replayed& r) {
+  const outcome all = worst(r);
+  out << fmt::format("{:<9} {:>8.3f} s  {}\n", all == outcome::fail ? "FAIL" : name_of(all), r.seconds,
+                     r.file.string());
+  for (std::size_t i = 0; i < r.selected.size(); ++i) {
+    const verdict& v = r.verdicts[i];
+    if (v.result == outcome::fail)
+      out << fmt::format("  {}: {}\n  {}: {}\n", r.selected[i]->name, r.selected[i]->sentence, v.origin, v.what);
+    else if (v.result != outcome::pass && v.result == all)
+      out << fmt::format("  {}: {}\n", r.selected[i]->name, v.what);
+  }
+  out << std::flush;
+}
+
+int replay(const replay_arguments& given, const cli_context& context) {
+  const auto lib = given.from.open(context);
+  std::vector<replayed> all = load(given);
+  std::size_t next_case = 0;
+  std::size_t next_property = 0;
+  const auto next = [&]() -> std::optional<std::string> {
+    if (next_case == all.size()) return std::nullopt;
+    std::string request = fmt::format("{} {}", next_case, next_property);
+    if (++next_property == all[next_case].selected.size()) {
+      next_property = 0;
+      ++next_case;
+    }
+    return request;
+  };
+  const auto serve = [&](const std::string& request) {
+    const auto [c, p] = parse(request);
+    return verdict_to_json(check_property(*lib, *all[c].selected[p], all[c].what));
+  };
+  counts total;
+  std::size_t printed = 0;
+  progress shown;
+  run_workers(given.jobs, given.limit_seconds, serve, next, [&](const work_result& worked) {
+    const auto [c, p] = parse(worked.request);
+    all[c].verdicts[p] = verdict_of(worked);
+    all[c].seconds += worked.seconds;
+    --all[c].missing;
+    for (; printed < all.size() && all[printed].missing == 0; ++printed) {
+      shown.clear();
+      print(context.out, all[printed]);
+      const outcome came = worst(all[printed]);
+      ++(came == outcome::pass      ? total.pass
+         : came == outcome::fail    ? total.fail
+         : came == outcome::discard ? total.discard
+                                    : total.undecided);
+    }
+    shown.show(fmt::format("{}/{} cases", printed, all.size()));
+  });
+  shown.clear();
+  suite_result result;
+  result.total = total;
+  context.out << fmt::format("{} cases: {} pass, {} fail, {} discard, {} undecided\n", total.total(), total.pass,
+                             total.fail, total.discard, total.undecided);
+  if (total.fail == 0 && discards_too_much(result)) context.out << "NOT VERIFIED: too many cases were discarded\n";
+  return exit_status(result);
+}
+
+}  // namespace
+
+void add_replay(CLI::App& app, const cli_context& context, int& status) {
+  auto given = std::make_shared<replay_arguments>();
+  given->paths = {"corpus"};
+  CLI::App* command = app.add_subcommand("replay", "Run stored cases again");
+  command->footer(
+      "Cases of a folder are checked against the contract enclosure, findings also against the property that they "
+      "broke, files named one by one against all properties; --property says otherwise.");
+  command->add_option("paths", given->paths, "Case files, or folders of them")->capture_default_str();
+  given->from.add_to(*command);
+  command->add_option("--property", given->properties, "Check this property ('all' for all); may be repeated");
+  command->add_option("--jobs", given->jobs, "Processes")->check(CLI::Range(1, 1024))->capture_default_str();
+  command->add_option("--limit", given->limit_seconds, "Seconds after which a check counts as hung")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->callback([given, &context, &status] { status = replay(*given, context); });
+}
+
+}  // namespace assay

@@ -1,0 +1,119 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <ostream>
+
+#include "properties/cli.hpp"
+#include "properties/report.hpp"
+#include "properties/write_file.hpp"
+
+namespace assay {
+namespace {
+
+struct run_arguments {
+  library_options from;
+  std::vector<std::string> kernels;
+  std::vector<std::string> properties;
+  std::int64_t cases = 2000;
+  double seconds = 0;
+  std::uint64_t seed = 0;
+  CLI::Option* seed_given = nullptr;
+  int jobs = default_jobs();
+  std::string shard = "1/1";
+  double limit_seconds = 60;
+  double shrink_seconds = 20;
+  std::string json;
+  std::string junit;
+  std::string findings = "out/findings";
+};
+
+/// "i/n" with 1 <= i <= n.
+void parse_shard(const std::string& text, suite_options& options) {
+  const char* end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, options.shard);
+  const bool slash = first.ec == std::errc{} && first.ptr != end && *first.ptr == '/';
+  const auto second = slash ? std::from_chars(first.ptr + 1, end, options.shards) : first;
+  if (!slash || second.ec != std::errc{} || second.ptr != end || options.shard < 1 || options.shard > options.shards)
+    throw usage_error(fmt::format("--shard: '{}' is not i/n with 1 <= i <= n", text));
+}
+
+/// Finds out before the run, not after it, that a report has no place.
+void prepare_place(const char* option, const std::string& file) {
+  if (file.empty()) return;
+  const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error || access(folder.c_str(), W_OK) != 0 || std::filesystem::is_directory(file))
+    throw usage_error(fmt::format("{}: {}: cannot be written", option, file));
+}
+
+std::uint64_t seed_of_the_moment() {
+  // Short enough to be typed again.
+  return static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count()) % 1'000'000'000U;
+}
+
+suite_options to_options(const run_arguments& given, const library& lib) {
+  suite_options options;
+  options.kernels = given.kernels.empty() ? lib.kernels() : given.kernels;
+  for (const std::string& kernel : given.kernels)
+    if (lib.find(kernel) == nullptr)
+      throw usage_error(fmt::format("--kernel: {} has no kernel '{}' (see: assay list kernels)", lib.path(), kernel));
+  options.selected = select_properties(given.properties);
+  options.cases = given.cases;
+  options.seconds = given.seconds;
+  options.seed = given.seed_given->count() > 0 ? given.seed : seed_of_the_moment();
+  options.jobs = given.jobs;
+  parse_shard(given.shard, options);
+  options.limit_seconds = given.limit_seconds;
+  options.budget.seconds = given.shrink_seconds;
+  options.findings = given.findings;
+  options.progress = true;
+  return options;
+}
+
+int run(const run_arguments& given, const cli_context& context) {
+  const auto lib = given.from.open(context);
+  const suite_options options = to_options(given, *lib);
+  prepare_place("--json", given.json);
+  prepare_place("--junit", given.junit);
+  context.out << fmt::format("{} kernels of {}, seed {}\n\n", lib->platform(), lib->path(), options.seed) << std::flush;
+  const suite_result result = run_suite(*lib, options);
+  context.out << report_text(options, result);
+  if (!given.json.empty()) write_by_rename(given.json, report_json(*lib, options, result));
+  if (!given.junit.empty()) write_by_rename(given.junit, report_junit(options, result));
+  return exit_status(result);
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, const cli_context& context, int& status) {
+  auto given = std::make_shared<run_arguments>();
+  CLI::App* command = app.add_subcommand("run", "Check the properties on generated cases");
+  given->from.add_to(*command);
+  command->add_option("--kernel", given->kernels, "Only this kernel; may be repeated");
+  command->add_option("--property", given->properties, "Only this property; may be repeated");
+  auto* cases = command->add_option("--cases", given->cases, "Number of cases, of all shards together")
+                    ->check(CLI::PositiveNumber)
+                    ->capture_default_str();
+  command->add_option("--seconds", given->seconds, "Run for so long instead")
+      ->check(CLI::PositiveNumber)
+      ->excludes(cases);
+  given->seed_given = command->add_option("--seed", given->seed, "Reproduces a run; taken from the clock if not given");
+  command->add_option("--jobs", given->jobs, "Processes")->check(CLI::Range(1, 1024))->capture_default_str();
+  command->add_option("--shard", given->shard, "i/n: the i-th of n disjoint parts of the run")->capture_default_str();
+  command->add_option("--limit", given->limit_seconds, "Seconds after which a case counts as hung")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--shrink", given->shrink_seconds, "Seconds to spend on shrinking each kind of failure")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--json", given->json, "Write the report as JSON");
+  command->add_option("--junit", given->junit, "Write the report as JUnit XML");
+  command->add_option("--findings", given->findings, "Folder for shrunk failing cases")->capture_default_str();
+  command->callback([given, &context, &status] { status = run(*given, context); });
+}
+
+}  // namespace assay

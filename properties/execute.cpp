@@ -1,0 +1,146 @@
+#include "properties/execute.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstring>
+
+namespace assay {
+namespace {
+
+/// Beyond this no library's plan is believed; the partials would not fit into memory.
+constexpr std::int32_t max_splits = 1 << 16;
+
+assay_status failure(const std::string& message) {
+  assay_status status{ASSAY_FAILED, {}};
+  std::snprintf(status.message, sizeof status.message, "%s", message.c_str());
+  return status;
+}
+
+void collect(void* context, const assay_defect* defect) {
+  auto& defects = *static_cast<std::vector<platform_defect>*>(context);
+  constexpr std::size_t enough = 64;  // a broken barrier is seen by every block; the first ones tell the story
+  if (defects.size() >= enough) return;
+  defects.push_back({static_cast<assay_defect_kind>(defect->kind),
+                     fmt::format("{}: {} (block {},{},{} wave {} lane {})", defect->kernel, defect->message,
+                                 defect->block[0], defect->block[1], defect->block[2], defect->wave, defect->lane)});
+}
+
+std::string guard_fault(const std::vector<buffer>& buffers) {
+  for (const buffer& b : buffers) {
+    std::int64_t at = 0;
+    if (b.guards_intact(&at)) continue;
+    return fmt::format("{} was written outside its memory, at byte {} of {}", b.name(), at, b.bytes().size());
+  }
+  return {};
+}
+
+std::string input_fault(const inputs& in, const std::vector<std::vector<std::byte>>& before) {
+  for (std::size_t i = 0; i < in.buffers.size(); ++i) {
+    const auto now = in.buffers[i].bytes();
+    for (std::size_t at = 0; at < now.size(); ++at)
+      if (now[at] != before[i][at])
+        return fmt::format("input {} was written, at byte {} of {}", in.buffers[i].name(), at, now.size());
+  }
+  return {};
+}
+
+}  // namespace
+
+DLDataType to_dlpack(dtype type) {
+  switch (type) {
+    case dtype::f32: return {kDLFloat, 32, 1};
+    case dtype::f16: return {kDLFloat, 16, 1};
+    case dtype::bf16: return {kDLBfloat, 16, 1};
+    case dtype::i32: return {kDLInt, 32, 1};
+    case dtype::i8: return {kDLInt, 8, 1};
+    case dtype::e4m3fn:
+    case dtype::e4m3fnuz:
+    case dtype::none: break;
+  }
+  return {kDLUInt, 8, 1};
+}
+
+abi_tensors::abi_tensors(const inputs& in, const outputs& out) : views_(in.tensors()) {
+  for (const named_tensor& t : out.tensors()) views_.push_back(t);
+  for (named_tensor& t : views_) {
+    DLTensor view{};
+    view.data = t.view.data;
+    view.device = {kDLCPU, 0};
+    view.ndim = t.view.rank;
+    view.dtype = to_dlpack(t.view.type);
+    view.shape = t.view.shape;
+    view.strides = t.view.stride;
+    list_.push_back({t.name, static_cast<std::int32_t>(t.view.type), view});
+  }
+}
+
+assay_launch make_launch(const attention_case& c, int workers, std::vector<platform_defect>* defects) {
+  assay_launch launch{};
+  launch.wave_size = c.schedule.wave_size;
+  launch.schedule = static_cast<std::int32_t>(c.schedule.kind);
+  launch.seed = c.schedule.seed;
+  launch.depth = c.schedule.depth;
+  launch.workers = workers;
+  launch.context = defects;
+  launch.on_defect = defects == nullptr ? nullptr : collect;
+  return launch;
+}
+
+assay_status plan_problem(const assay_kernel& kernel, const problem& stated, std::int64_t workspace_budget_bytes,
+                          problem* planned) {
+  assay_plan plan{};
+  assay_status status = kernel.plan(&stated, workspace_budget_bytes, &plan);
+  if (status.code != ASSAY_OK) return status;
+  if (plan.num_splits < 1 || plan.num_splits > max_splits)
+    return failure(fmt::format("plan() chose {} splits", plan.num_splits));
+  if (stated.num_splits > 0 && plan.num_splits != stated.num_splits)
+    return failure(fmt::format("plan() chose {} splits where {} were asked for", plan.num_splits, stated.num_splits));
+  *planned = stated;
+  planned->num_splits = plan.num_splits;
+  return status;
+}
+
+execution execute_planned(const library& lib, const attention_case& c, inputs& in, const problem& planned,
+                          outputs written, int workers) {
+  execution ran;
+  ran.planned = planned;
+  ran.written = std::move(written);
+  const assay_kernel* kernel = lib.find(c.kernel);
+  if (kernel == nullptr) {
+    ran.status = {ASSAY_UNSUPPORTED, "the library has no such kernel"};
+    return ran;
+  }
+  const assay_launch launch = make_launch(c, workers, &ran.defects);
+  ran.status = kernel->declare(&ran.planned, &launch, &ran.declared);
+  if (ran.status.code != ASSAY_OK) return ran;
+
+  std::vector<std::vector<std::byte>> before;
+  before.reserve(in.buffers.size());
+  for (const buffer& b : in.buffers) before.emplace_back(b.bytes().begin(), b.bytes().end());
+  abi_tensors tensors(in, ran.written);
+  const auto start = std::chrono::steady_clock::now();
+  ran.status =
+      kernel->run(&ran.planned, tensors.list().data(), static_cast<std::int32_t>(tensors.list().size()), &launch);
+  ran.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+
+  ran.memory_fault = input_fault(in, before);
+  if (ran.memory_fault.empty()) ran.memory_fault = guard_fault(in.buffers);
+  if (ran.memory_fault.empty()) ran.memory_fault = guard_fault(ran.written.buffers);
+  return ran;
+}
+
+execution execute(const library& lib, const attention_case& c, inputs& in, int workers) {
+  execution ran;
+  ran.planned = in.stated;
+  const assay_kernel* kernel = lib.find(c.kernel);
+  if (kernel == nullptr) {
+    ran.status = {ASSAY_UNSUPPORTED, "the library has no such kernel"};
+    return ran;
+  }
+  ran.status = plan_problem(*kernel, in.stated, c.workspace_budget_bytes, &ran.planned);
+  if (ran.status.code != ASSAY_OK) return ran;
+  return execute_planned(lib, c, in, ran.planned, make_outputs(ran.planned), workers);
+}
+
+}  // namespace assay

@@ -1,0 +1,77 @@
+#include <fmt/format.h>
+
+#include <map>
+#include <string_view>
+
+#include "properties/report.hpp"
+
+namespace assay {
+namespace {
+
+/// Text for an XML attribute or element. Control characters, which XML 1.0 cannot hold, become '?'.
+std::string escape(std::string_view text) {
+  std::string safe;
+  for (const char c : text) {
+    switch (c) {
+      case '&': safe += "&amp;"; break;
+      case '<': safe += "&lt;"; break;
+      case '>': safe += "&gt;"; break;
+      case '"': safe += "&quot;"; break;
+      case '\n': safe += "&#10;"; break;
+      default: safe += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
+    }
+  }
+  return safe;
+}
+
+std::string failures_of(const suite_options& options, const suite_result& result, const std::string& kernel,
+                        const property& p, std::int64_t failed_cases) {
+  std::string text;
+  for (const finding& f : result.findings)
+    if (f.broken == &p && f.shrunk.smallest.kernel == kernel)
+      text += fmt::format("      <failure type=\"{}\" message=\"{}\">{}</failure>\n", escape(f.shrunk.result.origin),
+                          escape(f.shrunk.result.what), escape(finding_text(options, f)));
+  // Its failures may be of a kind whose first case another property met.
+  if (text.empty()) text = fmt::format("      <failure message=\"{} cases failed\"/>\n", failed_cases);
+  return text;
+}
+
+}  // namespace
+
+std::string report_junit(const suite_options& options, const suite_result& result) {
+  std::map<std::string, std::map<std::string, counts>> kernels;
+  for (const auto& [key, cell] : result.table) kernels[std::get<0>(key)][std::get<1>(key)] += cell;
+  std::string text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"assay\">\n";
+  for (const auto& [kernel, rows] : kernels) {
+    std::int64_t failures = 0;
+    std::string body;
+    for (const property* p : options.selected) {
+      const auto at = rows.find(p->name);
+      if (at == rows.end()) continue;
+      const counts& n = at->second;
+      body += fmt::format("    <testcase classname=\"{}\" name=\"{}\">\n", escape(kernel), escape(p->sentence));
+      if (n.fail > 0) {
+        ++failures;
+        body += failures_of(options, result, kernel, *p, n.fail);
+      } else if (n.discard == n.total()) {
+        body += "      <skipped message=\"every case was discarded\"/>\n";
+      }
+      body += fmt::format("      <system-out>{} pass, {} fail, {} discard, {} undecided; seed {}</system-out>\n",
+                          n.pass, n.fail, n.discard, n.undecided, options.seed);
+      body += "    </testcase>\n";
+    }
+    text += fmt::format(
+        "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\" time=\"{:.3f}\">\n{}  </testsuite>\n",
+        escape(kernel), rows.size(), failures, result.seconds, body);
+  }
+  // Too many discards fail the run, so they fail here too.
+  if (discards_too_much(result))
+    text += fmt::format(
+        "  <testsuite name=\"health\" tests=\"1\" failures=\"1\" errors=\"0\"><testcase classname=\"health\" "
+        "name=\"few "
+        "cases are discarded\"><failure message=\"{} of {} cases were discarded\"/></testcase></testsuite>\n",
+        result.total.discard, result.total.total());
+  return text + "</testsuites>\n";
+}
+
+}  // namespace assay

@@ -1,0 +1,17 @@
+/// Edits of a case that give a property something to work on. All keep the case valid.
+#pragma once
+
+#include "properties/case.hpp"
+
+namespace assay::relations {
+
+/// At least `count` sequences: copies of the first one, on its pages.
+void ensure_sequences(attention_case& c, std::size_t count);
+
+/// At least `count` keys in sequence s, on fresh pages of a grown pool where its own do not suffice.
+void ensure_keys(attention_case& c, std::size_t s, std::int32_t count);
+
+/// At least `count` query rows in sequence s.
+void ensure_rows(attention_case& c, std::size_t s, std::int32_t count);
+
+}  // namespace assay::relations

@@ -1,0 +1,92 @@
+#include "properties/relations/agreement.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "oracle/decode.hpp"
+#include "properties/transform.hpp"
+
+namespace assay::relations {
+namespace {
+
+/// Unit roundoff and half the smallest subnormal.
+struct rounding {
+  double relative;
+  double absolute;
+};
+
+rounding rounding_of(dtype type) {
+  switch (type) {
+    case dtype::f16: return {0x1p-11, 0x1p-25};
+    case dtype::bf16: return {0x1p-8, 0x1p-134};
+    case dtype::e4m3fn: return {0x1p-4, 0x1p-10};
+    case dtype::e4m3fnuz: return {0x1p-4, 0x1p-11};
+    case dtype::f32:
+    case dtype::i8:
+    case dtype::i32:
+    case dtype::none: break;
+  }
+  return {0x1p-24, 0x1p-150};
+}
+
+/// Of the keys that sequences have; what the rest of the pool holds says nothing.
+double largest_live_v(const inputs& in) {
+  const tensor& v = find_buffer(in.buffers, "v")->view();
+  double largest = 0;
+  for (std::int64_t s = 0; s < in.stated.num_seqs; ++s)
+    for (std::int64_t j = 0; j < keys_of(in, s); ++j) {
+      const std::int64_t page = page_entry(in, s, j / in.stated.page_size);
+      for (std::int64_t h = 0; h < v.shape[2]; ++h)
+        for (std::int64_t d = 0; d < v.shape[3]; ++d) {
+          const double magnitude = std::fabs(value_at(v, v.offset(page, j % in.stated.page_size, h, d)));
+          if (std::isfinite(magnitude)) largest = std::max(largest, magnitude);  // hidden keys may hold anything
+        }
+    }
+  return largest * std::fabs(in.stated.v_scale);
+}
+
+const oracle::enclosed_tensor* find_bounds(const oracle::enclosure& e, const std::string& name) {
+  const auto at = std::ranges::find(e.tensors, name, &oracle::enclosed_tensor::name);
+  return at == e.tensors.end() ? nullptr : &*at;
+}
+
+}  // namespace
+
+double half_spacing(dtype type, double x) {
+  return oracle::ulp(type, x) / 2;
+}
+
+std::optional<std::string> first_disagreement(const inputs& in, const enclosed_run& a, const enclosed_run& b) {
+  const rounding p = rounding_of(a.ran.declared.p_type);
+  const double tiny = std::max(p.absolute, static_cast<double>(a.ran.declared.p_flush));
+  const double moved_by_p = 2 * largest_live_v(in) * (p.relative + in.stated.max_k * tiny);
+  std::optional<std::string> found;
+  for (const char* name : {"o", "lse"}) {
+    const tensor& x = find_buffer(a.ran.written.buffers, name)->view();
+    const tensor& y = find_buffer(b.ran.written.buffers, name)->view();
+    const oracle::enclosed_tensor* x_bounds = find_bounds(a.bounds, name);
+    const oracle::enclosed_tensor* y_bounds = find_bounds(b.bounds, name);
+    if (x_bounds == nullptr || y_bounds == nullptr) return fmt::format("{} has no enclosure", name);
+    const bool is_o = std::string_view(name) == "o";
+    std::size_t flat = 0;
+    for_each_index(x, [&](const std::vector<std::int64_t>& index) {
+      const oracle::interval e = x_bounds->elements[flat];
+      const oracle::interval f = y_bounds->elements[flat++];
+      const double u = value_at(x, offset_of(x, index));
+      const double v = value_at(y, offset_of(y, index));
+      if (found || u == v) return;
+      const double allowed =
+          (e.hi - e.lo) + (f.hi - f.lo) + half_spacing(x.type, u) + half_spacing(y.type, v) + (is_o ? moved_by_p : 0.0);
+      if (std::fabs(u - v) <= allowed) return;
+      found = fmt::format("{}[{}] is {} with {} splits and {} with {}: more than {} apart", name,
+                          fmt::join(index, ", "), u, a.ran.planned.num_splits, v, b.ran.planned.num_splits, allowed);
+    });
+    if (found) break;
+  }
+  return found;
+}
+
+}  // namespace assay::relations

@@ -1,0 +1,28 @@
+/// Whether two runs of one problem under different split counts agree.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "properties/execute.hpp"
+
+namespace assay::relations {
+
+/// A run and its enclosure.
+struct enclosed_run {
+  const execution& ran;
+  const oracle::enclosure& bounds;
+};
+
+/// The first element of o or lse in which two runs of the same inputs differ by more than their contracts can explain.
+///
+/// Let E be the result in exact arithmetic. A run's value lies in its enclosure, of width w, together with a value that
+/// differs from E only by the rounding of P. LSE sums the p before their rounding, so |a - b| <= w_a + w_b. Rounding
+/// moves each p_j by at most u p_j + tiny, hence O by at most (u + n tiny) max|v| for n keys, as the sum of the p is at
+/// least 1 once rescaled to its maximum. O is then rounded to its type, which moves it by at most half a spacing.
+std::optional<std::string> first_disagreement(const inputs& in, const enclosed_run& a, const enclosed_run& b);
+
+/// Half a spacing of a float type at x.
+double half_spacing(dtype type, double x);
+
+}  // namespace assay::relations

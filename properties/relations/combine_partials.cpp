@@ -1,0 +1,116 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "properties/relations/agreement.hpp"
+#include "properties/relations/relation.hpp"
+#include "properties/relations/relations.hpp"
+
+namespace assay::relations {
+namespace {
+
+/// One row and head of the partials, joined in binary64, with a bound of what the kernel's f32 may add.
+class joined_row {
+ public:
+  joined_row(const execution& ran, const tensor& lse_partial, std::int64_t row, std::int64_t head)
+      : splits_(ran.planned.num_splits), row_(row), head_(head), declared_(ran.declared) {
+    for (std::int64_t s = 0; s < splits_; ++s) lse_.push_back(value_at(lse_partial, lse_partial.offset(s, row, head)));
+    for (const double lse : lse_) largest_ = std::max(largest_, lse);
+    for (const double lse : lse_) total_ += weight(lse);
+  }
+
+  bool is_empty() const { return largest_ == -std::numeric_limits<double>::infinity(); }
+  double lse() const { return largest_ + std::log(total_); }
+  double lse_error() const {
+    return declared_.log_absolute_error + declared_.log_relative_error * std::log(total_) + worst_weight_error() +
+           0x1p-23 * (std::fabs(largest_) + std::fabs(lse()));
+  }
+
+  /// Joined output of one column, and the bound on the kernel's distance from it before it stores.
+  std::pair<double, double> output(const tensor& o_partial, std::int64_t column) const {
+    double sum = 0;
+    double error = 0;
+    for (std::int64_t s = 0; s < splits_; ++s) {
+      const double w = weight(lse_[static_cast<std::size_t>(s)]);
+      if (w == 0) continue;
+      const double o = value_at(o_partial, o_partial.offset(s, row_, head_, column));
+      sum += w * o;
+      error += (w * 2 * worst_weight_error() + declared_.exp2_flush) * std::fabs(o);
+    }
+    return {sum / total_, error / total_};
+  }
+
+ private:
+  double weight(double lse) const { return is_empty() ? 0 : std::exp(lse - largest_); }
+  /// Relative error of a weight and of a sum of n of them: exp's own, the rounding of its argument (a difference of at
+  /// most 104, below which f32's exp is 0, taken to base 2 with two more roundings), and n + 4 rounded operations.
+  double worst_weight_error() const {
+    return 2 * declared_.exp2_relative_error + 104 * 3 * 0x1p-24 + static_cast<double>(splits_ + 4) * 0x1p-24;
+  }
+
+  std::int64_t splits_, row_, head_;
+  const contract& declared_;
+  std::vector<double> lse_;
+  double largest_ = -std::numeric_limits<double>::infinity();
+  double total_ = 0;
+};
+
+std::optional<std::string> first_badly_combined(const execution& ran) {
+  const tensor& o = find_buffer(ran.written.buffers, "o")->view();
+  const tensor& lse = find_buffer(ran.written.buffers, "lse")->view();
+  const tensor& o_partial = find_buffer(ran.written.buffers, "o_partial")->view();
+  const tensor& lse_partial = find_buffer(ran.written.buffers, "lse_partial")->view();
+  for (std::int64_t row = 0; row < o.shape[0]; ++row)
+    for (std::int64_t head = 0; head < o.shape[1]; ++head) {
+      const joined_row joined(ran, lse_partial, row, head);
+      const double wrote = value_at(lse, lse.offset(row, head));
+      const bool lse_agrees = joined.is_empty() ? wrote == -std::numeric_limits<double>::infinity()
+                                                : std::fabs(wrote - joined.lse()) <= joined.lse_error();
+      if (!lse_agrees)
+        return fmt::format("lse[{}, {}] is {}, but its partials join to {}", row, head, wrote, joined.lse());
+      for (std::int64_t column = 0; column < o.shape[2]; ++column) {
+        const double stored = value_at(o, o.offset(row, head, column));
+        const auto [value, error] = joined.is_empty() ? std::pair{0.0, 0.0} : joined.output(o_partial, column);
+        if (std::fabs(stored - value) <= error + half_spacing(o.type, std::max(std::fabs(value), std::fabs(stored))))
+          continue;
+        return fmt::format("o[{}, {}, {}] is {}, but its partials join to {}", row, head, column, stored, value);
+      }
+    }
+  return std::nullopt;
+}
+
+verdict check(const library& lib, const attention_case& c) {
+  const detailed_run split = run_in_detail(lib, c);
+  if (split.result.result != outcome::pass) return split.result;
+  if (split.ran.planned.num_splits < 2) return discarded("there is only one split");
+  if (const auto wrong = first_badly_combined(split.ran)) return failed(combine_partials.name, *wrong);
+
+  attention_case unsplit = c;
+  unsplit.num_splits = 1;
+  const detailed_run whole = run_in_detail(lib, unsplit);
+  if (whole.result.result == outcome::fail) {
+    if (whole.result.origin != "enclosure") return whole.result;
+    return failed(combine_partials.name,
+                  fmt::format("{} splits pass, but unsplit {}", split.ran.planned.num_splits, whole.result.what));
+  }
+  if (whole.result.result == outcome::pass)
+    if (const auto wrong = first_disagreement(split.given, {split.ran, split.bounds}, {whole.ran, whole.bounds}))
+      return failed(combine_partials.name, *wrong);
+  verdict result = split.result;
+  result.kernel_seconds += whole.result.kernel_seconds;
+  result.oracle_seconds += whole.result.oracle_seconds;
+  return result;
+}
+
+void adapt(attention_case& c) {
+  if (c.num_splits < 2) c.num_splits = 2 + static_cast<std::int32_t>(c.data.seed % 4);
+}
+
+}  // namespace
+
+const property combine_partials{"combine_partials", "the combined partials equal the unsplit kernel, within enclosures",
+                                check, adapt};
+
+}  // namespace assay::relations

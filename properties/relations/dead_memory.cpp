@@ -1,0 +1,30 @@
+#include <fmt/format.h>
+
+#include "properties/relations/relation.hpp"
+#include "properties/relations/relations.hpp"
+
+namespace assay::relations {
+namespace {
+
+const char* name_of(poison_kind poison) {
+  return boost::describe::enum_to_string(poison, "?");
+}
+
+verdict check(const library& lib, const attention_case& c) {
+  relation r(dead_memory, lib, c);
+  attention_case other = c;
+  for (const poison_kind poison : {poison_kind::nan, poison_kind::inf, poison_kind::huge, poison_kind::zero}) {
+    if (r.decided() || poison == c.data.poison) continue;
+    other.data.poison = poison;
+    inputs changed = fill(other);
+    r.expect_same_bits(changed, c,
+                       fmt::format("dead memory went from {} to {}", name_of(c.data.poison), name_of(poison)));
+  }
+  return r.result();
+}
+
+}  // namespace
+
+const property dead_memory{"dead_memory", "what dead memory holds moves no bit", check, nullptr};
+
+}  // namespace assay::relations

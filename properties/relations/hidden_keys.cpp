@@ -1,0 +1,111 @@
+#include "properties/alter.hpp"
+#include "properties/relations/adapt.hpp"
+#include "properties/relations/relation.hpp"
+#include "properties/relations/relations.hpp"
+
+namespace assay::relations {
+namespace {
+
+/// Calls for every query row of the batch: sequence, row within it.
+void for_each_row(const inputs& in, const std::function<void(std::int64_t, std::int64_t)>& visit) {
+  for (std::int64_t s = 0; s < in.stated.num_seqs; ++s)
+    for (std::int64_t i = 0; i < rows_of(in, s); ++i) visit(s, i);
+}
+
+/// One flag per slot of the pool: whether a row sees it.
+using slot_set = std::vector<bool>;
+
+void add_visible_slots(inputs& in, std::int64_t s, std::int64_t i, slot_set& seen) {
+  const std::int64_t page_size = in.stated.page_size;
+  for (std::int64_t j = 0; j < keys_of(in, s); ++j)
+    if (is_visible(in, s, i, j))
+      seen[static_cast<std::size_t>(page_entry(in, s, j / page_size) * page_size + j % page_size)] = true;
+}
+
+/// Replaces every element of K and V in slots that are not in `seen`.
+void replace_unseen(inputs& in, const slot_set& seen,
+                    const std::function<std::uint32_t(dtype, std::uint32_t)>& replace) {
+  for (const char* name : {"k", "v"}) {
+    const tensor& t = find_buffer(in.buffers, name)->view();
+    for_each_index(t, [&](const std::vector<std::int64_t>& index) {
+      if (seen[static_cast<std::size_t>(index[0] * in.stated.page_size + index[1])]) return;
+      const std::int64_t at = offset_of(t, index);
+      set_bits(t, at, replace(t.type, bits_at(t, at)));
+    });
+  }
+}
+
+/// Poisons the bias of every key that its row does not see.
+void poison_hidden_bias(inputs& in) {
+  buffer* b = find_buffer(in.buffers, "bias");
+  if (b == nullptr) return;
+  const tensor& t = b->view();
+  for_each_row(in, [&](std::int64_t s, std::int64_t i) {
+    for (std::int64_t j = 0; j < t.shape[2]; ++j) {
+      if (j < keys_of(in, s) && is_visible(in, s, i, j)) continue;
+      for (std::int64_t h = 0; h < t.shape[0]; ++h)
+        set_bits(t, t.offset(h, first_row_of(in, s) + i, j), poison_bits(t.type));
+    }
+  });
+}
+
+verdict check(const library& lib, const attention_case& c) {
+  relation r(hidden_keys, lib, c);
+  if (r.decided()) return r.result();
+
+  inputs poisoned = clone(r.given());
+  const auto slots = static_cast<std::size_t>(poisoned.stated.num_pages * poisoned.stated.page_size);
+  slot_set seen_by_any(slots, false);
+  std::vector<std::pair<std::int64_t, std::int64_t>> pivots;  // rows from which a key is hidden
+  for_each_row(r.given(), [&](std::int64_t s, std::int64_t i) {
+    add_visible_slots(poisoned, s, i, seen_by_any);
+    for (std::int64_t j = 0; j < keys_of(poisoned, s); ++j)
+      if (!is_visible(poisoned, s, i, j)) {
+        pivots.emplace_back(s, i);
+        break;
+      }
+  });
+  if (pivots.empty()) r.discard("no key is hidden");
+  if (r.decided()) return r.result();
+
+  // Hidden from every row: dead, whatever it holds. The case's own poison is there already, NaN most of the time.
+  const bool had_nan = c.data.poison == poison_kind::nan;
+  replace_unseen(poisoned, seen_by_any,
+                 [&](dtype type, std::uint32_t bits) { return had_nan ? other_bits(type, bits) : poison_bits(type); });
+  poison_hidden_bias(poisoned);
+  r.expect_same_bits(poisoned, c, "replacing the keys that no row sees");
+
+  // Hidden from one row but not from its neighbours: those need finite values, and only that row is compared.
+  const auto [s, i] = pivots[c.data.seed % pivots.size()];
+  inputs changed = clone(r.given());
+  slot_set seen_by_one(slots, false);
+  add_visible_slots(changed, s, i, seen_by_one);
+  replace_unseen(changed, seen_by_one, other_bits);
+  const std::int64_t row = first_row_of(changed, s) + i;
+  const std::string change = "changing all keys that row " + std::to_string(row) + " does not see, in this row,";
+  if (const auto ran = r.run(changed, c, change))
+    r.compare(gather_outputs(r.base().written, output_axis::rows, {row}),
+              gather_outputs(ran->written, output_axis::rows, {row}), change);
+  return r.result();
+}
+
+// A mask, and a first sequence from which it hides something: with rows aligned to the end of the keys, a causal mask
+// hides the last key from the first of two rows, and a window that is shorter than the keys hides the first key.
+void adapt(attention_case& c) {
+  ensure_sequences(c, 1);
+  ensure_rows(c, 0, 2);
+  ensure_keys(c, 0, 2);
+  sequence& first = c.sequences[0];
+  if (!c.causal && c.window == 0) {
+    c.causal = c.data.seed % 2 == 0;
+    if (!c.causal) c.window = 1;
+  }
+  if (!c.causal && c.window >= first.k) c.window = first.k / 2;
+  if (first.prefix_offset) first.prefix_offset = first.k - first.q;
+}
+
+}  // namespace
+
+const property hidden_keys{"hidden_keys", "keys behind the mask move no bit", check, adapt};
+
+}  // namespace assay::relations

@@ -1,0 +1,44 @@
+#include <algorithm>
+
+#include "properties/relations/adapt.hpp"
+#include "properties/relations/relation.hpp"
+#include "properties/relations/relations.hpp"
+
+namespace assay::relations {
+namespace {
+
+verdict check(const library& lib, const attention_case& c) {
+  relation r(page_sharing, lib, c);
+  if (r.decided()) return r.result();
+
+  // A pool in which every table entry has a page of its own, in table order.
+  inputs unshared = clone(r.given());
+  std::vector<std::int64_t> source;
+  std::vector<bool> used(static_cast<std::size_t>(c.pool_pages), false);
+  bool shared = false;
+  for_each_page(unshared, [&](std::int64_t, std::int64_t, std::int32_t& page) {
+    shared = shared || used[static_cast<std::size_t>(page)];
+    used[static_cast<std::size_t>(page)] = true;
+    source.push_back(page);
+    page = static_cast<std::int32_t>(source.size() - 1);
+  });
+  if (!shared) r.discard("no page is shared");
+  gather_input(unshared, "k", 0, source);
+  gather_input(unshared, "v", 0, source);
+  unshared.stated.num_pages = static_cast<std::int64_t>(source.size());
+  r.expect_same_bits(unshared, c, "giving every sequence private copies of its pages");
+  return r.result();
+}
+
+void adapt(attention_case& c) {
+  ensure_sequences(c, 2);
+  ensure_keys(c, 0, 1);
+  ensure_keys(c, 1, 1);
+  c.sequences[1].pages[0] = c.sequences[0].pages[0];
+}
+
+}  // namespace
+
+const property page_sharing{"page_sharing", "sharing a page between sequences moves no bit", check, adapt};
+
+}  // namespace assay::relations

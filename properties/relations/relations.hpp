@@ -1,0 +1,22 @@
+/// All properties, one file each; property_table.cpp puts them in order.
+#pragma once
+
+#include "properties/property.hpp"
+
+namespace assay::relations {
+
+extern const property output_enclosed;
+extern const property split_count;
+extern const property page_permutation;
+extern const property page_sharing;
+extern const property dead_memory;
+extern const property other_sequences;
+extern const property wave_schedule;
+extern const property hidden_keys;
+extern const property v_scaling;
+extern const property head_permutation;
+extern const property combine_partials;
+extern const property nothing_else_written;
+extern const property bad_problem_rejected;
+
+}  // namespace assay::relations

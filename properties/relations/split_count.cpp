@@ -1,0 +1,45 @@
+#include <fmt/format.h>
+
+#include <array>
+
+#include "properties/relations/agreement.hpp"
+#include "properties/relations/relation.hpp"
+#include "properties/relations/relations.hpp"
+
+namespace assay::relations {
+namespace {
+
+/// Few and many, odd and even, more than there are tiles.
+constexpr std::array<std::int32_t, 8> counts{1, 2, 3, 4, 5, 8, 17, 128};
+
+verdict check(const library& lib, const attention_case& c) {
+  const detailed_run base = run_in_detail(lib, c);
+  if (base.result.result != outcome::pass) return base.result;
+
+  verdict result = base.result;
+  for (std::uint64_t n = 0; n < 2; ++n) {
+    attention_case other = c;
+    other.num_splits = counts[(c.data.seed + 3 * n) % counts.size()];
+    if (other.num_splits == base.ran.planned.num_splits) continue;
+    const detailed_run run = run_in_detail(lib, other);
+    result.kernel_seconds += run.result.kernel_seconds;
+    result.oracle_seconds += run.result.oracle_seconds;
+    // More splits need more workspace than may be allowed.
+    if (run.result.result == outcome::discard) continue;
+    if (run.result.result == outcome::undecided) continue;
+    if (run.result.result == outcome::fail) {
+      if (run.result.origin != "enclosure") return run.result;
+      return failed(split_count.name, fmt::format("{} splits pass, but with {} {}", base.ran.planned.num_splits,
+                                                  run.ran.planned.num_splits, run.result.what));
+    }
+    if (const auto wrong = first_disagreement(base.given, {base.ran, base.bounds}, {run.ran, run.bounds}))
+      return failed(split_count.name, *wrong);
+  }
+  return result;
+}
+
+}  // namespace
+
+const property split_count{"split_count", "the number of splits does not matter, within enclosures", check, nullptr};
+
+}  // namespace assay::relations

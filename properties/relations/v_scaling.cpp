@@ -1,0 +1,92 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "properties/alter.hpp"
+#include "properties/relations/relation.hpp"
+#include "properties/relations/relations.hpp"
+
+namespace assay::relations {
+namespace {
+
+/// Values of V outside [2^-low, 2^low] are replaced by 1 before both runs, so that the scaled ones are normal numbers
+/// of every type here (the smallest normal of e4m3fn is 2^-6, of e4m3fnuz 2^-7; the largest of e4m3fnuz is 240 < 2^8).
+constexpr int range_log2 = 4;
+
+/// Results nearer to zero than this are not compared: the smallest normal f16 is 2^-14, and a scaled result must not be
+/// rounded as a subnormal.
+constexpr double smallest_compared = 0x1p-10;
+/// Far below f16's 65504, and below every f32.
+constexpr double largest_compared = 0x1p14;
+
+void tame(inputs& in) {
+  const tensor& v = find_buffer(in.buffers, "v")->view();
+  for_each_index(v, [&](const std::vector<std::int64_t>& index) {
+    const std::int64_t at = offset_of(v, index);
+    const double magnitude = std::fabs(value_at(v, at));
+    // Dead memory keeps its NaNs and infinities.
+    if (!std::isfinite(magnitude) || magnitude == 0) return;
+    if (magnitude < std::ldexp(1.0, -range_log2) || magnitude > std::ldexp(1.0, range_log2))
+      set_bits(v, at, one_bits(v.type));
+  });
+}
+
+void scale_v(inputs& in, int exponent) {
+  const tensor& v = find_buffer(in.buffers, "v")->view();
+  for_each_index(v, [&](const std::vector<std::int64_t>& index) {
+    const std::int64_t at = offset_of(v, index);
+    if (const auto scaled = scaled_bits(v.type, bits_at(v, at), exponent)) set_bits(v, at, *scaled);
+  });
+}
+
+/// The first element of o or o_partial that did not scale exactly.
+std::optional<std::string> first_unscaled(const outputs& before, const outputs& after, int exponent) {
+  std::optional<std::string> found;
+  for (const buffer& b : before.buffers) {
+    const tensor& x = b.view();
+    const tensor& y = find_buffer(after.buffers, b.name())->view();
+    const bool is_lse = b.name().starts_with("lse");
+    for_each_index(x, [&](const std::vector<std::int64_t>& index) {
+      if (found) return;
+      const double was = value_at(x, offset_of(x, index));
+      const double is = value_at(y, offset_of(y, index));
+      const double wanted = is_lse ? was : std::ldexp(was, exponent);
+      const bool tiny = std::fabs(was) < smallest_compared && std::fabs(is) < std::ldexp(smallest_compared, exponent);
+      if (!is_lse && (tiny || std::fabs(was) > largest_compared)) return;
+      if (is == wanted) return;
+      std::string at;
+      for (const std::int64_t i : index) at += (at.empty() ? "" : ", ") + std::to_string(i);
+      found = fmt::format("{}[{}] went from {} to {} instead of {}", b.name(), at, was, is, wanted);
+    });
+  }
+  return found;
+}
+
+verdict check(const library& lib, const attention_case& c) {
+  relation r(v_scaling, lib, c);
+  if (r.decided()) return r.result();
+  inputs tamed = clone(r.given());
+  tame(tamed);
+  const auto before = r.run(tamed, c, "taking extremes out of V");
+  if (!before) return r.result();
+
+  const int exponent = c.data.seed % 2 == 0 ? 1 : -2;
+  inputs scaled = clone(tamed);
+  // A descale that costs a multiplication anyway may carry the factor; one that is 1 may be skipped by the kernel.
+  const bool by_descale = c.v_scale != 1.0F && c.data.seed % 4 < 2;
+  if (by_descale)
+    scaled.stated.v_scale = std::ldexp(c.v_scale, exponent);
+  else
+    scale_v(scaled, exponent);
+  const std::string change = fmt::format("scaling {} by 2^{}", by_descale ? "v_scale" : "V", exponent);
+  if (const auto after = r.run(scaled, c, change))
+    if (const auto wrong = first_unscaled(before->written, after->written, exponent))
+      r.fail("after " + change + " " + *wrong);
+  return r.result();
+}
+
+}  // namespace
+
+const property v_scaling{"v_scaling", "scaling V by a power of two scales the output exactly", check, nullptr};
+
+}  // namespace assay::relations

@@ -1,0 +1,59 @@
+#include <boost/json.hpp>
+
+#include "properties/report.hpp"
+
+namespace assay {
+namespace {
+
+namespace json = boost::json;
+
+json::object to_object(const counts& c) {
+  return {{"pass", c.pass}, {"fail", c.fail}, {"discard", c.discard}, {"undecided", c.undecided}};
+}
+
+json::object to_object(const finding& f) {
+  return {{"property", f.broken->name},
+          {"sentence", f.broken->sentence},
+          {"origin", f.shrunk.result.origin},
+          {"what", f.shrunk.result.what},
+          {"index", f.index},
+          {"alike", f.alike},
+          {"reproduced", f.shrunk.reproduced},
+          {"steps", f.shrunk.steps},
+          {"file", f.file.string()},
+          {"replay", replay_line(f.file)},
+          {"case", json::parse(to_json(f.shrunk.smallest))}};
+}
+
+}  // namespace
+
+std::string report_json(const library& lib, const suite_options& options, const suite_result& result) {
+  json::array table;
+  for (const auto& [key, cell] : result.table) {
+    json::object row{{"kernel", std::get<0>(key)}, {"property", std::get<1>(key)}, {"types", std::get<2>(key)}};
+    for (const auto& field : to_object(cell)) row.insert(field);
+    table.push_back(std::move(row));
+  }
+  json::object discards;
+  for (const auto& [reason, count] : result.discards) discards[reason] = count;
+  json::array findings;
+  for (const finding& f : result.findings) findings.push_back(to_object(f));
+  const json::object report{{"version", 1},
+                            {"library", lib.path()},
+                            {"platform", lib.platform()},
+                            {"seed", options.seed},
+                            {"shard", options.shard},
+                            {"shards", options.shards},
+                            {"jobs", options.jobs},
+                            {"seconds", result.seconds},
+                            {"kernel_seconds", result.kernel_seconds},
+                            {"oracle_seconds", result.oracle_seconds},
+                            {"verified", exit_status(result) == 0},
+                            {"total", to_object(result.total)},
+                            {"table", std::move(table)},
+                            {"discards", std::move(discards)},
+                            {"findings", std::move(findings)}};
+  return json::serialize(report) + "\n";
+}
+
+}  // namespace assay

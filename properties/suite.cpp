@@ -1,0 +1,190 @@
+#include "properties/suite.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+
+#include "properties/execute.hpp"
+#include "properties/generate.hpp"
+#include "properties/progress.hpp"
+#include "properties/shrink.hpp"
+#include "properties/verdict_json.hpp"
+#include "properties/worker.hpp"
+#include "properties/write_file.hpp"
+
+namespace assay {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+std::int64_t parse_index(const std::string& text) {
+  std::int64_t index = 0;
+  std::from_chars(text.data(), text.data() + text.size(), index);
+  return index;
+}
+
+attention_case generate(const suite_options& options, std::int64_t index) {
+  const auto properties = static_cast<std::int64_t>(options.selected.size());
+  // Sizes run from tiny to full again and again, so that short runs see both. RapidCheck's nominal size is 100; the
+  // packaged version shifts by too much above it.
+  const int size = static_cast<int>(index / properties % (rc::kNominalSize + 1));
+  const auto generator = arbitrary_case();
+  constexpr std::uint64_t most_draws = 1000;  // a kernel that so many do not hit is not in the space
+  attention_case c;
+  for (std::uint64_t draw = 0; draw < most_draws; ++draw) {
+    const rc::Random random(rc::Random::Key{options.seed, static_cast<std::uint64_t>(index), draw, 0});
+    c = generator(random, size).value();
+    if (std::ranges::find(options.kernels, c.kernel) != options.kernels.end()) break;
+  }
+  return c;
+}
+
+/// Where results come together.
+class tally {
+ public:
+  tally(const suite_options& options, suite_result& result) : options_(options), result_(result) {}
+
+  void add(const work_result& worked) {
+    const std::int64_t index = parse_index(worked.request);
+    const verdict v = verdict_of(worked);
+    const attention_case c = suite_case(options_, index);
+    counts& cell = result_.table[{c.kernel, suite_property(options_, index).name, types_of(c)}];
+    for (counts* at : {&cell, &result_.total}) ++field(*at, v.result);
+    result_.kernel_seconds += v.kernel_seconds;
+    result_.oracle_seconds += v.oracle_seconds;
+    if (v.result == outcome::discard) ++result_.discards[v.what];
+    if (v.result == outcome::fail) failures_[v.origin].push_back(index);
+  }
+
+  /// First case and number of cases of each kind of failure. Results come in any order; the first case does not depend
+  /// on it.
+  std::map<std::int64_t, std::int64_t> first_failures() const {
+    std::map<std::int64_t, std::int64_t> first;
+    for (const auto& [origin, indices] : failures_)
+      first[*std::ranges::min_element(indices)] = static_cast<std::int64_t>(indices.size());
+    return first;
+  }
+
+ private:
+  static std::int64_t& field(counts& c, outcome result) {
+    switch (result) {
+      case outcome::pass: return c.pass;
+      case outcome::fail: return c.fail;
+      case outcome::discard: return c.discard;
+      case outcome::undecided: break;
+    }
+    return c.undecided;
+  }
+
+  const suite_options& options_;
+  suite_result& result_;
+  std::map<std::string, std::vector<std::int64_t>> failures_;
+};
+
+/// Numbers of the cases to run, one after the other.
+class numbering {
+ public:
+  numbering(const suite_options& options, clock::time_point start) : options_(options), start_(start) {}
+
+  std::optional<std::string> next() {
+    const auto properties = static_cast<std::int64_t>(options_.selected.size());
+    // Whole rounds of properties go to a shard: each shard checks all of them.
+    while (index_ / properties % options_.shards != options_.shard - 1) index_ += properties;
+    const bool over = options_.seconds > 0
+                          ? std::chrono::duration<double>(clock::now() - start_).count() > options_.seconds
+                          : index_ >= options_.cases;
+    if (over) return std::nullopt;
+    return std::to_string(index_++);
+  }
+
+ private:
+  const suite_options& options_;
+  clock::time_point start_;
+  std::int64_t index_ = 0;
+};
+
+finding shrink(const library& lib, const suite_options& options, std::int64_t index, std::int64_t alike) {
+  finding f;
+  f.index = index;
+  f.broken = &suite_property(options, index);
+  f.alike = alike;
+  // A candidate is never slower than the case; a hang should not eat the budget.
+  const double limit = std::min(options.limit_seconds, 10.0);
+  f.shrunk = minimize(suite_case(options, index), isolated_judge(lib, *f.broken, limit), options.budget);
+  attention_case& c = f.shrunk.smallest;
+  c.why = fmt::format("{}: {}; {} from case {} of seed {}", f.broken->name,
+                      f.shrunk.reproduced ? f.shrunk.result.what : "failed once, but not when repeated",
+                      f.shrunk.steps > 0 ? "shrunk" : "as it came", index, options.seed);
+  const std::string text = to_json(c);
+  f.file = options.findings / fmt::format("{}-{:08x}.json", f.broken->name, fingerprint(text));
+  write_by_rename(f.file, text);
+  return f;
+}
+
+}  // namespace
+
+counts& counts::operator+=(const counts& other) {
+  pass += other.pass;
+  fail += other.fail;
+  discard += other.discard;
+  undecided += other.undecided;
+  return *this;
+}
+
+const property& suite_property(const suite_options& options, std::int64_t index) {
+  return *options.selected[static_cast<std::size_t>(index) % options.selected.size()];
+}
+
+attention_case suite_case(const suite_options& options, std::int64_t index) {
+  attention_case c = generate(options, index);
+  if (const auto adapt = suite_property(options, index).adapt) adapt(c);
+  return c;
+}
+
+std::string types_of(const attention_case& c) {
+  const auto name = [](dtype type) { return std::string(boost::describe::enum_to_string(type, "?")); };
+  return c.q_type == c.kv_type ? name(c.q_type) : name(c.q_type) + "/" + name(c.kv_type);
+}
+
+suite_result run_suite(const library& lib, const suite_options& options) {
+  const auto start = clock::now();
+  suite_result result;
+  tally counted(options, result);
+  numbering numbers(options, start);
+  progress shown(options.progress);
+  const auto serve = [&](const std::string& request) {
+    const std::int64_t index = parse_index(request);
+    try {
+      return verdict_to_json(check_property(lib, suite_property(options, index), suite_case(options, index)));
+    } catch (const std::exception& e) {
+      return verdict_to_json(failed("exception", e.what()));
+    }
+  };
+  run_workers(
+      options.jobs, options.limit_seconds, serve, [&] { return numbers.next(); },
+      [&](const work_result& worked) {
+        counted.add(worked);
+        shown.show(fmt::format("{}{} cases, {} failed", result.total.total(),
+                               options.seconds > 0 ? "" : fmt::format("/{}", options.cases), result.total.fail));
+      });
+  for (const auto& [index, alike] : counted.first_failures()) {
+    shown.show(fmt::format("shrinking case {}", index));
+    result.findings.push_back(shrink(lib, options, index, alike));
+  }
+  shown.clear();
+  result.seconds = std::chrono::duration<double>(clock::now() - start).count();
+  return result;
+}
+
+bool discards_too_much(const suite_result& result) {
+  const auto all = static_cast<double>(result.total.total());
+  return static_cast<double>(result.total.discard) > max_discard_share * all;
+}
+
+int exit_status(const suite_result& result) {
+  return result.total.fail > 0 || discards_too_much(result) ? 1 : 0;
+}
+
+}  // namespace assay

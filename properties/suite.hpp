@@ -1,0 +1,78 @@
+/// A run of the property suite: cases by number, worked on by several processes, failures shrunk and written down.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "properties/minimize.hpp"
+
+namespace assay {
+
+struct suite_options {
+  std::vector<std::string> kernels;       ///< to generate cases for
+  std::vector<const property*> selected;  ///< properties to check; case i goes to number i mod size
+  std::int64_t cases = 2000;              ///< of the whole run, all shards together
+  double seconds = 0;                     ///< if above 0: run for so long instead, whatever number of cases that is
+  std::uint64_t seed = 1;
+  int jobs = 1;
+  std::int64_t shard = 1;  ///< of `shards`, from 1
+  std::int64_t shards = 1;
+  double limit_seconds = 60;  ///< for one case
+  shrink_budget budget;
+  std::filesystem::path findings = "out/findings";
+  bool progress = false;  ///< on stderr
+};
+
+/// Counts of one cell of the table: a kernel, a property, a combination of types.
+struct counts {
+  std::int64_t pass = 0;
+  std::int64_t fail = 0;
+  std::int64_t discard = 0;
+  std::int64_t undecided = 0;
+  std::int64_t total() const { return pass + fail + discard + undecided; }
+  counts& operator+=(const counts& other);
+  bool operator==(const counts&) const = default;
+};
+
+/// One kind of failure: its first case, shrunk.
+struct finding {
+  std::int64_t index = 0;  ///< the case's number in the run
+  const property* broken = nullptr;
+  minimized shrunk;
+  std::filesystem::path file;
+  std::int64_t alike = 0;  ///< cases that failed with this origin, this one included
+};
+
+struct suite_result {
+  std::map<std::tuple<std::string, std::string, std::string>, counts> table;  ///< kernel, property, types
+  std::map<std::string, std::int64_t> discards;                               ///< by reason
+  std::vector<finding> findings;                                              ///< by number of their case
+  counts total;
+  double seconds = 0;
+  double kernel_seconds = 0;  ///< over all processes
+  double oracle_seconds = 0;
+};
+
+/// Share of cases that may be discarded before the run counts as failed.
+constexpr double max_discard_share = 0.05;
+
+bool discards_too_much(const suite_result& result);
+
+/// Case `index` of a run: a function of seed, number, selected properties and kernels alone.
+attention_case suite_case(const suite_options& options, std::int64_t index);
+const property& suite_property(const suite_options& options, std::int64_t index);
+
+/// "f16", "f16/e4m3fn": the types of Q and, where they differ, of K and V.
+std::string types_of(const attention_case& c);
+
+/// Runs the suite. Does not throw for what kernels do.
+suite_result run_suite(const library& lib, const suite_options& options);
+
+/// 0 verified, 1 a defect was found or too much was discarded.
+int exit_status(const suite_result& result);
+
+}  // namespace assay

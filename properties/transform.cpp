@@ -1,0 +1,160 @@
+#include "properties/transform.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+
+namespace assay {
+namespace {
+
+/// Dimensions from the outermost in memory to the innermost. Dimensions of one element have no place of their own.
+std::vector<int> memory_order(const tensor& t) {
+  std::vector<int> order(static_cast<std::size_t>(t.rank));
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::sort(order,
+                    [&](int a, int b) { return t.stride[a] != t.stride[b] ? t.stride[a] > t.stride[b] : a < b; });
+  return order;
+}
+
+std::vector<std::int64_t> shape_of(const tensor& t) {
+  return {t.shape, t.shape + t.rank};
+}
+
+buffer copy(const buffer& b) {
+  buffer same(b.name(), b.view().type, shape_of(b.view()), memory_order(b.view()));
+  if (same.bytes().size() != b.bytes().size()) throw std::logic_error(b.name() + ": not dense");
+  std::ranges::copy(b.bytes(), same.bytes().begin());
+  return same;
+}
+
+tensor view_of(const inputs& in, const std::string& name) {
+  const buffer* b = find_buffer(in.buffers, name);
+  if (b == nullptr) throw std::logic_error("no input " + name);
+  return b->view();
+}
+
+}  // namespace
+
+buffer* find_buffer(std::vector<buffer>& buffers, const std::string& name) {
+  const auto at = std::ranges::find(buffers, name, &buffer::name);
+  return at == buffers.end() ? nullptr : &*at;
+}
+
+const buffer* find_buffer(const std::vector<buffer>& buffers, const std::string& name) {
+  const auto at = std::ranges::find(buffers, name, &buffer::name);
+  return at == buffers.end() ? nullptr : &*at;
+}
+
+buffer gather(const buffer& b, int axis, const std::vector<std::int64_t>& indices) {
+  const tensor& from = b.view();
+  std::vector<std::int64_t> shape = shape_of(from);
+  shape[static_cast<std::size_t>(axis)] = static_cast<std::int64_t>(indices.size());
+  const std::vector<int> order = memory_order(from);
+  buffer to(b.name(), from.type, shape, order);
+
+  // In memory, b is [outer][axis][inner] with dense inner parts.
+  std::int64_t outer = 1;
+  std::int64_t inner = size_bytes(from.type);
+  bool past = false;
+  for (const int d : order) {
+    if (d == axis) {
+      past = true;
+    } else {
+      (past ? inner : outer) *= from.shape[d];
+    }
+  }
+  const std::int64_t length = from.shape[axis];
+  if (static_cast<std::int64_t>(b.bytes().size()) != outer * length * inner)
+    throw std::logic_error(b.name() + ": not dense");
+  if (inner == 0) return to;
+  const std::byte* source = b.bytes().data();
+  std::byte* target = to.bytes().data();
+  for (std::int64_t o = 0; o < outer; ++o)
+    for (const std::int64_t i : indices) {
+      std::memcpy(target, source + (o * length + i) * inner, static_cast<std::size_t>(inner));
+      target += inner;
+    }
+  return to;
+}
+
+inputs clone(const inputs& in) {
+  inputs same{in.stated, {}};
+  for (const buffer& b : in.buffers) same.buffers.push_back(copy(b));
+  return same;
+}
+
+outputs clone(const outputs& out) {
+  outputs same;
+  for (const buffer& b : out.buffers) same.buffers.push_back(copy(b));
+  return same;
+}
+
+void gather_input(inputs& in, const std::string& name, int axis, const std::vector<std::int64_t>& indices) {
+  if (buffer* b = find_buffer(in.buffers, name)) *b = gather(*b, axis, indices);
+}
+
+outputs gather_outputs(const outputs& out, output_axis axis, const std::vector<std::int64_t>& indices) {
+  outputs gathered;
+  for (const buffer& b : out.buffers) {
+    const int first = b.name().ends_with("_partial") ? 1 : 0;  // the partials have the split before the row
+    gathered.buffers.push_back(gather(b, first + (axis == output_axis::heads ? 1 : 0), indices));
+  }
+  return gathered;
+}
+
+std::vector<std::int64_t> permutation(std::int64_t size, std::uint64_t seed) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(size));
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  std::mt19937_64 random(seed);  // its sequence is standardised; std::shuffle's use of it is not
+  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
+  // An identity would test nothing.
+  if (size > 1 && std::ranges::is_sorted(order)) std::ranges::rotate(order, order.begin() + 1);
+  return order;
+}
+
+std::int32_t& i32_at(inputs& in, const std::string& name, std::int64_t i0, std::int64_t i1) {
+  const tensor t = view_of(in, name);
+  return static_cast<std::int32_t*>(t.data)[t.offset(i0, i1)];
+}
+
+std::int32_t i32_at(const inputs& in, const std::string& name, std::int64_t i0, std::int64_t i1) {
+  const tensor t = view_of(in, name);
+  return static_cast<const std::int32_t*>(t.data)[t.offset(i0, i1)];
+}
+
+std::int64_t keys_of(const inputs& in, std::int64_t s) {
+  return i32_at(in, "seqlens_k", s);
+}
+
+std::int64_t first_row_of(const inputs& in, std::int64_t s) {
+  return i32_at(in, "cu_seqlens_q", s);
+}
+
+std::int64_t rows_of(const inputs& in, std::int64_t s) {
+  return first_row_of(in, s + 1) - first_row_of(in, s);
+}
+
+std::int32_t& page_entry(inputs& in, std::int64_t s, std::int64_t ordinal) {
+  if (in.stated.page_table == page_table_kind::block_table) return i32_at(in, "block_table", s, ordinal);
+  return i32_at(in, "page_indices", i32_at(in, "page_indptr", s) + ordinal);
+}
+
+std::int32_t page_entry(const inputs& in, std::int64_t s, std::int64_t ordinal) {
+  if (in.stated.page_table == page_table_kind::block_table) return i32_at(in, "block_table", s, ordinal);
+  return i32_at(in, "page_indices", i32_at(in, "page_indptr", s) + ordinal);
+}
+
+void for_each_page(inputs& in, const std::function<void(std::int64_t, std::int64_t, std::int32_t&)>& visit) {
+  const std::int64_t page_size = in.stated.page_size;
+  for (std::int64_t s = 0; s < in.stated.num_seqs; ++s)
+    for (std::int64_t ordinal = 0; ordinal * page_size < keys_of(in, s); ++ordinal)
+      visit(s, ordinal, page_entry(in, s, ordinal));
+}
+
+bool is_visible(const inputs& in, std::int64_t s, std::int64_t i, std::int64_t j) {
+  const bool has_prefix = find_buffer(in.buffers, "prefix_offset") != nullptr;
+  const std::int64_t position = i + (has_prefix ? i32_at(in, "prefix_offset", s) : keys_of(in, s) - rows_of(in, s));
+  return (in.stated.causal == 0 || j <= position) && (in.stated.window == 0 || j > position - in.stated.window);
+}
+
+}  // namespace assay

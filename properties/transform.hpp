@@ -1,0 +1,73 @@
+/// Edits of filled inputs, and the comparison of outputs bit by bit: what the relations are made of.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "properties/inputs.hpp"
+#include "properties/runner.hpp"
+
+namespace assay {
+
+/// The buffer of that name, or nullptr: optional tensors are absent.
+buffer* find_buffer(std::vector<buffer>& buffers, const std::string& name);
+const buffer* find_buffer(const std::vector<buffer>& buffers, const std::string& name);
+
+/// The same elements along one axis, chosen by index: out[.., i, ..] = b[.., indices[i], ..]. The memory order of the
+/// dimensions stays. Permuting, dropping and duplicating along an axis are all this.
+buffer gather(const buffer& b, int axis, const std::vector<std::int64_t>& indices);
+
+/// A copy of all buffers.
+inputs clone(const inputs& in);
+outputs clone(const outputs& out);
+
+/// Replaces the input of that name, if there is one, by gather() of itself.
+void gather_input(inputs& in, const std::string& name, int axis, const std::vector<std::int64_t>& indices);
+
+/// Outputs gathered along their row axis or their head axis, whichever position that is in each of them.
+enum class output_axis { rows, heads };
+outputs gather_outputs(const outputs& out, output_axis axis, const std::vector<std::int64_t>& indices);
+
+/// A permutation of 0 .. size-1 from a seed, the same on every machine; without fixed points it would not be one of
+/// all.
+std::vector<std::int64_t> permutation(std::int64_t size, std::uint64_t seed);
+
+/// i32 element of an input by logical index; the tensor must be there.
+std::int32_t& i32_at(inputs& in, const std::string& name, std::int64_t i0, std::int64_t i1 = 0);
+std::int32_t i32_at(const inputs& in, const std::string& name, std::int64_t i0, std::int64_t i1 = 0);
+
+/// Keys and query rows of a sequence.
+std::int64_t keys_of(const inputs& in, std::int64_t s);
+std::int64_t rows_of(const inputs& in, std::int64_t s);
+std::int64_t first_row_of(const inputs& in, std::int64_t s);
+
+/// The live page-table entry of page `ordinal` of sequence s.
+std::int32_t& page_entry(inputs& in, std::int64_t s, std::int64_t ordinal);
+std::int32_t page_entry(const inputs& in, std::int64_t s, std::int64_t ordinal);
+
+/// Calls for every live page-table entry: sequence, ordinal, the entry.
+void for_each_page(inputs& in, const std::function<void(std::int64_t, std::int64_t, std::int32_t&)>& visit);
+
+/// Whether key j is visible to query row i of sequence s; the definition of problem.hpp.
+bool is_visible(const inputs& in, std::int64_t s, std::int64_t i, std::int64_t j);
+
+/// Bit pattern of an element at an element offset, and its replacement.
+std::uint32_t bits_at(const tensor& t, std::int64_t offset);
+void set_bits(const tensor& t, std::int64_t offset, std::uint32_t bits);
+
+/// The value of an element as a number.
+double value_at(const tensor& t, std::int64_t offset);
+
+/// The first element, in row-major order, in which two outputs differ by a bit: "o[0, 1, 5]: 0.5 (0x3800) became 0.25
+/// (0x3400); 12 of 64 elements differ". Nothing when all bits are equal. Tensors that only one side has are ignored.
+std::optional<std::string> first_difference(const outputs& before, const outputs& after);
+
+/// Calls with every logical index of a tensor, row major.
+void for_each_index(const tensor& t, const std::function<void(const std::vector<std::int64_t>&)>& visit);
+std::int64_t offset_of(const tensor& t, const std::vector<std::int64_t>& index);
+
+}  // namespace assay

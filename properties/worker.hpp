@@ -1,0 +1,73 @@
+/// Work in child processes: a request that crashes or hangs costs one child, and is named.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace assay {
+
+/// A child process that answers requests one after the other. The parent must have no threads when it starts one.
+class worker {
+ public:
+  using serve_function = std::function<std::string(const std::string& request)>;
+
+  /// Forks; the child calls `serve` for each request and ends with its parent.
+  explicit worker(const serve_function& serve);
+  ~worker();
+  worker(const worker&) = delete;
+  worker& operator=(const worker&) = delete;
+
+  /// Sends a request. One may be under way.
+  void send(const std::string& request);
+  /// Readable when (a part of) a reply, or the child's end, is there.
+  int reply_fd() const { return reply_fd_; }
+  /// Takes what is there to read. True when the reply is complete, or the child has ended.
+  bool receive();
+  /// After receive(): the reply, or nothing if the child ended first.
+  const std::optional<std::string>& reply() const { return reply_; }
+  /// After the child ended: "killed by signal 11 (Segmentation fault)", "exited with status 1".
+  std::string end();
+  /// Ends the child at once.
+  void kill();
+
+ private:
+  pid_t pid_ = -1;
+  int request_fd_ = -1;
+  int reply_fd_ = -1;
+  std::string received_;
+  std::optional<std::string> reply_;
+};
+
+/// What came of one request: a reply, or how the child that worked on it ended.
+struct work_result {
+  std::string request;
+  std::optional<std::string> reply;
+  std::string death;  ///< empty with a reply
+  double seconds = 0;
+};
+
+/// Lets `jobs` workers take requests from `next` until it has none, and hands results to `done` as they come. A worker
+/// that ends, or needs longer than `limit_seconds` for a request, is replaced.
+void run_workers(int jobs, double limit_seconds, const worker::serve_function& serve,
+                 const std::function<std::optional<std::string>()>& next,
+                 const std::function<void(const work_result&)>& done);
+
+/// One child for many requests, replaced when one of them ends it: for searches that go step by step.
+class isolated {
+ public:
+  isolated(worker::serve_function serve, double limit_seconds);
+  work_result ask(const std::string& request);
+
+ private:
+  worker::serve_function serve_;
+  double limit_seconds_;
+  std::unique_ptr<worker> worker_;
+};
+
+}  // namespace assay

@@ -1,0 +1,48 @@
+#include "properties/write_file.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "properties/case.hpp"
+#include "properties/runner.hpp"
+
+namespace assay {
+
+void write_by_rename(const std::filesystem::path& path, std::string_view text) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
+  // One name per process: shards may share a folder.
+  const fs::path partial = path.string() + fmt::format(".{}.part", getpid());
+  {
+    std::ofstream file(partial, std::ios::binary);
+    file.write(text.data(), static_cast<std::streamsize>(text.size()));
+    file.flush();
+    if (!file) throw environment_error(fmt::format("{}: cannot be written: {}", path.string(), std::strerror(errno)));
+  }
+  fs::rename(partial, path, error);
+  if (error) throw environment_error(fmt::format("{}: cannot be written: {}", path.string(), error.message()));
+}
+
+std::uint32_t fingerprint(std::string_view text) {
+  std::uint32_t hash = 0x811C9DC5U;
+  for (const char byte : text) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x01000193U;
+  return hash;
+}
+
+std::string read_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (file) text << file.rdbuf();
+  // An empty file sets failbit on the output side only; a folder opens, but cannot be read.
+  if (!file || file.bad() || std::filesystem::is_directory(path))
+    throw case_error(fmt::format("{}: cannot be read: {}", path.string(), std::strerror(errno != 0 ? errno : EISDIR)));
+  return std::move(text).str();
+}
+
+}  // namespace assay

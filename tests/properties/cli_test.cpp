@@ -1,0 +1,233 @@
+#include "properties/cli.hpp"
+
+#include <unistd.h>
+
+#include <boost/json.hpp>
+#include <boost/property_tree/xml_parser.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <regex>
+#include <sstream>
+
+#include "properties/write_file.hpp"
+#include "tests/properties/faulty_library.hpp"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct answer {
+  int status;
+  std::string out;
+  std::string err;
+};
+
+answer assay(std::vector<std::string> arguments, std::shared_ptr<library> lib = nullptr) {
+  std::ostringstream out;
+  std::ostringstream err;
+  const int status = run_program(arguments, {out, err, std::move(lib)});
+  return {status, out.str(), err.str()};
+}
+
+/// A folder that is gone afterwards.
+class scratch {
+ public:
+  scratch() : path_(fs::temp_directory_path() / ("assay_cli_test." + std::to_string(getpid()))) {
+    fs::create_directories(path_);
+  }
+  ~scratch() { fs::remove_all(path_); }
+  std::string file(const std::string& name) const { return (path_ / name).string(); }
+  std::string write(const std::string& name, const std::string& text) const {
+    write_by_rename(path_ / name, text);
+    return file(name);
+  }
+
+ private:
+  fs::path path_;
+};
+
+std::shared_ptr<library> lse_off_by_one() {
+  return testing::corrupting_library([](testing::call& c) {
+    const tensor lse = c.view("lse");
+    for (std::int64_t i = 0; i < lse.size(); ++i) static_cast<float*>(lse.data)[i] += 1;
+  });
+}
+
+void expect_usage_error(const std::vector<std::string>& arguments, const std::string& part) {
+  const answer a = assay(arguments);
+  CAPTURE(a.err);
+  CHECK(a.status == 2);
+  CHECK(a.err.starts_with("assay: "));
+  CHECK(a.err.find(part) != std::string::npos);
+  CHECK(std::ranges::count(a.err, '\n') == 1);
+}
+
+TEST_CASE("wrong usage exits 2 with one line that names what is wrong") {
+  expect_usage_error({}, "subcommand");
+  expect_usage_error({"verify"}, "verify");
+  expect_usage_error({"run", "--no-such-option"}, "--no-such-option");
+  expect_usage_error({"run", "--cases", "many"}, "--cases");
+  expect_usage_error({"run", "--cases", "0"}, "--cases");
+  expect_usage_error({"run", "--cases", "5", "--seconds", "5"}, "--cases");
+  expect_usage_error({"run", "--property", "no_such"}, "no property 'no_such'");
+  expect_usage_error({"run", "--kernel", "no_such"}, "no kernel 'no_such'");
+  expect_usage_error({"run", "--platform", "abacus"}, "no platform 'abacus'");
+  for (const char* shard : {"0/3", "4/3", "1", "1/", "a/b", "1/2/3", "-1/2"})
+    expect_usage_error({"run", "--shard", shard}, "--shard: ");
+  expect_usage_error({"run", "--json", "/proc/no/report.json"}, "--json: /proc/no/report.json");
+  expect_usage_error({"list", "unicorns"}, "unicorns");
+  expect_usage_error({"explain"}, "case");
+}
+
+TEST_CASE("help exits 0 and goes to the output") {
+  for (const char* command : {"run", "replay", "explain", "minimize", "list", "bench"}) {
+    const answer a = assay({command, "--help"});
+    CHECK(a.status == 0);
+    CHECK(a.err.empty());
+    CHECK(a.out.find("--help") != std::string::npos);
+  }
+}
+
+TEST_CASE("bad input exits 2 with one line that names file and field") {
+  const scratch here;
+  expect_usage_error({"replay", here.file("absent.json")}, "absent.json: cannot be read");
+  expect_usage_error({"explain", here.write("cut.json", "{\"version\": 1,")}, "cut.json:");
+  expect_usage_error({"minimize", here.write("unknown.json", "{\"version\": 1, \"colour\": 3}")}, "colour");
+  expect_usage_error(
+      {"replay", here.write("page.json", R"({"version": 1, "pool_pages": 4, "sequences": [{"pages": [9]}]})")},
+      "page.json: sequences[0].pages[0]");
+  fs::create_directories(here.file("empty"));
+  expect_usage_error({"replay", here.file("empty")}, "holds no .json file");
+}
+
+TEST_CASE("a library that is not there, or not one, exits 3") {
+  const scratch here;
+  const answer absent = assay({"run", "--library", here.file("absent.so")});
+  CHECK(absent.status == 3);
+  CHECK(std::ranges::count(absent.err, '\n') == 1);
+  CHECK(assay({"run", "--library", here.write("text.so", "no library")}).status == 3);
+  CHECK(assay({"run", "--platform", "nvidia"}).status == 3);
+}
+
+/// The output without what depends on the clock.
+std::string timeless(const std::string& text) {
+  return std::regex_replace(text, std::regex(" in [0-9.]+ s \\([^)]*\\)"), "");
+}
+
+TEST_CASE("a run with a seed is reproducible whatever the jobs, and says its seed") {
+  const answer one = assay({"run", "--cases", "39", "--seed", "11", "--jobs", "1"});
+  const answer two = assay({"run", "--cases", "39", "--seed", "11", "--jobs", "2"});
+  CHECK(one.status == 0);
+  CHECK(one.err.empty());
+  CHECK(timeless(one.out) == timeless(two.out));
+  CHECK(one.out.find("verified: 39 cases, no defect (seed 11)") != std::string::npos);
+}
+
+TEST_CASE("a run without a seed prints one that is enough to repeat it") {
+  const answer first = assay({"run", "--cases", "13"});
+  std::smatch seed;
+  REQUIRE(std::regex_search(first.out, seed, std::regex("seed ([0-9]+)")));
+  const answer again = assay({"run", "--cases", "13", "--seed", seed[1]});
+  CHECK(timeless(first.out) == timeless(again.out));
+}
+
+TEST_CASE("a defect exits 1, is reported with its enclosure, and its replay line replays it") {
+  const scratch here;
+  const auto faulty = lse_off_by_one();
+  const answer a = assay({"run", "--cases", "13", "--seed", "3", "--property", "output_enclosed", "--findings",
+                          here.file("findings"), "--shrink", "5"},
+                         faulty);
+  CAPTURE(a.out);
+  CHECK(a.status == 1);
+  CHECK(a.out.find("FAIL output_enclosed: the output, its LSE and the split workspaces lie in") != std::string::npos);
+  CHECK(a.out.find("lies outside [") != std::string::npos);
+  CHECK(a.out.find("DEFECT: ") != std::string::npos);
+  std::smatch line;
+  REQUIRE(std::regex_search(a.out, line, std::regex("\n\\./assay replay (\\S+)\n")));
+  const answer replayed = assay({"replay", line[1]}, faulty);
+  CHECK(replayed.status == 1);
+  CHECK(replayed.out.find("FAIL") != std::string::npos);
+  const answer fixed = assay({"replay", line[1]});
+  CAPTURE(fixed.out);
+  CHECK(fixed.status == 0);
+}
+
+TEST_CASE("a finding in a folder is checked against the property that it broke") {
+  const scratch here;
+  attention_case c = testing::small_case();
+  c.why = "head_permutation: planted";
+  here.write("findings/a.json", to_json(c));
+  const auto faulty = testing::corrupting_library([](testing::call& one) {
+    const tensor o = one.view("o");
+    set_bits(o, o.offset(0, 1), 0);
+  });
+  const answer a = assay({"replay", here.file("findings")}, faulty);
+  CHECK(a.status == 1);
+  CHECK(a.out.find("head_permutation: permuting heads permutes the output") != std::string::npos);
+}
+
+TEST_CASE("reports are well-formed JSON and XML that agree with each other") {
+  const scratch here;
+  const answer a = assay({"run", "--cases", "26", "--seed", "5", "--shrink", "1", "--json", here.file("sub/r.json"),
+                          "--junit", here.file("r.xml"), "--findings", here.file("findings")},
+                         lse_off_by_one());
+  CHECK(a.status == 1);
+  const boost::json::value report = boost::json::parse(read_file(here.file("sub/r.json")));
+  CHECK(report.at("seed").to_number<int>() == 5);
+  CHECK_FALSE(report.at("verified").as_bool());
+  CHECK(report.at("findings").as_array().size() >= 1);
+  CHECK(report.at("findings").at(0).at("case").is_object());
+  std::int64_t cases = 0;
+  for (const auto& row : report.at("table").as_array())
+    for (const char* field : {"pass", "fail", "discard", "undecided"}) cases += row.at(field).to_number<std::int64_t>();
+  CHECK(cases == 26);
+
+  boost::property_tree::ptree xml;
+  boost::property_tree::read_xml(here.file("r.xml"), xml);
+  const auto& suite = xml.get_child("testsuites.testsuite");
+  CHECK(suite.get<std::string>("<xmlattr>.name") == "split_kv");
+  CHECK(suite.get<int>("<xmlattr>.tests") == 13);
+  CHECK(suite.get<int>("<xmlattr>.failures") >= 1);
+}
+
+TEST_CASE("minimize writes the smallest case that fails the same way") {
+  const scratch here;
+  const std::string file = here.write("big.json", to_json(testing::small_case()));
+  const answer a = assay({"minimize", file, "-o", here.file("small.json")}, lse_off_by_one());
+  CHECK(a.status == 1);
+  const attention_case small = load_case(here.file("small.json"));
+  CHECK(small.sequences.size() == 1);
+  CHECK(small.heads_q == 1);
+  CHECK(assay({"minimize", file}).status == 0);
+}
+
+TEST_CASE("explain names the worst element, its page, and how far it is from exact") {
+  const scratch here;
+  const std::string file = here.write("c.json", to_json(testing::small_case()));
+  const answer clean = assay({"explain", file});
+  CAPTURE(clean.out);
+  CHECK(clean.status == 0);
+  CHECK(clean.out.find("page") != std::string::npos);
+  const answer faulty = assay({"explain", file}, lse_off_by_one());
+  CHECK(faulty.status == 1);
+  CHECK(faulty.out.find("lies outside") != std::string::npos);
+  const answer element = assay({"explain", file, "--element", "o,1,2,3"});
+  CHECK(element.out.find("o[1, 2, 3]") != std::string::npos);
+  CHECK(assay({"explain", file, "--element", "o,99,0,0"}).status == 2);
+}
+
+TEST_CASE("list names what there is") {
+  CHECK(assay({"list", "kernels"}).out == "split_kv\n");
+  CHECK(assay({"list", "platforms"}).out == "cpu\n");
+  CHECK(assay({"list", "fills"}).out.find("page_tagged\n") != std::string::npos);
+  CHECK(assay({"list", "properties"}).out.find("dead_memory") != std::string::npos);
+  for (const char* later : {"targets", "faults"}) {
+    const answer a = assay({"list", later});
+    CHECK(a.status == 0);
+    CHECK(a.out.empty());
+    CHECK_FALSE(a.err.empty());
+  }
+}
+
+}  // namespace
+}  // namespace assay

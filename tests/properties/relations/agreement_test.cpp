@@ -1,0 +1,61 @@
+#include "properties/relations/agreement.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "properties/alter.hpp"
+#include "properties/relations/mutations.hpp"
+#include "properties/transform.hpp"
+#include "tests/properties/faulty_library.hpp"
+
+namespace assay::relations {
+namespace {
+
+detailed_run run_with_splits(std::int32_t splits) {
+  attention_case c = testing::small_case();
+  c.num_splits = splits;
+  return run_in_detail(*library::built_in(), c);
+}
+
+std::optional<std::string> disagreement(const detailed_run& a, const detailed_run& b) {
+  return first_disagreement(a.given, {a.ran, a.bounds}, {b.ran, b.bounds});
+}
+
+TEST_CASE("runs under different split counts agree") {
+  const detailed_run one = run_with_splits(1);
+  for (const std::int32_t splits : {2, 3, 128}) CHECK_FALSE(disagreement(one, run_with_splits(splits)).has_value());
+}
+
+TEST_CASE("runs that differ by more than rounding P can explain do not agree") {
+  const detailed_run one = run_with_splits(1);
+  detailed_run two = run_with_splits(2);
+  const tensor& o = find_buffer(two.ran.written.buffers, "o")->view();
+  const std::uint32_t bits = bits_at(o, 3);
+  set_bits(o, 3, other_bits(o.type, bits));
+  CHECK(disagreement(one, two)->starts_with("o[0, 0, 3] is "));
+  set_bits(o, 3, poison_bits(o.type));
+  CHECK(disagreement(one, two).has_value());
+  set_bits(o, 3, bits);
+  const tensor& lse = find_buffer(two.ran.written.buffers, "lse")->view();
+  static_cast<float*>(lse.data)[2] += 1e-2F;
+  CHECK(disagreement(one, two)->starts_with("lse[0, 2] is "));
+}
+
+TEST_CASE("half a spacing is what rounding to nearest may move") {
+  CHECK(half_spacing(dtype::f16, 1.0) == 0x1p-11);
+  CHECK(half_spacing(dtype::f16, 0.0) == 0x1p-25);
+  CHECK(half_spacing(dtype::bf16, -2.0) == 0x1p-7);
+}
+
+TEST_CASE("every mutation of a scalar changes it") {
+  for (const problem_mutation& m : problem_mutations()) {
+    problem p;
+    p.heads_q = p.heads_kv = 2;
+    p.num_splits = 1;
+    const problem before = p;
+    CHECK(m.mutate(p));
+    CHECK(std::memcmp(&p, &before, sizeof p) != 0);
+  }
+}
+
+}  // namespace
+}  // namespace assay::relations

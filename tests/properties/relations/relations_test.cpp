@@ -1,0 +1,246 @@
+// Each property holds for the clean kernels and catches a fault made for it. Where a fault flips one bit of the output,
+// the enclosure alone would not see it.
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <optional>
+
+#include "properties/relations/relations.hpp"
+#include "tests/properties/faulty_library.hpp"
+
+namespace assay::relations {
+namespace {
+
+using testing::call;
+using testing::corrupting_library;
+using testing::small_case;
+
+attention_case adapted(const property& p, attention_case c = small_case()) {
+  if (p.adapt != nullptr) p.adapt(c);
+  validate(c);
+  return c;
+}
+
+void expect_clean(const property& p, const attention_case& c) {
+  const verdict v = p.check(*library::built_in(), c);
+  CAPTURE(p.name, v.origin, v.what);
+  CHECK(v.result == outcome::pass);
+}
+
+/// Whether the fault shows without the property: a flipped bit may or may not leave the enclosure.
+enum class enclosure_sees { nothing, maybe };
+
+/// The property sees the fault, and the enclosure does not.
+void expect_caught(const property& p, const std::shared_ptr<library>& faulty, const std::string& part,
+                   attention_case c = small_case(), enclosure_sees sees = enclosure_sees::nothing) {
+  c = adapted(p, c);
+  const verdict v = p.check(*faulty, c);
+  CAPTURE(p.name, v.what);
+  CHECK(v.result == outcome::fail);
+  CHECK(v.origin == p.name);
+  CHECK(v.what.find(part) != std::string::npos);
+  if (sees == enclosure_sees::nothing) CHECK(run_case(*faulty, c).result == outcome::pass);
+}
+
+TEST_CASE("every property holds for the clean kernels") {
+  for (const property& p : properties()) expect_clean(p, adapted(p));
+}
+
+TEST_CASE("every property holds for a batch of one decode row on one key") {
+  attention_case c = small_case();
+  c.causal = false;
+  c.sequences = {{.q = 1, .k = 1, .prefix_offset = {}, .pages = {5}}};
+  for (const property& p : properties()) expect_clean(p, adapted(p, c));
+}
+
+TEST_CASE("no property fails on a batch without keys") {
+  attention_case c = small_case();
+  c.sequences = {{.q = 1, .k = 0, .prefix_offset = {}, .pages = {}}};
+  for (const property& p : properties()) CHECK(p.check(*library::built_in(), c).result != outcome::fail);
+}
+
+TEST_CASE("output_enclosed catches a wrong value") {
+  const auto faulty = corrupting_library([](call& c) { set_bits(c.view("o"), 0, 0x7BFF); });
+  CHECK(output_enclosed.check(*faulty, small_case()).result == outcome::fail);
+}
+
+TEST_CASE("split_count catches a fault that only other split counts show") {
+  const auto faulty = corrupting_library([](call& c) {
+    if (c.stated.num_splits != 2) set_bits(c.view("o"), 0, 0x7BFF);
+  });
+  CHECK(run_case(*faulty, small_case()).result == outcome::pass);
+  const verdict v = split_count.check(*faulty, small_case());
+  CHECK(v.origin == "split_count");
+  CHECK(v.what.starts_with("2 splits pass, but with "));
+}
+
+TEST_CASE("combine_partials catches a fault of the unsplit kernel") {
+  const auto faulty = corrupting_library([](call& c) {
+    if (c.stated.num_splits == 1) set_bits(c.view("o"), 0, 0x7BFF);
+  });
+  const verdict v = combine_partials.check(*faulty, small_case());
+  CHECK(v.origin == "combine_partials");
+  CHECK(v.what.starts_with("2 splits pass, but unsplit o[0, 0, 0]"));
+}
+
+TEST_CASE("combine_partials catches an output that its partials do not join to") {
+  const auto faulty = corrupting_library([](call& c) {
+    const tensor o = c.view("o");
+    if (c.has("o_partial")) set_bits(o, 0, bits_at(o, 0) ^ 0x40U);
+  });
+  CHECK(combine_partials.check(*faulty, small_case()).result == outcome::fail);
+}
+
+TEST_CASE("page_permutation catches a bit that depends on a page's number") {
+  expect_caught(page_permutation, corrupting_library([](call& c) {
+                  if (c.i32("block_table", 0, 0) != 3) c.flip_o();
+                }),
+                "after permuting the physical pages o[0, 0, 0]: ");
+}
+
+TEST_CASE("page_sharing catches a bit that depends on two sequences having one page") {
+  expect_caught(page_sharing, corrupting_library([](call& c) {
+                  if (c.i32("block_table", 0, 0) != c.i32("block_table", 1, 0)) c.flip_o();
+                }),
+                "private copies");
+}
+
+TEST_CASE("dead_memory catches a bit that depends on a slot after the last key") {
+  expect_caught(dead_memory, corrupting_library([](call& c) {
+                  const tensor k = c.view("k");  // sequence 0 has 20 keys: slot 4 of its page 1 is dead
+                  if (bits_at(k, k.offset(1, 4)) == 0) c.flip_o();
+                }),
+                "dead memory went from nan to zero");
+}
+
+TEST_CASE("hidden_keys catches a bit that depends on a key that a causal row does not see") {
+  // The last of 20 keys, in slot 3 of page 1, is hidden from row 0 and visible to row 1.
+  std::optional<std::uint32_t> first;
+  expect_caught(hidden_keys, corrupting_library([&](call& c) {
+                  const tensor v = c.view("v");
+                  const std::uint32_t now = bits_at(v, v.offset(1, 3));
+                  if (now != first.value_or(now))
+                    for (std::int64_t row = 0; row < 3; row += 2) {
+                      const tensor o = c.view("o");
+                      set_bits(o, o.offset(row), bits_at(o, o.offset(row)) ^ 1U);
+                    }
+                  if (!first) first = now;
+                }),
+                "changing all keys that row");
+}
+
+TEST_CASE("hidden_keys catches a bit that depends on a key that no row sees") {
+  attention_case c = small_case();
+  c.window = 4;
+  const auto faulty = corrupting_library([](call& one) {
+    const tensor v = one.view("v");  // page 0 is the first of sequence 1: behind the window
+    if (!std::isnan(value_at(v, v.offset(0, 0)))) one.flip_o();
+  });
+  expect_caught(hidden_keys, faulty, "replacing the keys that no row sees", c);
+}
+
+TEST_CASE("other_sequences catches a bit that depends on the size of the batch") {
+  expect_caught(other_sequences, corrupting_library([](call& c) {
+                  if (c.stated.num_seqs == 1) c.flip_o();
+                }),
+                "dropping all sequences but sequence");
+}
+
+TEST_CASE("other_sequences catches a bit that depends on another's keys") {
+  const auto faulty = corrupting_library([](call& c) {
+    if (c.i32("seqlens_k", 0) == 10 || (c.stated.num_seqs > 1 && c.i32("seqlens_k", 1) == 18)) {
+      const tensor o = c.view("o");
+      for (std::int64_t row = 0; row < 4; ++row) set_bits(o, o.offset(row), bits_at(o, o.offset(row)) ^ 1U);
+    }
+  });
+  expect_caught(other_sequences, faulty, "altering all sequences but sequence");
+}
+
+TEST_CASE("wave_schedule catches a bit that depends on the schedule") {
+  for (const auto kind : {ASSAY_REVERSE, ASSAY_RANDOM, ASSAY_PCT})
+    expect_caught(wave_schedule, corrupting_library([kind](call& c) {
+                    if (c.launch.schedule == kind) c.flip_o();
+                  }),
+                  "after scheduling ");
+}
+
+TEST_CASE("wave_schedule catches a bit that depends on the number of threads") {
+  expect_caught(wave_schedule, corrupting_library([](call& c) {
+                  if (c.launch.workers > 1) c.flip_o();
+                }),
+                "over 2 threads");
+}
+
+TEST_CASE("head_permutation catches a bit that belongs to a head's number") {
+  expect_caught(head_permutation, corrupting_library([](call& c) { c.flip_o(); }), "permuting the heads", small_case(),
+                enclosure_sees::maybe);
+}
+
+TEST_CASE("v_scaling catches a rounding that depends on the magnitude") {
+  expect_caught(v_scaling, corrupting_library([](call& c) {
+                  const tensor o = c.view("o");  // every second binade
+                  if ((bits_at(o, 0) >> 10) % 2 == 0) c.flip_o();
+                }),
+                "scaling V by 2^1", small_case(), enclosure_sees::maybe);
+}
+
+TEST_CASE("nothing_else_written catches an output that is added to instead of written") {
+  std::uint32_t before = 0;
+  expect_caught(nothing_else_written, testing::faulty_library([&](call& c) {
+                  before = bits_at(c.view("o"), 0);
+                  const assay_status status = c.run();
+                  if (before == 0) c.flip_o();
+                  return status;
+                }),
+                "outputs held the byte 0x00");
+}
+
+TEST_CASE("nothing_else_written catches a write outside the outputs") {
+  const auto faulty = corrupting_library([](call& c) {
+    const tensor o = c.view("o");
+    set_bits(o, o.size(), 0);
+  });
+  const verdict v = nothing_else_written.check(*faulty, small_case());
+  CHECK(v.result == outcome::fail);
+  CHECK(v.origin == "memory");
+}
+
+TEST_CASE("bad_problem_rejected catches a library that runs without a tensor") {
+  expect_caught(bad_problem_rejected,
+                testing::faulty_library([](call& c) { return c.has("lse") ? c.run() : assay_status{ASSAY_OK, {}}; }),
+                "run() accepted a call without lse");
+}
+
+TEST_CASE("bad_problem_rejected catches a library that accepts a negative size") {
+  expect_caught(bad_problem_rejected, testing::faulty_library([](call& c) {
+                  return c.stated.num_seqs < 0 ? assay_status{ASSAY_OK, {}} : c.run();
+                }),
+                "run() accepted num_seqs -1");
+}
+
+TEST_CASE("bad_problem_rejected catches a library that gives no reason") {
+  expect_caught(bad_problem_rejected, testing::faulty_library([](call& c) {
+                  assay_status status = c.run();
+                  if (status.code == ASSAY_REJECTED) status.message[0] = '\0';
+                  return status;
+                }),
+                "run() accepted num_seqs -1: status 1 ''");
+}
+
+TEST_CASE("bad_problem_rejected catches a library that launches before it rejects") {
+  expect_caught(bad_problem_rejected, testing::faulty_library([](call& c) {
+                  const assay_status status = c.run();
+                  if (status.code == ASSAY_REJECTED && c.has("o")) set_bits(c.view("o"), 0, 0);
+                  return status;
+                }),
+                "run() launched in spite of");
+}
+
+TEST_CASE("a change that makes the library refuse is a failure, not a discard") {
+  expect_caught(page_permutation, testing::faulty_library([](call& c) {
+                  return c.i32("block_table", 0, 0) == 3 ? c.run() : assay_status{ASSAY_REJECTED, "planted"};
+                }),
+                "after permuting the physical pages the library says: rejected: planted");
+}
+
+}  // namespace
+}  // namespace assay::relations

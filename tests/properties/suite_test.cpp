@@ -1,0 +1,151 @@
+#include "properties/suite.hpp"
+
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <set>
+
+#include "properties/write_file.hpp"
+#include "tests/properties/faulty_library.hpp"
+
+namespace assay {
+namespace {
+
+std::vector<const property*> all_properties() {
+  std::vector<const property*> all;
+  for (const property& p : properties()) all.push_back(&p);
+  return all;
+}
+
+suite_options options_for(std::int64_t cases) {
+  suite_options options;
+  options.kernels = {"split_kv"};
+  options.selected = all_properties();
+  options.cases = cases;
+  options.seed = 7;
+  options.findings = std::filesystem::temp_directory_path() / ("assay_suite_test." + std::to_string(getpid()));
+  options.budget = {.seconds = 5, .tries = 200};
+  return options;
+}
+
+TEST_CASE("a case is a function of seed and number") {
+  const suite_options options = options_for(100);
+  suite_options other = options;
+  other.seed = 8;
+  int differ = 0;
+  for (std::int64_t i = 0; i < 60; ++i) {
+    CHECK(suite_case(options, i) == suite_case(options, i));
+    differ += suite_case(options, i) == suite_case(other, i) ? 0 : 1;
+  }
+  CHECK(differ > 40);
+}
+
+TEST_CASE("every case of the suite is valid after its property adapted it") {
+  const suite_options options = options_for(0);
+  for (std::int64_t i = 0; i < 13 * 101; ++i) CHECK_NOTHROW(validate(suite_case(options, i)));
+}
+
+TEST_CASE("the number of processes moves no count") {
+  suite_options options = options_for(39);
+  const suite_result one = run_suite(*library::built_in(), options);
+  options.jobs = 3;
+  const suite_result three = run_suite(*library::built_in(), options);
+  CHECK(one.table == three.table);
+  CHECK(one.discards == three.discards);
+  CHECK(one.total.total() == 39);
+}
+
+TEST_CASE("the shards of a run are its disjoint parts") {
+  suite_options options = options_for(52);
+  const suite_result whole = run_suite(*library::built_in(), options);
+  suite_result sum;
+  options.shards = 3;
+  for (options.shard = 1; options.shard <= options.shards; ++options.shard) {
+    const suite_result part = run_suite(*library::built_in(), options);
+    for (const auto& [key, cell] : part.table) sum.table[key] += cell;
+    sum.total += part.total;
+  }
+  CHECK(sum.table == whole.table);
+  CHECK(sum.total == whole.total);
+}
+
+TEST_CASE("a run by time stops at its time") {
+  suite_options options = options_for(0);
+  options.seconds = 0.2;
+  const suite_result result = run_suite(*library::built_in(), options);
+  CHECK(result.total.total() > 0);
+  CHECK(result.seconds < 30);
+}
+
+TEST_CASE("failures of one kind are one finding, shrunk, written whole and failing again") {
+  const auto faulty = testing::corrupting_library([](testing::call& c) {
+    const tensor lse = c.view("lse");
+    for (std::int64_t i = 0; i < lse.size(); ++i) static_cast<float*>(lse.data)[i] += 1;
+  });
+  suite_options options = options_for(13);
+  options.selected = {&properties().front()};
+  const suite_result result = run_suite(*faulty, options);
+  CHECK(exit_status(result) == 1);
+  REQUIRE(result.findings.size() == 1);
+  const finding& f = result.findings.front();
+  CHECK(f.alike == result.total.fail);
+  CHECK(f.shrunk.result.origin == "enclosure");
+  const attention_case kept = from_json(read_file(f.file), f.file.string());
+  CHECK(kept == f.shrunk.smallest);
+  CHECK(kept.why.starts_with("output_enclosed: "));
+  CHECK(kept.sequences.size() == 1);
+  CHECK(run_case(*faulty, kept).result == outcome::fail);
+  CHECK(run_case(*library::built_in(), kept).result == outcome::pass);
+  for (const auto& entry : std::filesystem::directory_iterator(options.findings))
+    CHECK(entry.path().extension() == ".json");
+  std::filesystem::remove_all(options.findings);
+}
+
+TEST_CASE("a case that kills its process is a finding, and the run goes on") {
+  const auto faulty = testing::faulty_library([](testing::call& c) {
+    if (c.stated.causal != 0) std::abort();
+    return c.run();
+  });
+  suite_options options = options_for(26);
+  options.selected = {&properties().front()};
+  options.jobs = 2;
+  const suite_result result = run_suite(*faulty, options);
+  CHECK(result.total.total() == 26);
+  CHECK(result.total.pass > 0);
+  REQUIRE(result.findings.size() == 1);
+  CHECK(result.findings[0].shrunk.result.origin == "crash");
+  CHECK(result.findings[0].shrunk.result.what.find("killed by signal 6") != std::string::npos);
+  CHECK(result.findings[0].shrunk.smallest.causal);
+  std::filesystem::remove_all(options.findings);
+}
+
+TEST_CASE("a case that hangs is a finding") {
+  const auto faulty = testing::faulty_library([](testing::call&) -> assay_status {
+    for (;;) pause();
+  });
+  suite_options options = options_for(1);
+  options.limit_seconds = 0.2;
+  options.budget.tries = 1;
+  const suite_result result = run_suite(*faulty, options);
+  REQUIRE(result.findings.size() == 1);
+  CHECK(result.findings[0].shrunk.result.origin == "hang");
+  std::filesystem::remove_all(options.findings);
+}
+
+TEST_CASE("a library that refuses everything is not verified") {
+  const suite_result result = run_suite(*testing::refusing_library(ASSAY_UNSUPPORTED), options_for(13));
+  CHECK(result.total.discard == 13);
+  CHECK(result.discards.at("unsupported: planted refusal") == 13);
+  CHECK(exit_status(result) == 1);
+}
+
+TEST_CASE("discards count as a failure above their share only") {
+  suite_result result;
+  result.total = {.pass = 95, .fail = 0, .discard = 5, .undecided = 0};
+  CHECK(exit_status(result) == 0);
+  result.total = {.pass = 94, .fail = 0, .discard = 6, .undecided = 0};
+  CHECK(exit_status(result) == 1);
+}
+
+}  // namespace
+}  // namespace assay

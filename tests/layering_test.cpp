@@ -38,7 +38,9 @@ std::vector<source> sources_below(const fs::path& root) {
   return found;
 }
 
-std::string room_of(const std::string& path) { return path.substr(0, path.find('/')); }
+std::string room_of(const std::string& path) {
+  return path.substr(0, path.find('/'));
+}
 
 /// What a file at `path` may not include, as one line, or empty.
 std::string forbidden_include(const std::string& path, const std::string& included) {
@@ -120,8 +122,9 @@ TEST_CASE("files stay small: median at most 120 lines, none over 500, fuzz targe
 }
 
 TEST_CASE("the top level holds the named rooms and nothing else", "[layering]") {
-  static const std::set<std::string> rooms = {"kernels", "oracle", "properties", "fuzz", "corpus", "tests",
-                                              "CMakeLists.txt", "README.md", "assay", "CMakePresets.json", "LICENSE"};
+  static const std::set<std::string> rooms = {"kernels", "oracle",         "properties", "fuzz",  "corpus",
+                                              "tests",   "CMakeLists.txt", "README.md",  "assay", "CMakePresets.json",
+                                              "LICENSE"};
   static const std::set<std::string> made_here = {"build", "out"};  // ignored by git
   for (const auto& entry : fs::directory_iterator(root)) {
     const std::string name = entry.path().filename().string();

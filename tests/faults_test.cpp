@@ -1,0 +1,98 @@
+/// The suite against faulty copies of the kernels: tests/faults/NAME.patch, built as lib/fault_NAME.so. CTest runs the
+/// hidden case once per patch, with ASSAY_FAULT=NAME. The patch's head says which checks must catch it:
+///   Caught-by: <origin>[, <origin>...]   "enclosure", "platform defect", "memory" or a property's name
+///   Heads: <n>                           query heads that the smallest failing case needs; 1 if not said
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "properties/suite.hpp"
+
+namespace fs = std::filesystem;
+using namespace assay;
+
+namespace {
+
+/// What the patch's head says after `key`, or the fallback.
+std::string said(const std::string& fault, const std::string& key, const std::string& fallback) {
+  std::ifstream patch(fs::path(ASSAY_SOURCE_DIR) / "tests" / "faults" / (fault + ".patch"));
+  for (std::string line; std::getline(patch, line) && !line.starts_with("---");)
+    if (line.starts_with(key)) return line.substr(key.size());
+  return fallback;
+}
+
+std::set<std::string> expected_origins(const std::string& fault) {
+  std::istringstream list(said(fault, "Caught-by: ", ""));
+  std::set<std::string> origins;
+  for (std::string origin; std::getline(list, origin, ',');) {
+    origin.erase(0, origin.find_first_not_of(' '));
+    origins.insert(origin);
+  }
+  return origins;
+}
+
+/// The case with one key less at the end of sequence s.
+attention_case without_last_key(attention_case c, std::size_t s) {
+  sequence& shortened = c.sequences[s];
+  --shortened.k;
+  shortened.pages.resize(static_cast<std::size_t>((shortened.k + c.page_size - 1) / c.page_size));
+  return c;
+}
+
+}  // namespace
+
+TEST_CASE("the suite catches the fault, names the check, and shrinks to the fewest keys", "[.fault]") {
+  const char* fault = std::getenv("ASSAY_FAULT");
+  REQUIRE(fault != nullptr);
+  const auto faulty = library::load(fs::path(ASSAY_BINARY_DIR) / "lib" / ("fault_" + std::string(fault) + ".so"));
+  const std::set<std::string> expected = expected_origins(fault);
+  REQUIRE(!expected.empty());
+
+  suite_options options;
+  options.kernels = faulty->kernels();
+  for (const property& p : properties()) options.selected.push_back(&p);
+  options.cases = 1500;  // most are discarded: a fault library is built for f16 only
+  options.seed = 1;
+  options.findings = fs::path(ASSAY_BINARY_DIR) / "fault_findings" / fault;
+  const suite_result result = run_suite(*faulty, options);
+
+  std::set<std::string> origins;
+  for (const finding& f : result.findings) {
+    origins.insert(f.shrunk.result.origin);
+    INFO(to_json(f.shrunk.smallest));
+    CHECK(f.shrunk.reproduced);
+    CHECK(f.shrunk.smallest.sequences.size() <= 2);
+    const attention_case& smallest = f.shrunk.smallest;
+    // Relations may need neighbours; a wrong value does not.
+    if (f.shrunk.result.origin == "enclosure") CHECK(smallest.heads_q == std::stoi(said(fault, "Heads: ", "1")));
+    for (std::size_t s = 0; s < smallest.sequences.size(); ++s) {
+      if (smallest.sequences[s].k == 0) continue;
+      const verdict v = isolated_judge(*faulty, *f.broken, 10)(without_last_key(smallest, s));
+      CHECK((v.result != outcome::fail || v.origin != f.shrunk.result.origin));
+    }
+  }
+  for (const std::string& origin : expected) {
+    INFO(origin << " among " << result.findings.size() << " findings");
+    CHECK(origins.contains(origin));
+  }
+}
+
+TEST_CASE("the kernels without a patch, loaded as a library, give the suite nothing to catch", "[faults]") {
+  const auto clean = library::load(fs::path(ASSAY_BINARY_DIR) / "lib" / "assay_kernels_cpu.so");
+  suite_options options;
+  options.kernels = clean->kernels();
+  for (const property& p : properties()) options.selected.push_back(&p);
+  options.cases = 130;
+  options.seed = 1;
+  options.findings = fs::path(ASSAY_BINARY_DIR) / "fault_findings" / "none";
+  const suite_result result = run_suite(*clean, options);
+  CHECK(result.findings.empty());
+  CHECK(result.total.pass > 100);
+  CHECK(exit_status(result) == 0);
+}

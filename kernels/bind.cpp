@@ -82,7 +82,8 @@ assay_status check_layout(const expectation& e, const tensor& t) {
 assay_status convert(const expectation& e, const assay_tensor& given, tensor& to) {
   const DLTensor& view = given.view;
   if (given.type != static_cast<std::int32_t>(e.type))
-    return refuse(ASSAY_REJECTED, "tensor %s has type %d, must be %d", e.name, given.type, static_cast<int>(e.type));
+    return refuse(ASSAY_REJECTED, "tensor %s has type %s, must be %s", e.name, name_of(static_cast<dtype>(given.type)),
+                  name_of(e.type));
   if (view.dtype.bits != 8 * size_bytes(e.type) || view.dtype.lanes != 1)
     return refuse(ASSAY_REJECTED, "tensor %s has elements of %d bits", e.name, view.dtype.bits * view.dtype.lanes);
   if (view.device.device_type != platform::device_type)

@@ -39,9 +39,8 @@ assay_status check(const problem* p, bool planned) {
   if (p == nullptr) return refuse(ASSAY_REJECTED, "problem is null");
   if (const assay_status status = check_problem(*p, planned); status.code != ASSAY_OK) return status;
   if (find_launcher(*p) == nullptr)
-    return refuse(ASSAY_UNSUPPORTED, "q_type %d, k_type %d, v_type %d, o_type %d: no kernel for these types together",
-                  static_cast<int>(p->q_type), static_cast<int>(p->k_type), static_cast<int>(p->v_type),
-                  static_cast<int>(p->o_type));
+    return refuse(ASSAY_UNSUPPORTED, "q_type %s, k_type %s, v_type %s, o_type %s: no kernel for these types together",
+                  name_of(p->q_type), name_of(p->k_type), name_of(p->v_type), name_of(p->o_type));
   return {};
 }
 

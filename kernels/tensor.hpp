@@ -26,6 +26,13 @@ constexpr std::int64_t size_bytes(dtype type) {
   return 0;
 }
 
+/// As cases and messages spell it.
+constexpr const char* name_of(dtype type) {
+  constexpr const char* names[] = {"none", "f32", "f16", "bf16", "e4m3fn", "e4m3fnuz", "i8", "i32"};
+  const auto i = static_cast<std::uint32_t>(type);
+  return i < sizeof names / sizeof *names ? names[i] : "unknown";
+}
+
 inline constexpr int max_rank = 4;
 
 /// A view; owns nothing. Strides count elements, may be zero (broadcast) and need not be ordered.

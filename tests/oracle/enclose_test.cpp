@@ -89,6 +89,21 @@ TEST_CASE("the same holds for units that align and truncate, and for data that c
   }
 }
 
+TEST_CASE("logits so large that nothing is known of the weights still bound what they weigh", "[oracle]") {
+  options o;
+  o.sequences = {{2, 60}};
+  o.heads_q = 2;
+  o.num_splits = 3;
+  o.draw = [](char which, std::int64_t, std::mt19937_64& random) {
+    return which == 'v' ? testing::normal(random) : (random() % 2 == 0 ? 65504.0 : -65504.0);
+  };
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    o.seed = seed;
+    o.soft_cap = seed % 2 == 0 ? 0.0F : 30.0F;
+    CHECK(outside(testing::make_setting(o), small_tiles(dtype::f16), seed) == 0);
+  }
+}
+
 TEST_CASE("a kernel that breaks a rule leaves the enclosure", "[oracle]") {
   options o;
   o.sequences = {{3, 50}, {1, 33}};

@@ -1,0 +1,16 @@
+/// Any bytes are a case of the space; its run must not fail. A finding ends the process after printing the case.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+#include "properties/bytes.hpp"
+#include "properties/runner.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const auto kernels = assay::library::built_in();
+  const assay::attention_case c = assay::decode_case({data, size});
+  const assay::verdict v = assay::run_case(*kernels, c);
+  if (v.result != assay::outcome::fail) return 0;
+  std::fprintf(stderr, "%s: %s\n%s\n", v.origin.c_str(), v.what.c_str(), assay::to_json(c).c_str());
+  std::abort();
+}

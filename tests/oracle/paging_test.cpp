@@ -1,0 +1,68 @@
+/// Which keys a row sees, and where they lie.
+#include "oracle/paging.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <stdexcept>
+
+#include "tests/oracle/setting.hpp"
+
+namespace assay::oracle {
+namespace {
+
+key_range seen(const testing::options& o, std::int64_t row) {
+  const testing::setting s = testing::make_setting(o);
+  const auto inputs = s.tensors();
+  return problem_view(s.stated, inputs).visible(0, row);
+}
+
+}  // namespace
+
+TEST_CASE("visible keys are one range, as the problem's two conditions say, wherever the position lies", "[oracle]") {
+  for (std::int32_t keys = 0; keys < 6; ++keys)
+    for (std::int32_t prefix = -4; prefix < 9; ++prefix)
+      for (std::int32_t window = 0; window < 5; ++window)
+        for (const bool causal : {false, true}) {
+          testing::options o;
+          o.sequences = {{3, keys, prefix}};
+          o.causal = causal;
+          o.window = window;
+          for (std::int32_t row = 0; row < 3; ++row) {
+            const key_range range = seen(o, row);
+            const std::int32_t position = prefix + row;
+            for (std::int32_t j = 0; j < keys; ++j)
+              CHECK((j >= range.begin && j < range.end) ==
+                    ((!causal || j <= position) && (window == 0 || j > position - window)));
+            CHECK((range.empty() || (range.begin >= 0 && range.end <= keys)));
+          }
+        }
+}
+
+TEST_CASE("without a prefix the last row is aligned with the last key", "[oracle]") {
+  testing::options o;
+  o.sequences = {{2, 5}};
+  o.causal = true;
+  CHECK(seen(o, 0).end == 4);
+  CHECK(seen(o, 1).end == 5);
+  o.sequences = {{4, 1}};
+  CHECK(seen(o, 2).empty());
+  CHECK(seen(o, 3).end == 1);
+}
+
+TEST_CASE("block tables and page lists lead to the same keys, and nowhere beyond the last page", "[oracle]") {
+  testing::options o;
+  o.sequences = {{1, 6}, {1, 9}};
+  const testing::setting table = testing::make_setting(o);
+  o.page_list = true;
+  const testing::setting list = testing::make_setting(o);
+  const auto by_table = table.tensors(), by_list = list.tensors();
+  const problem_view a(table.stated, by_table), b(list.stated, by_list);
+  for (std::int64_t key = 0; key < 9; ++key) {
+    CHECK(a.place(1, key).page == b.place(1, key).page);
+    CHECK(a.place(1, key).slot == key % 4);
+  }
+  CHECK_THROWS_AS(a.place(1, 12), std::invalid_argument);
+  CHECK_THROWS_AS(b.place(1, 12), std::invalid_argument);
+}
+
+}  // namespace assay::oracle

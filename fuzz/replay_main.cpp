@@ -1,4 +1,5 @@
-/// The plain main of every fuzz target: runs it on the files given, so that targets are built and tested without an engine.
+/// The plain main of every fuzz target: runs it on the files given, so that targets are built and tested without an
+/// engine.
 #include <cstdint>
 #include <cstdio>
 #include <fstream>

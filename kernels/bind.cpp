@@ -56,7 +56,7 @@ std::vector<expectation> expectations(const problem& p) {
 assay_status check_layout(const expectation& e, const tensor& t) {
   const std::int64_t element_bytes = size_bytes(t.type);
   const auto alignment_bytes = static_cast<std::uintptr_t>(element_bytes * e.vector_elements);
-  if (reinterpret_cast<std::uintptr_t>(t.data) % alignment_bytes != 0)
+  if (alignment_bytes != 0 && reinterpret_cast<std::uintptr_t>(t.data) % alignment_bytes != 0)
     return refuse(ASSAY_REJECTED, "tensor %s is not aligned to %d bytes", e.name, static_cast<int>(alignment_bytes));
   if (t.size() == 0) return {};
   if (t.data == nullptr) return refuse(ASSAY_REJECTED, "tensor %s has no data", e.name);
@@ -72,7 +72,8 @@ assay_status check_layout(const expectation& e, const tensor& t) {
                     static_cast<long long>(stride), d, e.vector_elements);
     if (e.is_output && stride == 0)
       return refuse(ASSAY_REJECTED, "output tensor %s has stride 0 in dimension %d", e.name, d);
-    reach += static_cast<__int128>(stride < 0 ? -static_cast<__int128>(stride) : stride) * (t.shape[d] - 1);
+    const __int128 step = stride;
+    reach += (step < 0 ? -step : step) * (t.shape[d] - 1);
   }
   if (reach > INT64_MAX / element_bytes - 1)
     return refuse(ASSAY_REJECTED, "tensor %s spans more than 2^63 bytes", e.name);

@@ -43,7 +43,7 @@ struct accumulation {
   /// Relative. 2^-24: round to nearest, that is, the result is the f32 next to a number that the alignment error allows
   /// (ties either way). 2^-23: directed.
   float result_roundoff = 0x1p-24F;
-  float flush = 0.0F;                ///< absolute: results (or inputs) below this magnitude may become 0
+  float flush = 0.0F;  ///< absolute: results (or inputs) below this magnitude may become 0
 };
 
 /// Declared by the library for a problem; see the head of this file for the meaning of each step.

@@ -42,6 +42,8 @@ interval sum_of(const std::vector<interval>& weights) {
   interval total = point(0);
   for (const interval& w : weights)
     if (w.hi != 0) total = total.hi == 0 ? w : round_f32(total + w);
+  // The split that holds the maximum weighs exp(0) = 1, and fewer than 2^20 rounded additions take less than a half.
+  total.lo = std::max(total.lo, 0.5);
   return {std::max(total.lo, 1 - static_cast<double>(weights.size()) * 0x1p-23), std::max(total.hi, 1.0)};
 }
 

@@ -135,6 +135,7 @@ void row_state::reset() {
   has_maximum = false;
   is_lost = false;
   sum = {0, 0};
+  least_sum = 1;
   std::ranges::fill(mid, 0.0);
   std::ranges::fill(radius, 0.0);
 }
@@ -184,6 +185,10 @@ void replay_tile(const decoded_tile& tile, const contract& declared, const logit
   const double least = (had_maximum ? std::min(1.0, row.sum.lo) : 1.0) * (1 - sum_error) * (1 - 0x1p-50);
   row.sum = {std::max(least, (row.sum.lo * step.alpha.lo + sum.lo) * (1 - sum_error) * (1 - 0x1p-50)),
              (row.sum.hi * step.alpha.hi + sum.hi) * (1 + sum_error) * (1 + 0x1p-50)};
+  // The key that holds the maximum, whichever it is, has p = exp2(0) = 1 and arrives with alpha = 1 in later tiles, so
+  // l is at least 1 less what roundings take, however little is known of the logits.
+  row.least_sum *= (1 - sum_error) * (1 - 0x1p-50);
+  row.sum.lo = std::max(row.sum.lo, row.least_sum);
 
   if (step.moved && !(step.alpha.lo == 1)) {
     const double alpha = (step.alpha.lo + step.alpha.hi) / 2;

@@ -36,6 +36,7 @@ struct row_state {
   double w = 0;
   double error = 0;
   interval sum{0, 0};       ///< l
+  double least_sum = 1;     ///< once a maximum is there, l is not below it
   std::vector<double> mid;  ///< O, padded columns
   std::vector<double> radius;
 

@@ -88,7 +88,7 @@ struct attention_case {
   pool_layout layout = pool_layout::nhd;
   q_layout q_order = q_layout::rows;
   page_table_kind page_table = page_table_kind::block_table;
-  std::int32_t spare_table_entries = 0;  ///< poisoned table columns (or list entries) after the last page
+  std::int32_t spare_table_entries = 0;  ///< poisoned table entries of each sequence, after its last page
   bool causal = false;
   std::int32_t window = 0;
   float scale = 1.0F;

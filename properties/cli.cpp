@@ -4,6 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
 #include <ostream>
 #include <thread>
 
@@ -22,6 +25,24 @@ std::string one_line(std::string text) {
 bool knows(const CLI::App& app, const std::string& command) {
   const auto is_it = [&](const CLI::App* one) { return one->get_name() == command; };
   return !app.get_subcommands(is_it).empty();
+}
+
+/// The whole text as a number, or nothing.
+template <typename T>
+std::optional<T> parse(const std::string& text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+CLI::Validator seconds(bool zero_too) {
+  const auto check = [zero_too](const std::string& text) -> std::string {
+    const auto value = parse<double>(text);
+    const bool fits = value && std::isfinite(*value) && (*value > 0 || (zero_too && *value == 0));
+    return fits ? "" : fmt::format("'{}' is no number {} 0", text, zero_too ? "from" : "above");
+  };
+  return {check, "SECONDS"};
 }
 
 int complain(const cli_context& context, int status, const std::string& what) {
@@ -90,6 +111,28 @@ std::vector<const property*> select_properties(const std::vector<std::string>& n
 
 attention_case load_case(const std::filesystem::path& file) {
   return from_json(read_file(file), file.string());
+}
+
+void require_place(const char* option, const std::filesystem::path& file) {
+  if (!file.empty() && !can_be_written(file))
+    throw usage_error(fmt::format("{}: {}: cannot be written", option, file.string()));
+}
+
+CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
+  const auto check = [least, most](const std::string& text) -> std::string {
+    const auto value = parse<std::uint64_t>(text);
+    if (value && least <= *value && *value <= most) return {};
+    return fmt::format("'{}' is no whole number from {} to {}", text, least, most);
+  };
+  return {check, ""};
+}
+
+CLI::Validator seconds_above_zero() {
+  return seconds(false);
+}
+
+CLI::Validator seconds_from_zero() {
+  return seconds(true);
 }
 
 int default_jobs() {

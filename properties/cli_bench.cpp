@@ -73,6 +73,7 @@ void add_bench(CLI::App& app, const cli_context& context, int& status) {
   given->from.add_to(*command);
   command->add_option("--json", given->json, "Write the results as JSON");
   command->callback([given, &context, &status] {
+    require_place("--json", given->json);
     const bench_result result = measure(*given->from.open(context));
     context.out << bench_text(result);
     if (!given->json.empty()) write_by_rename(given->json, bench_json(result));

@@ -21,6 +21,7 @@ struct minimize_arguments {
 int run(const minimize_arguments& given, const cli_context& context) {
   const auto lib = given.from.open(context);
   const attention_case c = load_case(given.file);
+  require_place("--output", given.out);
   for (const property* p : select_properties(given.properties)) {
     minimized found = minimize(c, isolated_judge(*lib, *p, given.limit_seconds), given.budget);
     if (!found.reproduced) continue;
@@ -49,10 +50,10 @@ void add_minimize(CLI::App& app, const cli_context& context, int& status) {
   given->from.add_to(*command);
   command->add_option("--property", given->properties, "The property that fails; all are tried if not given");
   command->add_option("--limit", given->limit_seconds, "Seconds after which a case counts as hung")
-      ->check(CLI::PositiveNumber)
+      ->check(seconds_above_zero())
       ->capture_default_str();
   command->add_option("--shrink", given->budget.seconds, "Seconds to spend")
-      ->check(CLI::NonNegativeNumber)
+      ->check(seconds_from_zero())
       ->capture_default_str();
   command->callback([given, &context, &status] { status = run(*given, context); });
 }

@@ -143,7 +143,8 @@ int replay(const replay_arguments& given, const cli_context& context) {
   result.total = total;
   context.out << fmt::format("{} cases: {} pass, {} fail, {} discard, {} undecided\n", total.total(), total.pass,
                              total.fail, total.discard, total.undecided);
-  if (total.fail == 0 && discards_too_much(result)) context.out << "NOT VERIFIED: too many cases were discarded\n";
+  const std::string missing = shortfall(result);
+  if (total.fail == 0 && !missing.empty()) context.out << "NOT VERIFIED: " << missing << "\n";
   return exit_status(result);
 }
 
@@ -159,9 +160,9 @@ void add_replay(CLI::App& app, const cli_context& context, int& status) {
   command->add_option("paths", given->paths, "Case files, or folders of them")->capture_default_str();
   given->from.add_to(*command);
   command->add_option("--property", given->properties, "Check this property ('all' for all); may be repeated");
-  command->add_option("--jobs", given->jobs, "Processes")->check(CLI::Range(1, 1024))->capture_default_str();
+  command->add_option("--jobs", given->jobs, "Processes")->check(whole_number(1, 1024))->capture_default_str();
   command->add_option("--limit", given->limit_seconds, "Seconds after which a check counts as hung")
-      ->check(CLI::PositiveNumber)
+      ->check(seconds_above_zero())
       ->capture_default_str();
   command->callback([given, &context, &status] { status = replay(*given, context); });
 }

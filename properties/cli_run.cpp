@@ -1,9 +1,9 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <limits>
 #include <ostream>
 
 #include "properties/cli.hpp"
@@ -40,16 +40,6 @@ void parse_shard(const std::string& text, suite_options& options) {
     throw usage_error(fmt::format("--shard: '{}' is not i/n with 1 <= i <= n", text));
 }
 
-/// Finds out before the run, not after it, that a report has no place.
-void prepare_place(const char* option, const std::string& file) {
-  if (file.empty()) return;
-  const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error || access(folder.c_str(), W_OK) != 0 || std::filesystem::is_directory(file))
-    throw usage_error(fmt::format("{}: {}: cannot be written", option, file));
-}
-
 std::uint64_t seed_of_the_moment() {
   // Short enough to be typed again.
   return static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count()) % 1'000'000'000U;
@@ -70,6 +60,7 @@ suite_options to_options(const run_arguments& given, const library& lib) {
   options.limit_seconds = given.limit_seconds;
   options.budget.seconds = given.shrink_seconds;
   options.findings = given.findings;
+  options.library = given.from.path;
   options.progress = true;
   return options;
 }
@@ -77,8 +68,9 @@ suite_options to_options(const run_arguments& given, const library& lib) {
 int run(const run_arguments& given, const cli_context& context) {
   const auto lib = given.from.open(context);
   const suite_options options = to_options(given, *lib);
-  prepare_place("--json", given.json);
-  prepare_place("--junit", given.junit);
+  require_place("--json", given.json);
+  require_place("--junit", given.junit);
+  require_place("--findings", options.findings / "finding");
   context.out << fmt::format("{} kernels of {}, seed {}\n\n", lib->platform(), lib->path(), options.seed) << std::flush;
   const suite_result result = run_suite(*lib, options);
   context.out << report_text(options, result);
@@ -96,19 +88,20 @@ void add_run(CLI::App& app, const cli_context& context, int& status) {
   command->add_option("--kernel", given->kernels, "Only this kernel; may be repeated");
   command->add_option("--property", given->properties, "Only this property; may be repeated");
   auto* cases = command->add_option("--cases", given->cases, "Number of cases, of all shards together")
-                    ->check(CLI::PositiveNumber)
+                    ->check(whole_number(1, std::numeric_limits<std::int64_t>::max()))
                     ->capture_default_str();
   command->add_option("--seconds", given->seconds, "Run for so long instead")
-      ->check(CLI::PositiveNumber)
+      ->check(seconds_above_zero())
       ->excludes(cases);
-  given->seed_given = command->add_option("--seed", given->seed, "Reproduces a run; taken from the clock if not given");
-  command->add_option("--jobs", given->jobs, "Processes")->check(CLI::Range(1, 1024))->capture_default_str();
+  given->seed_given = command->add_option("--seed", given->seed, "Reproduces a run; taken from the clock if not given")
+                          ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()));
+  command->add_option("--jobs", given->jobs, "Processes")->check(whole_number(1, 1024))->capture_default_str();
   command->add_option("--shard", given->shard, "i/n: the i-th of n disjoint parts of the run")->capture_default_str();
   command->add_option("--limit", given->limit_seconds, "Seconds after which a case counts as hung")
-      ->check(CLI::PositiveNumber)
+      ->check(seconds_above_zero())
       ->capture_default_str();
   command->add_option("--shrink", given->shrink_seconds, "Seconds to spend on shrinking each kind of failure")
-      ->check(CLI::NonNegativeNumber)
+      ->check(seconds_from_zero())
       ->capture_default_str();
   command->add_option("--json", given->json, "Write the report as JSON");
   command->add_option("--junit", given->junit, "Write the report as JUnit XML");

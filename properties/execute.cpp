@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstring>
 
+#include "properties/contract_fault.hpp"
+
 namespace assay {
 namespace {
 
@@ -114,6 +116,10 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
   const assay_launch launch = make_launch(c, workers, &ran.defects);
   ran.status = kernel->declare(&ran.planned, &launch, &ran.declared);
   if (ran.status.code != ASSAY_OK) return ran;
+  if (const std::string fault = contract_fault(ran.declared); !fault.empty()) {
+    ran.status = failure("the declared contract says nothing: " + fault);
+    return ran;
+  }
 
   std::vector<std::vector<std::byte>> before;
   before.reserve(in.buffers.size());

@@ -91,7 +91,8 @@ class filler {
     if (name == "seqlens_k") fill_each(b, [](const sequence& s) { return std::int64_t{s.k}; });
     if (name == "prefix_offset") fill_each(b, [](const sequence& s) { return std::int64_t{*s.prefix_offset}; });
     if (name == "page_indptr")
-      fill_sums(b, [](const sequence& s) { return static_cast<std::int64_t>(s.pages.size()); });
+      fill_sums(
+          b, [&](const sequence& s) { return static_cast<std::int64_t>(s.pages.size()) + case_.spare_table_entries; });
     if (name == "page_indices") fill_page_list(b);
     if (name == "block_table") fill_block_table(b);
     if (name == "bias") fill_bias(b);
@@ -136,9 +137,10 @@ class filler {
 
   void fill_page_list(buffer& b) const {
     std::int64_t at = 0;
-    for (const sequence& s : case_.sequences)
+    for (const sequence& s : case_.sequences) {
       for (const std::int64_t page : s.pages) set_i32(b, at++, page);
-    for (; at < b.view().size(); ++at) set_i32(b, at, poison_entry(case_, at));
+      for (std::int64_t i = 0; i < case_.spare_table_entries; ++i, ++at) set_i32(b, at, poison_entry(case_, at));
+    }
   }
 
   void fill_block_table(buffer& b) const {

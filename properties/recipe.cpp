@@ -38,9 +38,11 @@ double signed_by(std::uint64_t noise, double value) {
   return (noise & 1) != 0 ? value : -value;
 }
 
-double largest(dtype type, bool is_v) {
-  if (type == dtype::bf16) return 255.0 / 128 * (is_v ? 0x1p106 : 0x1p57);
-  return 1e9;  // round_to_bits saturates
+std::uint32_t largest_bits(dtype type, bool is_v, std::uint64_t noise) {
+  const double positive = type == dtype::bf16 ? 255.0 / 128 * (is_v ? 0x1p106 : 0x1p57) : 1e9;
+  const double value = signed_by(noise, positive);
+  // round_to_bits saturates, for int8 at -127; -128 is a legal key, and the one whose negation is none.
+  return type == dtype::i8 && value < 0 ? 0x80U : round_to_bits(type, value);
 }
 
 std::uint32_t random_subnormal(dtype type, std::uint64_t noise) {
@@ -111,7 +113,7 @@ std::uint32_t recipe::q(const place& at) const {
       const bool is_last = at.dim >= case_.head_dim_qk - 2;
       return rounded((is_last ? 1 : 3) * a * normal(q_stream, is_last ? at : pair));
     }
-    case fill_kind::largest: return rounded(signed_by(noise(q_stream, at), largest(case_.q_type, false)));
+    case fill_kind::largest: return largest_bits(case_.q_type, false, noise(q_stream, at));
     default: return rounded(a * normal(q_stream, at));
   }
 }
@@ -137,7 +139,7 @@ std::uint32_t recipe::k(const place& at) const {
       pair.dim = at.dim;
       return rounded(a * normal(k_stream, pair));
     }
-    case fill_kind::largest: return rounded(signed_by(noise(k_stream, at), largest(case_.kv_type, false)));
+    case fill_kind::largest: return largest_bits(case_.kv_type, false, noise(k_stream, at));
     case fill_kind::subnormal: return random_subnormal(case_.kv_type, noise(k_stream, at));
     case fill_kind::rounding_ties: return 0;
     default: return rounded(a * normal(k_stream, at));
@@ -156,7 +158,7 @@ std::uint32_t recipe::v(const place& at) const {
       const place pair{at.sequence, at.index / 2, at.head, at.dim};
       return rounded((at.index % 2 == 0 ? a : -a) * normal(v_stream, pair));
     }
-    case fill_kind::largest: return rounded(signed_by(noise(v_stream, at), largest(type, true)));
+    case fill_kind::largest: return largest_bits(type, true, noise(v_stream, at));
     case fill_kind::subnormal: return random_subnormal(type, noise(v_stream, at));
     case fill_kind::rounding_ties: {
       const number_format f = format_of(type);

@@ -54,16 +54,15 @@ std::string verdict_line(const suite_result& result) {
     return fmt::format("DEFECT: {} of {} cases failed, in {} way{}", result.total.fail, result.total.total(), kinds,
                        kinds == 1 ? "" : "s");
   }
-  if (discards_too_much(result))
-    return fmt::format("NOT VERIFIED: {} of {} cases were discarded, more than {:.0f}%", result.total.discard,
-                       result.total.total(), 100 * max_discard_share);
+  if (const std::string missing = shortfall(result); !missing.empty()) return "NOT VERIFIED: " + missing;
   return fmt::format("verified: {} cases, no defect", result.total.total());
 }
 
 }  // namespace
 
-std::string replay_line(const std::filesystem::path& file) {
-  return "./assay replay " + file.string();
+std::string replay_line(const suite_options& options, const finding& f) {
+  const std::string from = options.library.empty() ? "" : " --library " + options.library;
+  return "./assay replay" + from + " " + f.file.string();
 }
 
 std::string finding_text(const suite_options& options, const finding& f) {
@@ -79,7 +78,7 @@ std::string finding_text(const suite_options& options, const finding& f) {
   }
   text += to_json(f.shrunk.smallest);
   if (!text.ends_with('\n')) text += '\n';
-  return text + replay_line(f.file) + "\n";
+  return text + replay_line(options, f) + "\n";
 }
 
 std::string report_text(const suite_options& options, const suite_result& result) {

@@ -20,6 +20,6 @@ std::string report_json(const library& lib, const suite_options& options, const 
 std::string report_junit(const suite_options& options, const suite_result& result);
 
 /// The line that replays a file.
-std::string replay_line(const std::filesystem::path& file);
+std::string replay_line(const suite_options& options, const finding& f);
 
 }  // namespace assay

@@ -11,7 +11,7 @@ json::object to_object(const counts& c) {
   return {{"pass", c.pass}, {"fail", c.fail}, {"discard", c.discard}, {"undecided", c.undecided}};
 }
 
-json::object to_object(const finding& f) {
+json::object to_object(const suite_options& options, const finding& f) {
   return {{"property", f.broken->name},
           {"sentence", f.broken->sentence},
           {"origin", f.shrunk.result.origin},
@@ -21,7 +21,7 @@ json::object to_object(const finding& f) {
           {"reproduced", f.shrunk.reproduced},
           {"steps", f.shrunk.steps},
           {"file", f.file.string()},
-          {"replay", replay_line(f.file)},
+          {"replay", replay_line(options, f)},
           {"case", json::parse(to_json(f.shrunk.smallest))}};
 }
 
@@ -37,7 +37,7 @@ std::string report_json(const library& lib, const suite_options& options, const 
   json::object discards;
   for (const auto& [reason, count] : result.discards) discards[reason] = count;
   json::array findings;
-  for (const finding& f : result.findings) findings.push_back(to_object(f));
+  for (const finding& f : result.findings) findings.push_back(to_object(options, f));
   const json::object report{{"version", 1},
                             {"library", lib.path()},
                             {"platform", lib.platform()},

@@ -149,6 +149,8 @@ class walker {
     options o(0, most);
     o.add(1, 0).add(2, 1).add(4, 2, 9).add(6, 10, 200).around(3, tile_keys).around(2, 2 * tile_keys).around(3, page);
     for (const std::int64_t pages : {2, 3, 8}) o.around(1, pages * page);
+    // Where a combine kernel's arrays or lanes may end: that many splits are only not empty with as many tiles.
+    for (const std::int64_t tiles : {33, 65, 128}) o.around(3, tiles * tile_keys);
     o.around(2, most / tile_keys * tile_keys).around(1, most / page * page).add(2, most).add(6, 0, most);
     return o;
   }
@@ -308,6 +310,7 @@ class walker {
                            .add(2, 0)
                            .add(8, 2, 8)
                            .around(3, tiles)
+                           .add(tiles > 32 ? 20 : 0, tiles, tiles + 1)
                            .add(1, 9, 16)
                            .add(1, 2, 128)
                            .add(1, 128));

@@ -30,7 +30,7 @@ class choice_source {
 struct space_limits {
   std::int32_t max_sequences = 5;
   std::int32_t max_q = 40;
-  std::int32_t max_k = 4200;
+  std::int32_t max_k = 8200;  ///< a tile for each of 128 splits
   std::int32_t max_splits = 128;
   std::int32_t max_heads = 32;
   std::int32_t cost_class = 5;  ///< most multiply-adds of a case: of 65536 (class 0) to 20 million (class 5)

@@ -178,13 +178,23 @@ suite_result run_suite(const library& lib, const suite_options& options) {
   return result;
 }
 
-bool discards_too_much(const suite_result& result) {
-  const auto all = static_cast<double>(result.total.total());
-  return static_cast<double>(result.total.discard) > max_discard_share * all;
+std::string shortfall(const suite_result& result) {
+  const counts& n = result.total;
+  const auto all = static_cast<double>(n.total());
+  if (n.total() == 0) return "no case ran";
+  if (static_cast<double>(n.discard) > max_discard_share * all)
+    return fmt::format("{} of {} cases were discarded, more than {:.0f}%", n.discard, n.total(),
+                       100 * max_discard_share);
+  // One case that overflows must not fail a short run, unless it was all that ran.
+  if (n.undecided > 1 && static_cast<double>(n.undecided) > max_undecided_share * all)
+    return fmt::format("{} of {} cases were undecided, more than {:.0f}%", n.undecided, n.total(),
+                       100 * max_undecided_share);
+  if (n.pass == 0) return fmt::format("none of {} cases passed", n.total());
+  return {};
 }
 
 int exit_status(const suite_result& result) {
-  return result.total.fail > 0 || discards_too_much(result) ? 1 : 0;
+  return result.total.fail > 0 || !shortfall(result).empty() ? 1 : 0;
 }
 
 }  // namespace assay

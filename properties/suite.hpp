@@ -24,6 +24,7 @@ struct suite_options {
   double limit_seconds = 60;  ///< for one case
   shrink_budget budget;
   std::filesystem::path findings = "out/findings";
+  std::string library;    ///< as --library takes it, for the lines that replay; empty: the built-in one
   bool progress = false;  ///< on stderr
 };
 
@@ -60,7 +61,13 @@ struct suite_result {
 /// Share of cases that may be discarded before the run counts as failed.
 constexpr double max_discard_share = 0.05;
 
-bool discards_too_much(const suite_result& result);
+/// Share of cases about which nothing can be said before the run counts as failed. A few are left open by overflow; a
+/// contract that says nothing leaves all of them.
+constexpr double max_undecided_share = 0.05;
+
+/// Why a run without a defect has verified nothing all the same, in one line; empty if it has: no case passed, too many
+/// were discarded, or too many were left undecided.
+std::string shortfall(const suite_result& result);
 
 /// Case `index` of a run: a function of seed, number, selected properties and kernels alone.
 attention_case suite_case(const suite_options& options, std::int64_t index);
@@ -72,7 +79,7 @@ std::string types_of(const attention_case& c);
 /// Runs the suite. Does not throw for what kernels do.
 suite_result run_suite(const library& lib, const suite_options& options);
 
-/// 0 verified, 1 a defect was found or too much was discarded.
+/// 0 verified, 1 a defect was found or there is a shortfall.
 int exit_status(const suite_result& result);
 
 }  // namespace assay

@@ -45,7 +45,7 @@ std::vector<planned_tensor> plan_tensors(const attention_case& c) {
     planned.push_back({"block_table", dtype::i32, {num_seqs, most_pages + c.spare_table_entries}, {}});
   } else {
     planned.push_back({"page_indptr", dtype::i32, {num_seqs + 1}, {}});
-    planned.push_back({"page_indices", dtype::i32, {total_pages + c.spare_table_entries}, {}});
+    planned.push_back({"page_indices", dtype::i32, {total_pages + num_seqs * c.spare_table_entries}, {}});
   }
   if (num_seqs > 0 && c.sequences.front().prefix_offset)
     planned.push_back({"prefix_offset", dtype::i32, {num_seqs}, {}});

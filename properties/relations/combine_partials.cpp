@@ -19,13 +19,15 @@ class joined_row {
     for (std::int64_t s = 0; s < splits_; ++s) lse_.push_back(value_at(lse_partial, lse_partial.offset(s, row, head)));
     for (const double lse : lse_) largest_ = std::max(largest_, lse);
     for (const double lse : lse_) total_ += weight(lse);
+    for (const double lse : lse_)
+      if (weight(lse) > 0) total_error_ += (weight(lse) * weight_error(lse) + declared_.exp2_flush) / total_;
   }
 
   bool is_empty() const { return largest_ == -std::numeric_limits<double>::infinity(); }
   double lse() const { return largest_ + std::log(total_); }
   double lse_error() const {
-    return declared_.log_absolute_error + declared_.log_relative_error * std::log(total_) + worst_weight_error() +
-           0x1p-23 * (std::fabs(largest_) + std::fabs(lse()));
+    return declared_.log_absolute_error + declared_.log_relative_error * std::log(total_) + total_error_ +
+           0x1p-24 * (1 + 0x1p-10) * std::fabs(lse());
   }
 
   /// Joined output of one column, and the bound on the kernel's distance from it before it stores.
@@ -37,24 +39,25 @@ class joined_row {
       if (w == 0) continue;
       const double o = value_at(o_partial, o_partial.offset(s, row_, head_, column));
       sum += w * o;
-      error += (w * 2 * worst_weight_error() + declared_.exp2_flush) * std::fabs(o);
+      const double relative = weight_error(lse_[static_cast<std::size_t>(s)]) + total_error_;
+      error += (w * relative + declared_.exp2_flush) * std::fabs(o);
     }
     return {sum / total_, error / total_};
   }
 
  private:
   double weight(double lse) const { return is_empty() ? 0 : std::exp(lse - largest_); }
-  /// Relative error of a weight and of a sum of n of them: exp's own, the rounding of its argument (a difference of at
-  /// most 104, below which f32's exp is 0, taken to base 2 with two more roundings), and n + 4 rounded operations.
-  double worst_weight_error() const {
-    return 2 * declared_.exp2_relative_error + 104 * 3 * 0x1p-24 + static_cast<double>(splits_ + 4) * 0x1p-24;
+  /// Relative error of a weight, and of what n operations make of it: exp's own; the rounding of its argument, which
+  /// may be taken to base 2 with two more; and n + 4 rounded operations.
+  double weight_error(double lse) const {
+    return 2 * declared_.exp2_relative_error + (3 * (largest_ - lse) + static_cast<double>(splits_ + 4)) * 0x1p-24;
   }
-
   std::int64_t splits_, row_, head_;
   const contract& declared_;
   std::vector<double> lse_;
   double largest_ = -std::numeric_limits<double>::infinity();
   double total_ = 0;
+  double total_error_ = 0;  ///< relative
 };
 
 std::optional<std::string> first_badly_combined(const execution& ran) {

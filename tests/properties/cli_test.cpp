@@ -74,9 +74,29 @@ TEST_CASE("wrong usage exits 2 with one line that names what is wrong") {
   expect_usage_error({"run", "--platform", "abacus"}, "no platform 'abacus'");
   for (const char* shard : {"0/3", "4/3", "1", "1/", "a/b", "1/2/3", "-1/2"})
     expect_usage_error({"run", "--shard", shard}, "--shard: ");
-  expect_usage_error({"run", "--json", "/proc/no/report.json"}, "--json: /proc/no/report.json");
+  for (const char* seed : {"-1", "18446744073709551616", "1.5", "x"})
+    expect_usage_error({"run", "--seed", seed}, "--seed");
+  for (const char* seconds : {"nan", "inf", "0", "-1", "1e999", "5s"})
+    expect_usage_error({"run", "--seconds", seconds}, "--seconds");
+  expect_usage_error({"run", "--limit", "nan"}, "--limit");
+  expect_usage_error({"run", "--jobs", "0"}, "--jobs");
   expect_usage_error({"list", "unicorns"}, "unicorns");
   expect_usage_error({"explain"}, "case");
+}
+
+TEST_CASE("a place that cannot be written is noticed before the work, by root too") {
+  const scratch here;
+  const std::string file = here.write("c.json", to_json(testing::small_case()));
+  for (const char* option : {"--json", "--junit"}) {
+    expect_usage_error({"run", option, "/proc/report"}, std::string(option) + ": /proc/report: cannot be written");
+    expect_usage_error({"run", option, "/proc/no/report"}, "cannot be written");
+    expect_usage_error({"run", option, file + "/report"}, "cannot be written");
+    expect_usage_error({"run", option, here.file("")}, "cannot be written");
+  }
+  expect_usage_error({"run", "--findings", "/proc/findings"}, "--findings: /proc/findings");
+  expect_usage_error({"bench", "--json", "/proc/report"}, "--json: /proc/report");
+  expect_usage_error({"minimize", file, "--output", "/proc/small.json"}, "--output: /proc/small.json");
+  CHECK(std::distance(fs::directory_iterator(here.file("")), fs::directory_iterator{}) == 1);
 }
 
 TEST_CASE("help exits 0 and goes to the output") {

@@ -38,6 +38,9 @@ std::shared_ptr<library> faulty_library(std::function<assay_status(call&)> run);
 /// As faulty_library, where the built-in kernel has run before `after` is called.
 std::shared_ptr<library> corrupting_library(std::function<void(call&)> after);
 
+/// The built-in kernels under a contract that `change` has edited.
+std::shared_ptr<library> declaring_library(std::function<void(contract&)> change);
+
 /// A library that answers plan() with `status`.
 std::shared_ptr<library> refusing_library(assay_status_code status);
 

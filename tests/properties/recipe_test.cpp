@@ -171,6 +171,17 @@ TEST_CASE("largest: the largest magnitudes whose sums stay in f32's range", "[re
   });
 }
 
+TEST_CASE("largest: int8 has -128 on both sides of the product", "[recipe]") {
+  const attention_case c = plain(fill_kind::largest, dtype::i8, dtype::i8);
+  const inputs in = fill(c);
+  for (const char* name : {"q", "k"}) {
+    const tensor& t = test::tensor_of(in, name);
+    std::set<double> values;
+    for (std::int64_t at = 0; at < dims; ++at) values.insert(test::value_at(t, at));
+    CHECK(values == std::set<double>{-128, 127});
+  }
+}
+
 TEST_CASE("subnormal: k and v are", "[recipe]") {
   for_types(fill_kind::subnormal, [](const attention_case& c, const row& r) {
     const number_format f = format_of(v_type(c));

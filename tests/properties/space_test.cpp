@@ -38,6 +38,7 @@ std::set<std::string> classes_of(const attention_case& c) {
   }
   add_if(c.num_splits > pages_for(most_k, 64) && c.num_splits > 1, "more splits than tiles");
   add_if(c.num_splits > 1 && most_k > 128, "splits over several tiles");
+  add_if(c.num_splits > 64 && most_k > 64 * c.num_splits - 64, "more than 64 splits, all with keys");
   add_if(static_cast<std::int64_t>(used.size()) < c.pool_pages, "unreferenced page");
   add_if(c.sequences.size() > 1, "several sequences");
   in.insert("q " + std::to_string(static_cast<int>(c.q_type)) + " kv " + std::to_string(static_cast<int>(c.kv_type)));
@@ -89,6 +90,7 @@ TEST_CASE("edges are drawn often", "[space]") {
   for (int i = 0; i < 4; ++i) check("poison " + std::to_string(i), 0.05);
   for (int i = 0; i < 4; ++i) check("schedule " + std::to_string(i), 0.08);
   check("wave 32", 0.4);
+  check("more than 64 splits, all with keys", 0.0005);  // at most a handful fit into a run's time
   const int f16 = static_cast<int>(dtype::f16), bf16 = static_cast<int>(dtype::bf16);
   for (const int q : {f16, bf16})
     for (const int kv : {q, static_cast<int>(dtype::e4m3fn), static_cast<int>(dtype::e4m3fnuz)})

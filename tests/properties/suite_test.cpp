@@ -139,11 +139,29 @@ TEST_CASE("a library that refuses everything is not verified") {
   CHECK(exit_status(result) == 1);
 }
 
-TEST_CASE("discards count as a failure above their share only") {
+TEST_CASE("discards and undecided cases count as a failure above their share only") {
   suite_result result;
   result.total = {.pass = 95, .fail = 0, .discard = 5, .undecided = 0};
   CHECK(exit_status(result) == 0);
   result.total = {.pass = 94, .fail = 0, .discard = 6, .undecided = 0};
+  CHECK(exit_status(result) == 1);
+  result.total = {.pass = 95, .fail = 0, .discard = 0, .undecided = 5};
+  CHECK(exit_status(result) == 0);
+  result.total = {.pass = 94, .fail = 0, .discard = 0, .undecided = 6};
+  CHECK(exit_status(result) == 1);
+  CHECK(shortfall(result) == "6 of 100 cases were undecided, more than 5%");
+  result.total = {.pass = 9, .fail = 0, .discard = 0, .undecided = 1};
+  CHECK(exit_status(result) == 0);
+}
+
+TEST_CASE("a run in which nothing ran or nothing passed is not verified") {
+  suite_options options = options_for(5);
+  options.shard = options.shards = 3;
+  const suite_result empty = run_suite(*library::built_in(), options);
+  CHECK(empty.total.total() == 0);
+  CHECK(exit_status(empty) == 1);
+  suite_result result;
+  result.total = {.pass = 0, .fail = 0, .discard = 0, .undecided = 1};
   CHECK(exit_status(result) == 1);
 }
 

@@ -3,6 +3,7 @@
 #include <boost/describe.hpp>
 #include <ostream>
 #include <set>
+#include <sstream>
 
 #include "properties/cli.hpp"
 
@@ -20,7 +21,8 @@ int list(const std::string& what, const library_options& from, const cli_context
   } else if (what == "platforms") {
     context.out << from.open(context)->platform() << '\n';
   } else {
-    context.err << "assay: there are no " << what << " yet\n";
+    std::istringstream names(what == "targets" ? ASSAY_FUZZ_TARGETS : ASSAY_FAULTS);
+    for (std::string name; names >> name;) context.out << name << '\n';
   }
   return exit_verified;
 }

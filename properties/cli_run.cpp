@@ -23,6 +23,7 @@ struct run_arguments {
   CLI::Option* seed_given = nullptr;
   int jobs = default_jobs();
   std::string shard = "1/1";
+  std::int64_t workspace_budget_bytes = 0;
   double limit_seconds = 60;
   double shrink_seconds = 20;
   std::string json;
@@ -59,6 +60,7 @@ suite_options to_options(const run_arguments& given, const library& lib) {
   parse_shard(given.shard, options);
   options.limit_seconds = given.limit_seconds;
   options.budget.seconds = given.shrink_seconds;
+  options.workspace_budget_bytes = given.workspace_budget_bytes;
   options.findings = given.findings;
   options.library = given.from.path;
   options.progress = true;
@@ -97,6 +99,10 @@ void add_run(CLI::App& app, const cli_context& context, int& status) {
                           ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()));
   command->add_option("--jobs", given->jobs, "Processes")->check(whole_number(1, 1024))->capture_default_str();
   command->add_option("--shard", given->shard, "i/n: the i-th of n disjoint parts of the run")->capture_default_str();
+  command
+      ->add_option("--workspace-budget", given->workspace_budget_bytes,
+                   "Bytes for the split workspaces of a case; without it, the library's own budget")
+      ->check(whole_number(1, INT64_MAX));
   command->add_option("--limit", given->limit_seconds, "Seconds after which a case counts as hung")
       ->check(seconds_above_zero())
       ->capture_default_str();

@@ -46,6 +46,8 @@ std::string report_json(const library& lib, const suite_options& options, const 
                             {"shards", options.shards},
                             {"jobs", options.jobs},
                             {"seconds", result.seconds},
+                            {"outputs_judged", result.outputs_judged},
+                            {"outputs_sharp", result.outputs_sharp},
                             {"kernel_seconds", result.kernel_seconds},
                             {"oracle_seconds", result.oracle_seconds},
                             {"verified", exit_status(result) == 0},

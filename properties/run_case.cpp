@@ -66,6 +66,10 @@ verdict judge_execution(const inputs& in, const execution& ran, oracle::enclosur
   std::int64_t unbounded = 0;
   for (const oracle::judgement& j : v.judgements) {
     unbounded += j.unbounded;
+    if (j.tensor == "o") {
+      v.outputs_judged += j.elements;
+      v.outputs_sharp += j.sharp;
+    }
     if (j.outside > 0 && (worst == nullptr || !(j.worst_factor <= worst->worst_factor))) worst = &j;
   }
   if (worst != nullptr) {

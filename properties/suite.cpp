@@ -41,6 +41,22 @@ attention_case generate(const suite_options& options, std::int64_t index) {
   return c;
 }
 
+/// A reason without its sizes, so that alike reasons are counted together: numbers become "N", names keep theirs.
+std::string without_numbers(const std::string& reason) {
+  std::string text;
+  for (std::size_t i = 0; i < reason.size(); ++i) {
+    const auto is_digit = [&](std::size_t at) { return at < reason.size() && reason[at] >= '0' && reason[at] <= '9'; };
+    const bool starts_word = i == 0 || reason[i - 1] == ' ' || reason[i - 1] == '(';
+    if (!starts_word || !is_digit(i)) {
+      text += reason[i];
+      continue;
+    }
+    text += 'N';
+    while (is_digit(i + 1)) ++i;
+  }
+  return text;
+}
+
 /// Where results come together.
 class tally {
  public:
@@ -52,9 +68,11 @@ class tally {
     const attention_case c = suite_case(options_, index);
     counts& cell = result_.table[{c.kernel, suite_property(options_, index).name, types_of(c)}];
     for (counts* at : {&cell, &result_.total}) ++field(*at, v.result);
+    result_.outputs_judged += v.outputs_judged;
+    result_.outputs_sharp += v.outputs_sharp;
     result_.kernel_seconds += v.kernel_seconds;
     result_.oracle_seconds += v.oracle_seconds;
-    if (v.result == outcome::discard) ++result_.discards[v.what];
+    if (v.result == outcome::discard) ++result_.discards[without_numbers(v.what)];
     if (v.result == outcome::fail) failures_[v.origin].push_back(index);
   }
 
@@ -139,6 +157,7 @@ const property& suite_property(const suite_options& options, std::int64_t index)
 
 attention_case suite_case(const suite_options& options, std::int64_t index) {
   attention_case c = generate(options, index);
+  c.workspace_budget_bytes = options.workspace_budget_bytes;
   if (const auto adapt = suite_property(options, index).adapt) adapt(c);
   return c;
 }

@@ -23,6 +23,7 @@ struct suite_options {
   std::int64_t shards = 1;
   double limit_seconds = 60;  ///< for one case
   shrink_budget budget;
+  std::int64_t workspace_budget_bytes = 0;  ///< for the split workspaces of each case; 0: the library's own
   std::filesystem::path findings = "out/findings";
   std::string library;    ///< as --library takes it, for the lines that replay; empty: the built-in one
   bool progress = false;  ///< on stderr
@@ -54,7 +55,9 @@ struct suite_result {
   std::vector<finding> findings;                                              ///< by number of their case
   counts total;
   double seconds = 0;
-  double kernel_seconds = 0;  ///< over all processes
+  std::int64_t outputs_judged = 0;  ///< elements of o that met an enclosure
+  std::int64_t outputs_sharp = 0;   ///< those of them whose enclosure admits at most two values
+  double kernel_seconds = 0;        ///< over all processes
   double oracle_seconds = 0;
 };
 

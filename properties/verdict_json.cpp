@@ -27,6 +27,8 @@ std::string verdict_to_json(const verdict& v) {
   return boost::json::serialize(boost::json::object{{"result", static_cast<int>(v.result)},
                                                     {"origin", v.origin},
                                                     {"what", v.what},
+                                                    {"outputs_judged", v.outputs_judged},
+                                                    {"outputs_sharp", v.outputs_sharp},
                                                     {"kernel_seconds", v.kernel_seconds},
                                                     {"oracle_seconds", v.oracle_seconds}});
 }
@@ -38,6 +40,8 @@ verdict verdict_from_json(const std::string& text) {
   v.result = static_cast<outcome>(o.at("result").to_number<int>());
   v.origin = text_of(o, "origin");
   v.what = text_of(o, "what");
+  v.outputs_judged = o.at("outputs_judged").to_number<std::int64_t>();
+  v.outputs_sharp = o.at("outputs_sharp").to_number<std::int64_t>();
   v.kernel_seconds = o.at("kernel_seconds").to_number<double>();
   v.oracle_seconds = o.at("oracle_seconds").to_number<double>();
   return v;

@@ -3,6 +3,11 @@
 ///
 /// A library is a shared object that exports `assay_library_v1`. Tensors cross as DLPack's DLTensor under the names
 /// of problem.hpp; FP8 types, which DLPack 0.6 lacks, cross as 1-byte unsigned elements with their `dtype` beside.
+///
+/// The suite calls plan(), then declare() and run() with the planned problem. It allocates every tensor, the partials
+/// of the splits too, as host memory (kDLCPU); inputs must not be written, and every element of every output must be,
+/// whatever it held. Checks of bad problems pass broken scalars and tensors to plan() and run(): both must refuse them
+/// with ASSAY_REJECTED or ASSAY_UNSUPPORTED and a message.
 #pragma once
 
 #include <dlpack/dlpack.h>
@@ -36,8 +41,8 @@ struct assay_status {
 
 /// What the host planner chose.
 struct assay_plan {
-  std::int32_t num_splits;
-  std::int64_t workspace_bytes;
+  std::int32_t num_splits;       ///< at least 1; what the problem asks for, where it asks for a number
+  std::int64_t workspace_bytes;  ///< of o_partial and lse_partial; the suite sizes them by problem.hpp, not by this
 };
 
 enum assay_defect_kind : std::int32_t {
@@ -78,12 +83,15 @@ struct assay_launch {
 };
 
 struct assay_kernel {
-  const char* name;  ///< "split_kv", ...
+  const char* name;  ///< "split_kv": the kernel that generated cases and the corpus name
   /// Checks the problem on the host and chooses splits and workspace. `workspace_budget_bytes` 0: the library's own.
   assay_status (*plan)(const assay::problem* problem, std::int64_t workspace_budget_bytes, assay_plan* plan);
-  /// The contract under which run() computes this problem with this launch.
+  /// The contract under which run() computes this problem with this launch. Every field is to be set: the defaults of
+  /// contract.hpp are no statement about your kernel. A contract too coarse to say anything is a failure.
   assay_status (*declare)(const assay::problem* problem, const assay_launch* launch, assay::contract* contract);
-  /// Runs to completion. All outputs of problem.hpp that the plan needs must be among the tensors.
+  /// Runs to completion. Given, in any order, are the tensors of problem.hpp that the problem has: its inputs, of which
+  /// optional ones may be absent; o and lse; with num_splits > 1 also o_partial, each split normalised by its own sum,
+  /// and lse_partial.
   assay_status (*run)(const assay::problem* problem, const assay_tensor* tensors, std::int32_t num_tensors,
                       const assay_launch* launch);
 };

@@ -22,7 +22,8 @@
 /// o_partial      [num_splits, total_q, heads_q, head_dim_v]  f32         output; only with num_splits > 1
 /// lse_partial    [num_splits, total_q, heads_q]              f32         output; only with num_splits > 1
 ///
-/// Query head h reads kv head h / (heads_q / heads_kv). FP8 values are bit patterns in 1-byte elements.
+/// d_qk and d_v stand for head_dim_qk and head_dim_v. Query head h reads kv head h / (heads_q / heads_kv). FP8 values
+/// are bit patterns in 1-byte elements.
 ///
 /// For query row i of sequence s (i counts from the sequence's first row) the position is
 ///   p = prefix_offset[s] + i, or seqlens_k[s] - q_len(s) + i without that tensor (bottom-right alignment).

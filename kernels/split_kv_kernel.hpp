@@ -126,7 +126,7 @@ __device__ void stage_q(const split_kv_arguments& a, const block_work& w, T* q) 
   }
 }
 
-/// S = Q K^T of the tile: each wave computes every so-manieth block of 16 keys.
+/// S = Q K^T of the tile: the waves take blocks of 16 keys in turn.
 template <class Traits>
 __device__ void compute_scores(const split_kv_arguments& a, const typename Traits::element* q,
                                const typename Traits::element* k, float* scores) {

@@ -55,7 +55,9 @@ int complain(const cli_context& context, int status, const std::string& what) {
 int run_program(const std::vector<std::string>& arguments, const cli_context& context) {
   CLI::App app{"Verifies attention kernels against a high-precision oracle", "assay"};
   app.require_subcommand(1);
-  app.footer("Exit status: 0 verified, 1 a defect was found, 2 bad input or usage, 3 the environment lacks something.");
+  app.footer(
+      "Exit status: 0 verified, 1 a defect was found or too little verified, 2 bad input or usage, 3 the environment "
+      "lacks something.");
   int status = exit_verified;
   for (const auto add : {add_run, add_replay, add_explain, add_minimize, add_list, add_bench})
     add(app, context, status);

@@ -20,7 +20,7 @@ struct cli_context {
   std::shared_ptr<library> preset;  ///< used instead of the built-in library; for tests
 };
 
-/// Exit statuses of every command.
+/// Exit statuses of every command. A run that verified too little (suite.hpp: shortfall) is exit_defect too.
 enum exit_code : int { exit_verified = 0, exit_defect = 1, exit_usage = 2, exit_environment = 3 };
 
 /// Runs one command line (without the program's name) to its exit status. Errors are one line on `err`.

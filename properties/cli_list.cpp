@@ -33,7 +33,10 @@ void add_list(CLI::App& app, const cli_context& context, int& status) {
   auto what = std::make_shared<std::string>();
   auto from = std::make_shared<library_options>();
   CLI::App* command = app.add_subcommand("list", "Name what there is");
-  command->add_option("what", *what, "kernels, properties, targets, faults, platforms or fills")
+  command
+      ->add_option("what", *what,
+                   "kernels and platforms (of the library), properties, fills (of data), faults (of tests/faults) or "
+                   "targets (of fuzzing)")
       ->required()
       ->check(CLI::IsMember(std::set<std::string>{"kernels", "properties", "targets", "faults", "platforms", "fills"}));
   from->add_to(*command);

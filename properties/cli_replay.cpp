@@ -156,7 +156,8 @@ void add_replay(CLI::App& app, const cli_context& context, int& status) {
   CLI::App* command = app.add_subcommand("replay", "Run stored cases again");
   command->footer(
       "Cases of a folder are checked against the contract enclosure, findings also against the property that they "
-      "broke, files named one by one against all properties; --property says otherwise.");
+      "broke, files named one by one against all properties; --property says otherwise. Exit status: as assay --help "
+      "says.");
   command->add_option("paths", given->paths, "Case files, or folders of them")->capture_default_str();
   given->from.add_to(*command);
   command->add_option("--property", given->properties, "Check this property ('all' for all); may be repeated");

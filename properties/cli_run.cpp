@@ -88,7 +88,8 @@ void add_run(CLI::App& app, const cli_context& context, int& status) {
   CLI::App* command = app.add_subcommand("run", "Check the properties on generated cases");
   given->from.add_to(*command);
   command->add_option("--kernel", given->kernels, "Only this kernel; may be repeated");
-  command->add_option("--property", given->properties, "Only this property; may be repeated");
+  command->add_option("--property", given->properties,
+                      "Only this property (see: assay list properties); may be repeated");
   auto* cases = command->add_option("--cases", given->cases, "Number of cases, of all shards together")
                     ->check(whole_number(1, std::numeric_limits<std::int64_t>::max()))
                     ->capture_default_str();
@@ -109,8 +110,8 @@ void add_run(CLI::App& app, const cli_context& context, int& status) {
   command->add_option("--shrink", given->shrink_seconds, "Seconds to spend on shrinking each kind of failure")
       ->check(seconds_from_zero())
       ->capture_default_str();
-  command->add_option("--json", given->json, "Write the report as JSON");
-  command->add_option("--junit", given->junit, "Write the report as JUnit XML");
+  command->add_option("--json", given->json, "File to write the report to as JSON; folders that lack are made");
+  command->add_option("--junit", given->junit, "File to write the report to as JUnit XML");
   command->add_option("--findings", given->findings, "Folder for shrunk failing cases")->capture_default_str();
   command->callback([given, &context, &status] { status = run(*given, context); });
 }

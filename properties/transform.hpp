@@ -32,8 +32,7 @@ void gather_input(inputs& in, const std::string& name, int axis, const std::vect
 enum class output_axis { rows, heads };
 outputs gather_outputs(const outputs& out, output_axis axis, const std::vector<std::int64_t>& indices);
 
-/// A permutation of 0 .. size-1 from a seed, the same on every machine; without fixed points it would not be one of
-/// all.
+/// A permutation of 0 .. size-1 from a seed, the same on every machine, and not the identity where there is another.
 std::vector<std::int64_t> permutation(std::int64_t size, std::uint64_t seed);
 
 /// i32 element of an input by logical index; the tensor must be there.

@@ -4,7 +4,8 @@
 ///   fragment<T>, accumulator<Acc>       a lane's share; `count()` elements of it are in use
 ///   a_coordinate(i), b_coordinate(i)    {row or column, k} of element i of the calling lane
 ///   mma_chain(c, count, load_a, load_b) c += A_0 B_0 + ... + A_n-1 B_n-1, atom by atom, ascending; load_x(i, fragment)
-///   accumulation_model(type, launch)    what one atom's arithmetic does, for the contract
+///   accumulation_model(type)            what one atom's arithmetic does, for the contract
+///   flushed_below(type)                 P below this magnitude may be taken as 0, for the contract
 #pragma once
 
 #include <hip/hip_runtime.h>

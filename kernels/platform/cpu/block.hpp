@@ -48,7 +48,7 @@ struct meeting_place {
            (name == other.name || std::strcmp(name, other.name) == 0) && (a == b || std::strcmp(a, b) == 0);
   }
 };
-/// "__syncthreads (split_kv.hip:120)".
+/// "__syncthreads (split_kv_kernel.hpp:120)".
 std::string text(const meeting_place& place);
 
 class block_runner;

@@ -1,13 +1,14 @@
 /// Which thread of a block goes on. Threads are grouped in waves: a wave gets a turn in which each of its ready lanes
 /// runs up to its next scheduling point, then the schedule chooses a wave again.
 ///
-///   round_robin  waves in cyclic order, lanes ascending. A wave keeps running through its collectives until it has to
-///   wait. reverse      the same, descending. random       after each collective and each atomic any ready wave is
-///   equally likely; lanes from a random one upwards. pct          waves have random priorities and the highest ready
-///   one runs; at `depth` random steps the running wave
-///                falls to the lowest priority. A bug that needs d ordering constraints is found with probability of at
-///                least 1 / (n k^(d-1)) for n waves and k steps (Burckhardt et al., ASPLOS 2010), up to a factor of log
-///                k: k is unknown here, so the steps are drawn log-uniformly below 2^16.
+/// - round_robin: waves in cyclic order, lanes ascending. A wave keeps running through its collectives until it has to
+///   wait.
+/// - reverse: the same, descending.
+/// - random: after each collective and each atomic any ready wave is equally likely; lanes from a random one upwards.
+/// - pct: waves have random priorities and the highest ready one runs; at `depth` random steps the running wave falls
+///   to the lowest priority. A bug that needs d ordering constraints is found with probability of at least
+///   1 / (n k^(d-1)) for n waves and k steps (Burckhardt et al., ASPLOS 2010), up to a factor of log k: k is unknown
+///   here, so the steps are drawn log-uniformly below 2^16.
 #pragma once
 
 #include <bit>

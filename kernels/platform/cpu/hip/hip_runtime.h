@@ -1,10 +1,10 @@
 /// HIP for the cpu platform: enough of the API that a kernel's source compiles and runs unchanged, one fiber per GPU
 /// thread (executor.hpp). Differences from a GPU that a kernel can see:
-///   - static __shared__ variables start with what the last block on the same OS thread left; dynamic LDS starts as
-///   0xFF
-///     bytes. Neither is initialised on a GPU.
-///   - dynamic LDS is named by HIP_DYNAMIC_SHARED only.
-///   - a loop that polls plain memory without any barrier, collective, atomic or fence never ends.
+/// - Static __shared__ variables start with what the last block on the same OS thread left, dynamic LDS with 0xFF
+///   bytes. Neither is initialised on a GPU.
+/// - Dynamic LDS is named by HIP_DYNAMIC_SHARED only.
+/// - Kernels are launched by hipLaunchKernelGGL only: this is plain C++, without <<<>>>.
+/// - A loop that polls plain memory without any barrier, collective, atomic or fence never ends.
 #pragma once
 
 #define __HIP_PLATFORM_ASSAY_CPU__ 1

@@ -56,7 +56,8 @@ std::vector<expectation> expectations(const problem& p) {
 assay_status check_layout(const expectation& e, const tensor& t) {
   const std::int64_t element_bytes = size_bytes(t.type);
   const auto alignment_bytes = static_cast<std::uintptr_t>(element_bytes * e.vector_elements);
-  if (alignment_bytes != 0 && reinterpret_cast<std::uintptr_t>(t.data) % alignment_bytes != 0)
+  if (alignment_bytes == 0) return refuse(ASSAY_REJECTED, "tensor %s has no element type", e.name);
+  if (reinterpret_cast<std::uintptr_t>(t.data) % alignment_bytes != 0)
     return refuse(ASSAY_REJECTED, "tensor %s is not aligned to %d bytes", e.name, static_cast<int>(alignment_bytes));
   if (t.size() == 0) return {};
   if (t.data == nullptr) return refuse(ASSAY_REJECTED, "tensor %s has no data", e.name);

@@ -38,10 +38,6 @@ interval by_libm(double lo, double hi) {
 
 }  // namespace
 
-interval hull(const interval& x, const interval& y) {
-  return {std::min(x.lo, y.lo), std::max(x.hi, y.hi)};
-}
-
 interval operator+(const interval& x, const interval& y) {
   if (!is_finite(x) || !is_finite(y)) return everything;
   const double lo = x.lo + y.lo, hi = x.hi + y.hi;

@@ -20,7 +20,6 @@ inline bool is_everything(const interval& x) {
 inline bool contains(const interval& x, double value) {
   return x.lo <= value && value <= x.hi;
 }
-interval hull(const interval& x, const interval& y);
 
 interval operator+(const interval& x, const interval& y);
 interval operator-(const interval& x, const interval& y);

@@ -16,6 +16,7 @@ namespace {
 struct run_arguments {
   library_options from;
   std::vector<std::string> kernels;
+  std::vector<std::string> types;
   std::vector<std::string> properties;
   std::int64_t cases = 2000;
   double seconds = 0;
@@ -53,6 +54,7 @@ suite_options to_options(const run_arguments& given, const library& lib) {
     if (lib.find(kernel) == nullptr)
       throw usage_error(fmt::format("--kernel: {} has no kernel '{}' (see: assay list kernels)", lib.path(), kernel));
   options.selected = select_properties(given.properties);
+  options.types = given.types;
   options.cases = given.cases;
   options.seconds = given.seconds;
   options.seed = given.seed_given->count() > 0 ? given.seed : seed_of_the_moment();
@@ -88,6 +90,8 @@ void add_run(CLI::App& app, const cli_context& context, int& status) {
   CLI::App* command = app.add_subcommand("run", "Check the properties on generated cases");
   given->from.add_to(*command);
   command->add_option("--kernel", given->kernels, "Only this kernel; may be repeated");
+  command->add_option("--types", given->types, "Only these types of Q, or Q/K; may be repeated")
+      ->check(CLI::IsMember(types_of_the_space()));
   command->add_option("--property", given->properties,
                       "Only this property (see: assay list properties); may be repeated");
   auto* cases = command->add_option("--cases", given->cases, "Number of cases, of all shards together")

@@ -36,7 +36,9 @@ attention_case generate(const suite_options& options, std::int64_t index) {
   for (std::uint64_t draw = 0; draw < most_draws; ++draw) {
     const rc::Random random(rc::Random::Key{options.seed, static_cast<std::uint64_t>(index), draw, 0});
     c = generator(random, size).value();
-    if (std::ranges::find(options.kernels, c.kernel) != options.kernels.end()) break;
+    const bool is_wanted =
+        options.types.empty() || std::ranges::find(options.types, types_of(c)) != options.types.end();
+    if (is_wanted && std::ranges::find(options.kernels, c.kernel) != options.kernels.end()) break;
   }
   return c;
 }
@@ -165,6 +167,10 @@ attention_case suite_case(const suite_options& options, std::int64_t index) {
 std::string types_of(const attention_case& c) {
   const auto name = [](dtype type) { return std::string(boost::describe::enum_to_string(type, "?")); };
   return c.q_type == c.kv_type ? name(c.q_type) : name(c.q_type) + "/" + name(c.kv_type);
+}
+
+std::vector<std::string> types_of_the_space() {
+  return {"f16", "bf16", "i8", "f16/e4m3fn", "f16/e4m3fnuz", "bf16/e4m3fn", "bf16/e4m3fnuz"};
 }
 
 suite_result run_suite(const library& lib, const suite_options& options) {

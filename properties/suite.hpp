@@ -14,6 +14,7 @@ namespace assay {
 
 struct suite_options {
   std::vector<std::string> kernels;       ///< to generate cases for
+  std::vector<std::string> types;         ///< as types_of() names them; empty: all of the case space
   std::vector<const property*> selected;  ///< properties to check; case i goes to number i mod size
   std::int64_t cases = 2000;              ///< of the whole run, all shards together
   double seconds = 0;                     ///< if above 0: run for so long instead, whatever number of cases that is
@@ -78,6 +79,9 @@ const property& suite_property(const suite_options& options, std::int64_t index)
 
 /// "f16", "f16/e4m3fn": the types of Q and, where they differ, of K and V.
 std::string types_of(const attention_case& c);
+
+/// All that the case space draws.
+std::vector<std::string> types_of_the_space();
 
 /// Runs the suite. Does not throw for what kernels do.
 suite_result run_suite(const library& lib, const suite_options& options);

@@ -165,5 +165,15 @@ TEST_CASE("a run in which nothing ran or nothing passed is not verified") {
   CHECK(exit_status(result) == 1);
 }
 
+TEST_CASE("a run of some types draws only these, and the types that can be named are those of the space") {
+  suite_options options = options_for(600);
+  std::set<std::string> drawn;
+  for (std::int64_t i = 0; i < options.cases; ++i) drawn.insert(types_of(suite_case(options, i)));
+  const std::vector<std::string> named = types_of_the_space();
+  CHECK(drawn == std::set<std::string>(named.begin(), named.end()));
+  options.types = {"bf16/e4m3fn"};
+  for (std::int64_t i = 0; i < 60; ++i) CHECK(types_of(suite_case(options, i)) == "bf16/e4m3fn");
+}
+
 }  // namespace
 }  // namespace assay

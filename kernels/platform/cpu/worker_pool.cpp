@@ -62,9 +62,10 @@ pool& helpers_of_this_process() {
   static pid_t owner = getpid();
   static auto helpers = std::make_unique<pool>();
   if (owner != getpid()) {
-    // NOLINTNEXTLINE(bugprone-unused-return-value, clang-analyzer-cplusplus.NewDeleteLeaks): left behind on purpose
+    // NOLINTBEGIN(bugprone-unused-return-value, clang-analyzer-cplusplus.NewDeleteLeaks): left behind on purpose
     static_cast<void>(helpers.release());
     helpers = std::make_unique<pool>();
+    // NOLINTEND(bugprone-unused-return-value, clang-analyzer-cplusplus.NewDeleteLeaks)
     owner = getpid();
   }
   return *helpers;

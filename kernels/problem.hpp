@@ -9,7 +9,13 @@
 /// k              [num_pages, page_size, heads_kv, d_qk]      k_type      unit last stride; page, slot and head strides
 ///                                                                        are multiples of 8 elements: NHD or HND order
 /// v              [num_pages, page_size, heads_kv, d_v]       v_type      as k
-/// cu_seqlens_q   [num_seqs + 1]                              i32
+/// k_descale      [num_pages, heads_kv]                       f32         kv_descale == per_page; any strides; finite
+/// and
+///                                                                        above 0 where a live key needs it
+/// v_descale      [num_pages, heads_kv]                       f32         as k_descale
+/// cu_seqlens_q   [num_seqs + 1]                              i32         batching == group; with batch every sequence
+/// has
+///                                                                        max_q rows, sequence s from row s * max_q
 /// seqlens_k      [num_seqs]                                  i32
 /// block_table    [num_seqs, n]                               i32         page_table == block_table (vLLM)
 /// page_indptr    [num_seqs + 1]                              i32         page_table == page_list (SGLang)
@@ -28,10 +34,11 @@
 /// For query row i of sequence s (i counts from the sequence's first row) the position is
 ///   p = prefix_offset[s] + i, or seqlens_k[s] - q_len(s) + i without that tensor (bottom-right alignment).
 /// Key j in [0, seqlens_k[s]) is visible to the row iff  (!causal || j <= p)  and  (window == 0 || j > p - window).
-///   t_j = scale * q_scale * k_scale * dot(q, k_j)           (int8: the dot product is exact in int32)
+///   t_j = scale * q_scale * k_scale * kd_j * dot(q, k_j)    (int8: the dot product is exact in int32)
 ///   x_j = (soft_cap > 0 ? soft_cap * tanh(t_j / soft_cap) : t_j) + bias[h, row, j]
 ///   Z   = sum over visible j of exp(x_j)  (+ exp(sinks[h]))
-///   O   = v_scale * sum exp(x_j) v_j / Z,   LSE = log Z.     Z = 0 (no visible key, no sink): O = 0, LSE = -inf.
+///   O   = v_scale * sum exp(x_j) vd_j v_j / Z,   LSE = log Z.     Z = 0 (no visible key, no sink): O = 0, LSE = -inf.
+/// kd_j and vd_j are k_descale and v_descale at the page of key j and the kv head; 1 with per_tensor descales.
 /// Everything not visible is dead: it may hold any bits and influences no output bit.
 #pragma once
 
@@ -43,6 +50,12 @@ namespace assay {
 
 enum class page_table_kind : std::int32_t { block_table, page_list };
 
+/// Where the query rows of a sequence are: group mode has cu_seqlens_q; in batch mode all sequences have max_q rows.
+enum class q_batching : std::int32_t { group, batch };
+
+/// Granularity of K's and V's descales: scalars only, or also one per (page, kv head) (KV_BLOCKSCALE).
+enum class descale_kind : std::int32_t { per_tensor, per_page };
+
 /// Scalars of a problem. Standard layout: it crosses the C ABI as it stands.
 struct problem {
   dtype q_type = dtype::f16;
@@ -51,6 +64,8 @@ struct problem {
   dtype o_type = dtype::f16;
   dtype bias_type = dtype::none;  ///< none when there is no bias tensor
   page_table_kind page_table = page_table_kind::block_table;
+  q_batching batching = q_batching::group;
+  descale_kind kv_descale = descale_kind::per_tensor;
   std::int32_t num_seqs = 0;
   std::int32_t total_q = 0;  ///< query rows of all sequences
   std::int32_t max_q = 0;    ///< most query rows of any sequence

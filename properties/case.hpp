@@ -16,6 +16,8 @@ namespace assay {
 
 BOOST_DESCRIBE_ENUM(dtype, none, f32, f16, bf16, e4m3fn, e4m3fnuz, i8, i32)
 BOOST_DESCRIBE_ENUM(page_table_kind, block_table, page_list)
+BOOST_DESCRIBE_ENUM(q_batching, group, batch)
+BOOST_DESCRIBE_ENUM(descale_kind, per_tensor, per_page)
 
 /// Order of a K/V pool's dimensions in memory: [page, slot, head, dim] or [page, head, slot, dim].
 BOOST_DEFINE_ENUM_CLASS(pool_layout, nhd, hnd)
@@ -56,10 +58,11 @@ struct data_recipe {
   fill_kind fill = fill_kind::normal;
   std::uint64_t seed = 1;
   poison_kind poison = poison_kind::nan;
+  float descale_ratio = 1.0F;  ///< between the per-page descales of neighbouring pages, up or down; 1: all equal
   std::vector<override_bits> overrides;
   bool operator==(const data_recipe&) const = default;
 };
-BOOST_DESCRIBE_STRUCT(data_recipe, (), (fill, seed, poison, overrides))
+BOOST_DESCRIBE_STRUCT(data_recipe, (), (fill, seed, poison, descale_ratio, overrides))
 
 /// The schedule of the cpu platform.
 struct schedule_recipe {
@@ -88,6 +91,8 @@ struct attention_case {
   pool_layout layout = pool_layout::nhd;
   q_layout q_order = q_layout::rows;
   page_table_kind page_table = page_table_kind::block_table;
+  q_batching batching = q_batching::group;  ///< batch: all sequences have as many query rows
+  descale_kind kv_descale = descale_kind::per_tensor;
   std::int32_t spare_table_entries = 0;  ///< poisoned table entries of each sequence, after its last page
   bool causal = false;
   std::int32_t window = 0;
@@ -107,9 +112,9 @@ struct attention_case {
 };
 BOOST_DESCRIBE_STRUCT(attention_case, (),
                       (version, why, kernel, q_type, kv_type, o_type, heads_q, heads_kv, head_dim_qk, head_dim_v,
-                       page_size, pool_pages, layout, q_order, page_table, spare_table_entries, causal, window, scale,
-                       q_scale, k_scale, v_scale, soft_cap, bias_type, sinks, num_splits, workspace_budget_bytes,
-                       sequences, data, schedule))
+                       page_size, pool_pages, layout, q_order, page_table, batching, kv_descale, spare_table_entries,
+                       causal, window, scale, q_scale, k_scale, v_scale, soft_cap, bias_type, sinks, num_splits,
+                       workspace_budget_bytes, sequences, data, schedule))
 
 /// V's type: K's, except that int8 K goes with f16 V.
 inline dtype v_type(const attention_case& c) {

@@ -150,6 +150,8 @@ problem to_problem(const attention_case& c) {
   p.o_type = c.o_type;
   p.bias_type = c.bias_type;
   p.page_table = c.page_table;
+  p.batching = c.batching;
+  p.kv_descale = c.kv_descale;
   p.num_seqs = static_cast<std::int32_t>(c.sequences.size());
   for (const sequence& s : c.sequences) {
     p.total_q += s.q;

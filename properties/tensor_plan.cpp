@@ -38,9 +38,12 @@ std::vector<planned_tensor> plan_tensors(const attention_case& c) {
       {"q", c.q_type, {total_q, c.heads_q, c.head_dim_qk}, memory_order(c.q_order)},
       {"k", c.kv_type, {c.pool_pages, c.page_size, c.heads_kv, c.head_dim_qk}, pool_order},
       {"v", v_type(c), {c.pool_pages, c.page_size, c.heads_kv, c.head_dim_v}, pool_order},
-      {"cu_seqlens_q", dtype::i32, {num_seqs + 1}, {}},
-      {"seqlens_k", dtype::i32, {num_seqs}, {}},
   };
+  if (c.kv_descale == descale_kind::per_page)
+    for (const char* name : {"k_descale", "v_descale"})
+      planned.push_back({name, dtype::f32, {c.pool_pages, c.heads_kv}, {}});
+  if (c.batching == q_batching::group) planned.push_back({"cu_seqlens_q", dtype::i32, {num_seqs + 1}, {}});
+  planned.push_back({"seqlens_k", dtype::i32, {num_seqs}, {}});
   if (c.page_table == page_table_kind::block_table) {
     planned.push_back({"block_table", dtype::i32, {num_seqs, most_pages + c.spare_table_entries}, {}});
   } else {

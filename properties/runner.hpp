@@ -71,6 +71,7 @@ struct verdict {
   std::int64_t outputs_sharp = 0;   ///< those of them whose enclosure admits at most two values
   double kernel_seconds = 0;
   double oracle_seconds = 0;
+  std::string accuracy;  ///< one line on the distance to exact attention, where it was asked for
 };
 
 /// The way of the data, whole: fill, run, enclose, judge. Every entry point goes through it.

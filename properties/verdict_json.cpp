@@ -51,6 +51,7 @@ verdict verdict_from_json(const std::string& text) {
 
 verdict verdict_of(const work_result& result) {
   if (result.reply) return verdict_from_json(*result.reply);
+  if (!result.last_words.empty()) return failed("memory", result.last_words);
   const bool hung = result.death.starts_with("did not end");
   return failed(hung ? "hang" : "crash", "the process that ran the case " + result.death);
 }

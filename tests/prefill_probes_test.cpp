@@ -12,6 +12,7 @@
 
 #include "properties/accuracy.hpp"
 #include "properties/execute.hpp"
+#include "properties/verdict_json.hpp"
 
 namespace fs = std::filesystem;
 using namespace assay;

@@ -107,7 +107,7 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
   const assay_launch launch = make_launch(c, workers, &ran.defects);
   ran.status = kernel->declare(&ran.planned, &launch, &ran.declared);
   if (ran.status.code != ASSAY_OK) return ran;
-  if (const std::string fault = contract_fault(ran.declared); !fault.empty()) {
+  if (const std::string fault = contract_fault(ran.declared, ran.planned); !fault.empty()) {
     ran.status = failure("the declared contract says nothing: " + fault);
     return ran;
   }

@@ -21,6 +21,7 @@ buffer repaged(const buffer& b, std::int64_t num_pages, const std::vector<page_m
   buffer_backing backing{b.backing().flush_end, std::nullopt};
   if (is_sparse(from.type, shape)) {
     std::vector<index_range> used;
+    used.reserve(moves.size());
     for (const page_move& m : moves) used.push_back({m.to, m.to + m.count});
     backing.used = joined(std::move(used));
   }

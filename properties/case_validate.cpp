@@ -131,7 +131,8 @@ void check_override(const override_bits& o, const std::string& at, const std::ve
   const auto found = std::ranges::find(tensors, o.tensor, &planned_tensor::name);
   // Index tensors say where memory is: changing them makes another problem, not other data.
   if (found == tensors.end() || found->type == dtype::i32)
-    refuse(at + "tensor", fmt::format("'{}' is none of q, k, v, k_descale, v_descale, bias, sinks of this case", o.tensor));
+    refuse(at + "tensor",
+           fmt::format("'{}' is none of q, k, v, k_descale, v_descale, bias, sinks of this case", o.tensor));
   if (o.index.size() != found->shape.size())
     refuse(at + "index", fmt::format("{} coordinates given, {} has {}", o.index.size(), o.tensor, found->shape.size()));
   for (std::size_t d = 0; d < o.index.size(); ++d)

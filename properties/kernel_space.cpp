@@ -10,7 +10,7 @@ namespace {
 using enum dtype;
 
 constexpr type_choice split_kv_types[] = {
-    {f16, f16, f16},       {f16, e4m3fn, f16},     {f16, e4m3fnuz, f16}, {bf16, bf16, bf16},
+    {f16, f16, f16},      {f16, e4m3fn, f16},     {f16, e4m3fnuz, f16}, {bf16, bf16, bf16},
     {bf16, e4m3fn, bf16}, {bf16, e4m3fnuz, bf16}, {i8, i8, f16},
 };
 constexpr type_choice batch_prefill_types[] = {

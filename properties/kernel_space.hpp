@@ -38,8 +38,8 @@ std::span<const kernel_space> kernel_spaces();
 /// nullptr if the name is not in the table.
 const kernel_space* find_kernel_space(std::string_view name);
 
-/// Whether a kernel of that name splits keys over blocks, and whether it takes per-page descales. Of a kernel that is not
-/// in the table the first is taken for granted, as a property without splits discards, and the second is not.
+/// Whether a kernel of that name splits keys over blocks, and whether it takes per-page descales. Of a kernel that is
+/// not in the table the first is taken for granted, as a property without splits discards, and the second is not.
 bool has_splits(std::string_view kernel);
 bool has_per_page_descales(std::string_view kernel);
 

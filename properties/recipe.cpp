@@ -11,8 +11,17 @@ namespace {
 constexpr std::int64_t tile_keys = 64;
 constexpr std::int64_t tagged_sequence_stride = 1021;  // a prime: neighbouring sequences' tags differ
 
-enum stream : std::uint64_t { q_stream = 1, k_stream, v_stream, bias_stream, sink_stream, dim_stream, star_stream,
-                              k_descale_stream, v_descale_stream };
+enum stream : std::uint64_t {
+  q_stream = 1,
+  k_stream,
+  v_stream,
+  bias_stream,
+  sink_stream,
+  dim_stream,
+  star_stream,
+  k_descale_stream,
+  v_descale_stream
+};
 
 /// SplitMix64's finalizer (Steele, Lea, Flood 2014).
 std::uint64_t mix(std::uint64_t x) {

@@ -45,9 +45,9 @@ double amplitude(dtype type);
 /// of ordinal n of a sequence has
 ///   r^-level(n) * (1 + U[0, 1) * min(r - 1, 1) / 4),   level(n) = (start +- n) mod 3,
 /// where U is drawn for each of K and V, sequence, ordinal and head, and start and the sign for each of K and V,
-/// sequence and head. So the descales of neighbouring pages, and of pages two apart, differ by about r or r^2, up as well
-/// as down, within bounds; pages further apart, heads, and K and V differ by their U. The largest are near 1: of normal
-/// data, a third of the pages has logits and values of the size that it has per tensor. r = 1: all are 1.
+/// sequence and head. So the descales of neighbouring pages, and of pages two apart, differ by about r or r^2, up as
+/// well as down, within bounds; pages further apart, heads, and K and V differ by their U. The largest are near 1: of
+/// normal data, a third of the pages has logits and values of the size that it has per tensor. r = 1: all are 1.
 class recipe {
  public:
   explicit recipe(const attention_case& c);

@@ -56,10 +56,26 @@ std::int64_t count(std::initializer_list<bool> flags) {
 std::int64_t features(const attention_case& c) {
   const bool prefix = !c.sequences.empty() && c.sequences.front().prefix_offset.has_value();
   const type_choice& plain = space_of(c).types.front();
-  return count({c.q_type != plain.q, c.kv_type != plain.kv, c.o_type != plain.o, c.causal, c.window != 0, prefix,
-                c.batching != q_batching::group, c.kv_descale != descale_kind::per_tensor, c.soft_cap != 0, c.bias_type != dtype::none, c.sinks, c.layout != pool_layout::nhd,
-                c.q_order != q_layout::rows, c.page_table != page_table_kind::block_table, c.spare_table_entries != 0,
-                c.scale != 1, c.q_scale != 1, c.k_scale != 1, c.v_scale != 1, c.workspace_budget_bytes != 0});
+  return count({c.q_type != plain.q,
+                c.kv_type != plain.kv,
+                c.o_type != plain.o,
+                c.causal,
+                c.window != 0,
+                prefix,
+                c.batching != q_batching::group,
+                c.kv_descale != descale_kind::per_tensor,
+                c.soft_cap != 0,
+                c.bias_type != dtype::none,
+                c.sinks,
+                c.layout != pool_layout::nhd,
+                c.q_order != q_layout::rows,
+                c.page_table != page_table_kind::block_table,
+                c.spare_table_entries != 0,
+                c.scale != 1,
+                c.q_scale != 1,
+                c.k_scale != 1,
+                c.v_scale != 1,
+                c.workspace_budget_bytes != 0});
 }
 
 void number_pages(attention_case& c) {

@@ -31,8 +31,8 @@ void head_dims(space_walker& w) {
   w.head_dim(w.c.head_dim_v, 16, options(4, 8).add(2, 4).add(6, same).add(2, 4, 8));
 }
 
-/// Pages of per-page descales hold whole tiles; with an odd number of them the page boundaries fall on both slots of the
-/// pipeline's double buffers.
+/// Pages of per-page descales hold whole tiles; with an odd number of them the page boundaries fall on both slots of
+/// the pipeline's double buffers.
 void page_size(space_walker& w) {
   attention_case& c = w.c;
   if (c.kv_descale == descale_kind::per_page) {
@@ -118,8 +118,8 @@ void walk_batch_prefill(space_walker& w) {
     head_dims(w);
   }
   if (w.limits.vary_memory) {
-    c.kv_descale = w.flag(c.kv_descale == descale_kind::per_page, 2, 3) ? descale_kind::per_page
-                                                                        : descale_kind::per_tensor;
+    c.kv_descale =
+        w.flag(c.kv_descale == descale_kind::per_page, 2, 3) ? descale_kind::per_page : descale_kind::per_tensor;
     page_size(w);
   }
   lengths(w);

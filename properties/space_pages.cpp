@@ -86,8 +86,7 @@ void draw_runs(space_walker& w) {
 constexpr std::int64_t most_below = 8;
 std::int64_t shift_of(const attention_case& c, std::int64_t boundary, std::int64_t below) {
   constexpr std::int64_t bytes[] = {0, std::int64_t{1} << 31, std::int64_t{1} << 32, std::int64_t{1} << 35};
-  const std::int64_t page_bytes =
-      std::int64_t{c.page_size} * c.heads_kv * c.head_dim_qk * size_bytes(c.kv_type);
+  const std::int64_t page_bytes = std::int64_t{c.page_size} * c.heads_kv * c.head_dim_qk * size_bytes(c.kv_type);
   return std::max<std::int64_t>(0, bytes[boundary] / page_bytes - below);
 }
 
@@ -145,11 +144,10 @@ void space_walker::pages(std::int32_t weight_of_runs) {
     const std::int64_t shift_now = high.boundary > 0 ? shift_of(c, high.boundary, high.below) : 0;
     move_pages(c, -shift_now);
   }
-  const page_style style =
-      limits.vary_memory
-          ? static_cast<page_style>(
-                pick(options(0, 3).add(1, 0).add(4, 1).add(3, 2).add(weight_of_runs, 3), style_of(c)))
-          : ascending;
+  const page_style style = limits.vary_memory
+                               ? static_cast<page_style>(pick(
+                                     options(0, 3).add(1, 0).add(4, 1).add(3, 2).add(weight_of_runs, 3), style_of(c)))
+                               : ascending;
   const std::int64_t least = std::max<std::int64_t>(1, style >= any ? 1 : needed);
   set(c.pool_pages,
       options(least, limits.vary_memory ? most : least).add(2, std::max<std::int64_t>(1, needed)).add(4, least, most));

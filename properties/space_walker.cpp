@@ -19,8 +19,7 @@ std::int64_t row_cost(const attention_case& c) {
 std::int64_t cost_class_of(const attention_case& c) {
   // A walk gives every sequence the same share, so the dearest one decides.
   std::int64_t dearest = 0;
-  for (const sequence& s : c.sequences)
-    dearest = std::max(dearest, std::int64_t{std::max(s.q, 1)} * s.k * row_cost(c));
+  for (const sequence& s : c.sequences) dearest = std::max(dearest, std::int64_t{std::max(s.q, 1)} * s.k * row_cost(c));
   const std::int64_t needed = dearest * static_cast<std::int64_t>(c.sequences.size());
   std::int64_t least = 0;
   while (least + 1 < cost_classes && cost_of_class[least] < needed) ++least;
@@ -54,8 +53,7 @@ void space_walker::head_dim(std::int32_t& field, std::int32_t step, const option
 }
 
 std::int64_t space_walker::cost_share(std::int64_t sequences) {
-  const options classes =
-      options(0, limits.cost_class).add(6, 0).add(8, 1).add(8, 2).add(6, 3).add(3, 4).add(1, 5);
+  const options classes = options(0, limits.cost_class).add(6, 0).add(8, 1).add(8, 2).add(6, 3).add(3, 4).add(1, 5);
   return cost_of_class[pick(classes, cost_class_of(c))] / sequences;
 }
 
@@ -107,9 +105,8 @@ void space_walker::soft_cap() {
 
 void space_walker::data() {
   if (!limits.vary_data) return;
-  c.data.fill =
-      static_cast<fill_kind>(pick(options(0, static_cast<int>(fill_kind::rounding_ties)).add(4, 0).add(10, 1, 10),
-                                  static_cast<int>(c.data.fill)));
+  c.data.fill = static_cast<fill_kind>(pick(
+      options(0, static_cast<int>(fill_kind::rounding_ties)).add(4, 0).add(10, 1, 10), static_cast<int>(c.data.fill)));
   c.data.seed = static_cast<std::uint64_t>(
       pick(options(0, 0xFFFFFFFF).add(1, 1).add(15, 0, 0xFFFFFFFF), static_cast<std::int64_t>(c.data.seed)));
   static constexpr poison_kind poisons[] = {poison_kind::nan, poison_kind::inf, poison_kind::huge, poison_kind::zero};

@@ -30,8 +30,8 @@ class options {
   std::vector<alternative> list_;
 };
 
-/// The steps that kernels share. What a case does not say outright a step reads off it before it sets anything: a source
-/// that writes a case down finds there what it has to choose.
+/// The steps that kernels share. What a case does not say outright a step reads off it before it sets anything: a
+/// source that writes a case down finds there what it has to choose.
 class space_walker {
  public:
   static constexpr std::int64_t tile_keys = 64;

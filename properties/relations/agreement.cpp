@@ -73,8 +73,8 @@ std::optional<std::string> first_outside(const oracle::enclosure& bounds, const 
 }
 
 std::optional<std::string> first_disagreement(const inputs& in, const enclosed_run& a, const enclosed_run& b) {
-  const double moved_by_p =
-      largest_live_v(in) * (moved_by_p_of(a.ran.declared, in.stated.max_k) + moved_by_p_of(b.ran.declared, in.stated.max_k));
+  const double moved_by_p = largest_live_v(in) * (moved_by_p_of(a.ran.declared, in.stated.max_k) +
+                                                  moved_by_p_of(b.ran.declared, in.stated.max_k));
   std::optional<std::string> found;
   for (const char* name : {"o", "lse"}) {
     const tensor& x = find_buffer(a.ran.written.buffers, name)->view();

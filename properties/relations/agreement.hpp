@@ -20,7 +20,8 @@ struct enclosed_run {
 /// Let E be the result in exact arithmetic. A run's value lies in its enclosure, of width w, together with a value that
 /// differs from E only by the rounding of P. LSE sums the p before their rounding, so |a - b| <= w_a + w_b. Rounding
 /// moves each p_j by at most u p_j + tiny, hence O by at most (u + n tiny) max|v| for n keys, as the sum of the p is at
-/// least 1 once rescaled to its maximum; with p_shift, tiny is a 2^p_shift-th of what it is in P's type. O is then rounded to its type, which moves it by at most half a spacing.
+/// least 1 once rescaled to its maximum; with p_shift, tiny is a 2^p_shift-th of what it is in P's type. O is then
+/// rounded to its type, which moves it by at most half a spacing.
 std::optional<std::string> first_disagreement(const inputs& in, const enclosed_run& a, const enclosed_run& b);
 
 /// The worst element of outputs that lie outside the enclosure of another run that admits the same: "o[0, 1] = ...".

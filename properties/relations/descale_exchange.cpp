@@ -57,7 +57,8 @@ void tame(inputs& in, const exchanged& x) {
 }
 
 void exchange(inputs& in, const exchanged& x) {
-  edit_values(in, x, [&](dtype type, std::uint32_t bits) { return scaled_bits(type, bits, -x.exponent).value_or(bits); });
+  edit_values(in, x,
+              [&](dtype type, std::uint32_t bits) { return scaled_bits(type, bits, -x.exponent).value_or(bits); });
   const tensor& t = find_buffer(in.buffers, x.values + "_descale")->view();
   const std::int64_t at = t.offset(x.page, x.head);
   set_bits(t, at, std::bit_cast<std::uint32_t>(static_cast<float>(std::ldexp(value_at(t, at), x.exponent))));
@@ -84,9 +85,8 @@ verdict check(const library& lib, const attention_case& c) {
 
   inputs after = clone(before);
   exchange(after, *x);
-  const std::string change =
-      fmt::format("multiplying {}_descale[{}, {}] by 2^{} and its values by the inverse", x->values, x->page, x->head,
-                  x->exponent);
+  const std::string change = fmt::format("multiplying {}_descale[{}, {}] by 2^{} and its values by the inverse",
+                                         x->values, x->page, x->head, x->exponent);
   if (const auto moved = r.run(after, c, change))
     if (const auto outside = first_outside(bounds, moved->written)) r.fail("after " + change + " " + *outside);
   return r.result();

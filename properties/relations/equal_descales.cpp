@@ -91,10 +91,7 @@ void adapt(attention_case& c) {
 }  // namespace
 
 const property equal_descales{
-    "equal_descales",
-    "equal per-page descales are the per-tensor problem, within enclosures",
-    check,
-    adapt,
+    "equal_descales",      "equal per-page descales are the per-tensor problem, within enclosures", check, adapt,
     has_per_page_descales,
 };
 

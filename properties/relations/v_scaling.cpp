@@ -89,8 +89,11 @@ verdict check(const library& lib, const attention_case& c) {
     scale_descale(scaled, "v_descale", exponent, [](std::int64_t) { return true; });
   else
     scale_v(scaled, exponent);
-  const std::string change =
-      fmt::format("scaling {} by 2^{}", by_scale ? "v_scale" : by_descales ? "v_descale" : "V", exponent);
+  const std::string change = fmt::format("scaling {} by 2^{}",
+                                         by_scale      ? "v_scale"
+                                         : by_descales ? "v_descale"
+                                                       : "V",
+                                         exponent);
   if (const auto after = r.run(scaled, c, change))
     if (const auto wrong = first_unscaled(before->written, after->written, exponent))
       r.fail("after " + change + " " + *wrong);

@@ -78,7 +78,8 @@ TEST_CASE("per-page descales and batch mode have names in the JSON form", "[json
   const std::string text = to_json(c);
   for (const char* part : {R"("batching": "batch")", R"("kv_descale": "per_page")", R"("descale_ratio": 1.02)"})
     CHECK(text.find(part) != std::string::npos);
-  CHECK(error_of(with(R"("kv_descale": "per_head", )")) == "a.json: kv_descale: 'per_head' is none of per_tensor, per_page");
+  CHECK(error_of(with(R"("kv_descale": "per_head", )")) ==
+        "a.json: kv_descale: 'per_head' is none of per_tensor, per_page");
 }
 
 TEST_CASE("the JSON form writes what differs from the default, lists of numbers on one line", "[json]") {

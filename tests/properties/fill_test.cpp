@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "properties/number.hpp"
+#include "properties/recipe.hpp"
 #include "tests/properties/arbitrary.hpp"
 #include "tests/properties/decode.hpp"
 

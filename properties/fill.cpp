@@ -26,6 +26,14 @@ class pool_content {
         if (o.live[static_cast<std::size_t>(slot)]) visit(page, slot, o.sequence, o.first_key + slot);
   }
 
+  /// Calls visit(page, sequence, ordinal) for every page with a live slot; the sequence is that of the page's first
+  /// user, the ordinal the page's number in it.
+  template <typename Visit>
+  void for_each_live_page(Visit&& visit) const {
+    for (const auto& [page, o] : owners_)
+      if (std::ranges::find(o.live, true) != o.live.end()) visit(page, o.sequence, o.first_key / page_size_);
+  }
+
  private:
   struct owner {
     std::int64_t sequence = -1;
@@ -89,6 +97,7 @@ class filler {
     const std::string& name = b.name();
     if (name == "q") fill_q(b);
     if (name == "k" || name == "v") fill_pool(b, name == "k");
+    if (name == "k_descale" || name == "v_descale") fill_descales(b, name == "k_descale");
     if (name == "cu_seqlens_q") fill_sums(b, [](const sequence& s) { return std::int64_t{s.q}; });
     if (name == "seqlens_k") fill_each(b, [](const sequence& s) { return std::int64_t{s.k}; });
     if (name == "prefix_offset") fill_each(b, [](const sequence& s) { return std::int64_t{*s.prefix_offset}; });
@@ -121,6 +130,14 @@ class filler {
           const place at{s, key, h, d};
           set(b, b.view().offset(page, slot, h, d), is_k ? recipe_.k(at) : recipe_.v(at));
         }
+    });
+  }
+
+  void fill_descales(buffer& b, bool is_k) const {
+    poison_all(b, case_.data.poison);
+    content_.for_each_live_page([&](std::int64_t page, std::int64_t s, std::int64_t ordinal) {
+      for (std::int64_t h = 0; h < case_.heads_kv; ++h)
+        set(b, b.view().offset(page, h), recipe_.descale(is_k, {s, ordinal, h, 0}));
     });
   }
 

@@ -1,7 +1,10 @@
+#include <limits>
 #include <unordered_map>
 
 #include "properties/alter.hpp"
+#include "properties/kernel_space.hpp"
 #include "properties/relations/adapt.hpp"
+#include "properties/relations/descales.hpp"
 #include "properties/relations/relation.hpp"
 #include "properties/relations/relations.hpp"
 
@@ -25,6 +28,7 @@ class slot_set {
     const auto found = pages_.find(page);
     return found != pages_.end() && found->second[static_cast<std::size_t>(slot)];
   }
+  bool contains_any_of(std::int64_t page) const { return pages_.contains(page); }
 
  private:
   std::size_t page_size_;
@@ -88,6 +92,9 @@ verdict check(const library& lib, const attention_case& c) {
   replace_unseen(poisoned, seen_by_any,
                  [&](dtype type, std::uint32_t bits) { return had_nan ? other_bits(type, bits) : poison_bits(type); });
   poison_hidden_bias(poisoned);
+  set_descales(
+      poisoned, [&](std::int64_t page) { return !seen_by_any.contains_any_of(page); },
+      had_nan ? 2.0F : std::numeric_limits<float>::quiet_NaN());
   r.expect_same_bits(poisoned, c, "replacing the keys that no row sees");
 
   // Hidden from one row but not from its neighbours: those need finite values, and only that row is compared.
@@ -96,6 +103,9 @@ verdict check(const library& lib, const attention_case& c) {
   slot_set seen_by_one(c.page_size);
   add_visible_slots(changed, s, i, seen_by_one);
   replace_unseen(changed, seen_by_one, other_bits);
+  // Other rows of the row's block may visit the page: the row's accumulator follows its descale, and no bit moves only
+  // where that takes a power of two.
+  scale_descales(changed, 1, [&](std::int64_t page) { return !seen_by_one.contains_any_of(page); });
   const std::int64_t row = first_row_of(changed, s) + i;
   const std::string change = "changing all keys that row " + std::to_string(row) + " does not see, in this row,";
   if (const auto ran = r.run(changed, c, change))
@@ -112,7 +122,8 @@ void adapt(attention_case& c) {
   ensure_keys(c, 0, 2);
   sequence& first = c.sequences[0];
   if (!c.causal && c.window == 0) {
-    c.causal = c.data.seed % 2 == 0;
+    const kernel_space* known = find_kernel_space(c.kernel);
+    c.causal = c.data.seed % 2 == 0 || (known != nullptr && !known->has_window);
     if (!c.causal) c.window = 1;
   }
   if (!c.causal && c.window >= first.k) c.window = first.k / 2;

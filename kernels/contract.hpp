@@ -36,6 +36,11 @@
 ///     M = max_s lse_s;  w_s = exp(lse_s - M);  W = sum w_s;  lse = M + log(W)
 ///     o = sum w_s o_s / W (f32, splits ascending); all splits empty: o = 0, lse = -inf
 ///   o is stored by round_to_nearest_even(o_type).
+///
+/// mqa_logits: a_h = dot(q_h, k_j) by matrix atoms along the head dimension, ascending, from 0 (model `qk`);
+///   logit = k_row_scale_j * sum over h of weights_h * max(0, a_h), f32, factors and sums in any order; the term of a
+///   head passes through at most `sum_roundings` roundings, both products included. The other fields have no meaning
+///   there.
 #pragma once
 
 #include <cstdint>

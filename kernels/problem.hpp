@@ -40,6 +40,23 @@
 ///   O   = v_scale * sum exp(x_j) vd_j v_j / Z,   LSE = log Z.     Z = 0 (no visible key, no sink): O = 0, LSE = -inf.
 /// kd_j and vd_j are k_descale and v_descale at the page of key j and the kv head; 1 with per_tensor descales.
 /// Everything not visible is dead: it may hold any bits and influences no output bit.
+///
+/// MQA logits over a paged key cache (operation == mqa_logits; DeepSeek's sparse attention indexer). There is no
+/// softmax and no V; batching is batch, so each sequence has next_n = max_q query rows; heads_kv is 1.
+///
+/// tensor         shape                                       type        notes
+/// q              [total_q, heads_q, head_dim_qk]             q_type
+/// weights        [total_q, heads_q]                          f32
+/// k              [num_pages, page_size, 1, head_dim_qk]      k_type      stored as k_order says
+/// k_row_scale    [num_pages, page_size]                      f32         one scale per key; at least 0
+/// seqlens_k      [num_seqs]                                  i32         context lengths, at most max_model_len
+/// block_table, or page_indptr and page_indices, as above
+/// logits         [total_q, max_model_len]                    f32         output; unit last stride, any row stride
+///
+/// Key j is visible to row i of sequence s iff  j <= seqlens_k[s] - next_n + i.
+///   logits[s * next_n + i, j] = k_row_scale_j * sum over heads h of weights[row, h] * max(0, dot(q[row, h], k_j))
+/// Columns of keys that are not visible become -inf where fills_hidden is 1, and are not written where it is 0. Nothing
+/// is ever written at or past column max_model_len, whatever the row stride is.
 #pragma once
 
 #include <cstdint>
@@ -50,6 +67,19 @@ namespace assay {
 
 enum class page_table_kind : std::int32_t { block_table, page_list };
 
+/// What is computed; each kernel of a library computes one of them.
+enum class operation_kind : std::int32_t { attention, mqa_logits };
+
+/// How the keys of a page lie in memory. plain: [slot][dim] as the tensor's strides say. preshuffled: in the order in
+/// which 16x16 matrix tiles are loaded; page_size and head_dim_qk are multiples of 16, the tensor's strides are those
+/// of a dense plain pool, and element (slot, dim) is at offset
+///   ((slot / 16) * (head_dim_qk / 16) + dim / 16) * 256 + (slot % 16) * 16 + dim % 16   of its page.
+enum class key_order : std::int32_t { plain, preshuffled };
+
+/// How a launch cuts contexts into splits (no output depends on it). fixed: every sequence into num_splits parts of its
+/// own context. variable: into parts of one length for all sequences, so that long contexts get more of them.
+enum class context_split : std::int32_t { fixed, variable };
+
 /// Where the query rows of a sequence are: group mode has cu_seqlens_q; in batch mode all sequences have max_q rows.
 enum class q_batching : std::int32_t { group, batch };
 
@@ -58,6 +88,7 @@ enum class descale_kind : std::int32_t { per_tensor, per_page };
 
 /// Scalars of a problem. Standard layout: it crosses the C ABI as it stands.
 struct problem {
+  operation_kind operation = operation_kind::attention;
   dtype q_type = dtype::f16;
   dtype k_type = dtype::f16;
   dtype v_type = dtype::f16;
@@ -77,10 +108,14 @@ struct problem {
   std::int32_t page_size = 16;  ///< keys per page
   std::int64_t num_pages = 0;   ///< pages in the pool; live page ids are below it
   std::int32_t causal = 0;
-  std::int32_t window = 0;      ///< keys visible up to and including the row's own position; 0 = unlimited
-  std::int32_t num_splits = 0;  ///< 0 in plan(): the library chooses; in run(): as planned, at least 1
-  float scale = 1.0F;           ///< softmax scale
-  float q_scale = 1.0F;         ///< descales of quantised tensors; 1 for f16 and bf16
+  std::int32_t window = 0;               ///< keys visible up to and including the row's own position; 0 = unlimited
+  std::int32_t num_splits = 0;           ///< 0 in plan(): the library chooses; in run(): as planned, at least 1
+  key_order k_order = key_order::plain;  ///< these four: mqa_logits only
+  context_split split_contexts = context_split::fixed;  ///< what num_splits counts
+  std::int32_t max_model_len = 0;                       ///< columns of logits
+  std::int32_t fills_hidden = 0;                        ///< 1: columns of hidden keys become -inf
+  float scale = 1.0F;                                   ///< softmax scale
+  float q_scale = 1.0F;                                 ///< descales of quantised tensors; 1 for f16 and bf16
   float k_scale = 1.0F;
   float v_scale = 1.0F;
   float soft_cap = 0.0F;  ///< 0 = off

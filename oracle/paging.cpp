@@ -55,7 +55,14 @@ problem_view::problem_view(const problem& stated, std::span<const named_tensor> 
   q_ = take(inputs, "q", true, p.q_type, {p.total_q, p.heads_q, p.head_dim_qk});
   k_ = take(inputs, "k", true, p.k_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_qk});
   v_ = take(inputs, "v", true, p.v_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_v});
-  cu_seqlens_q_ = take(inputs, "cu_seqlens_q", true, dtype::i32, {p.num_seqs + 1});
+  if (p.kv_descale == descale_kind::per_page) {
+    k_descale_ = take(inputs, "k_descale", true, dtype::f32, {p.num_pages, p.heads_kv});
+    v_descale_ = take(inputs, "v_descale", true, dtype::f32, {p.num_pages, p.heads_kv});
+  }
+  if (p.batching == q_batching::group)
+    cu_seqlens_q_ = take(inputs, "cu_seqlens_q", true, dtype::i32, {p.num_seqs + 1});
+  else if (p.total_q != std::int64_t{p.num_seqs} * p.max_q)
+    throw std::invalid_argument("oracle: in batch mode total_q is num_seqs * max_q");
   seqlens_k_ = take(inputs, "seqlens_k", true, dtype::i32, {p.num_seqs});
   if (p.page_table == page_table_kind::block_table) {
     block_table_ = take(inputs, "block_table", true, dtype::i32, {p.num_seqs, any});
@@ -70,7 +77,7 @@ problem_view::problem_view(const problem& stated, std::span<const named_tensor> 
 }
 
 std::int64_t problem_view::first_row(std::int64_t seq) const {
-  return index_at(*cu_seqlens_q_, seq);
+  return cu_seqlens_q_ != nullptr ? index_at(*cu_seqlens_q_, seq) : seq * stated_.max_q;
 }
 
 std::int64_t problem_view::row_count(std::int64_t seq) const {
@@ -123,6 +130,14 @@ void problem_view::load_key(key_place at, std::int64_t head_kv, double* values) 
 
 void problem_view::load_value(key_place at, std::int64_t head_kv, double* values) const {
   load_row(*v_, v_->offset(at.page, at.slot, head_kv), stated_.head_dim_v, values);
+}
+
+double problem_view::k_descale(std::int64_t page, std::int64_t head_kv) const {
+  return k_descale_ == nullptr ? 1.0 : load(*k_descale_, k_descale_->offset(page, head_kv));
+}
+
+double problem_view::v_descale(std::int64_t page, std::int64_t head_kv) const {
+  return v_descale_ == nullptr ? 1.0 : load(*v_descale_, v_descale_->offset(page, head_kv));
 }
 
 double problem_view::bias(std::int64_t head, std::int64_t row, std::int64_t key) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "kernels/problem.hpp"
@@ -25,6 +26,11 @@ struct key_place {
   std::int64_t slot;
 };
 
+/// Whether a descale is one: finite and above 0.
+inline bool is_descale(double value) {
+  return value > 0 && value < std::numeric_limits<double>::infinity();
+}
+
 /// The inputs of a problem by their names, checked for presence, rank, shape and type.
 class problem_view {
  public:
@@ -32,7 +38,7 @@ class problem_view {
   problem_view(const problem& stated, std::span<const named_tensor> inputs);
 
   const problem& stated() const { return stated_; }
-  std::int64_t first_row(std::int64_t seq) const;  ///< of the sequence among all query rows
+  std::int64_t first_row(std::int64_t seq) const;  ///< of the sequence among all query rows; batch mode: seq * max_q
   std::int64_t row_count(std::int64_t seq) const;
   std::int64_t key_count(std::int64_t seq) const;
   std::int64_t sequence_of(std::int64_t row) const;
@@ -47,6 +53,12 @@ class problem_view {
   void load_query(std::int64_t row, std::int64_t head, double* values) const;  ///< head_dim_qk values
   void load_key(key_place at, std::int64_t head_kv, double* values) const;     ///< head_dim_qk values
   void load_value(key_place at, std::int64_t head_kv, double* values) const;   ///< head_dim_v values
+  bool has_page_descales() const { return k_descale_ != nullptr; }
+  /// Descales of a page of the pool, as they stand: whether they are finite and above 0 is the caller's to check. 1
+  /// with per-tensor descales. Ask for pages that hold a live key only: other entries may lie on memory that is not
+  /// mapped.
+  double k_descale(std::int64_t page, std::int64_t head_kv) const;
+  double v_descale(std::int64_t page, std::int64_t head_kv) const;
   bool has_bias() const { return bias_ != nullptr; }
   double bias(std::int64_t head, std::int64_t row, std::int64_t key) const;
   double sink(std::int64_t head) const;  ///< -inf when there is none
@@ -56,7 +68,9 @@ class problem_view {
   const tensor* q_;
   const tensor* k_;
   const tensor* v_;
-  const tensor* cu_seqlens_q_;
+  const tensor* k_descale_ = nullptr;
+  const tensor* v_descale_ = nullptr;
+  const tensor* cu_seqlens_q_ = nullptr;
   const tensor* seqlens_k_;
   const tensor* block_table_ = nullptr;
   const tensor* page_indptr_ = nullptr;

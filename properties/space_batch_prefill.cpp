@@ -60,6 +60,7 @@ options key_options(std::int64_t page, std::int64_t most) {
   options o(0, most);
   o.add(2, 0).add(2, 1).add(2, 2, 62);
   for (const std::int64_t tiles : {1, 2, 3, 4, 5}) o.around(4, tiles * tile_keys);
+  o.add(3, 2 * tile_keys + 1, 3 * tile_keys);
   for (const std::int64_t pages : {1, 2, 3, 4, 5, 8}) o.around(2, pages * page);
   o.around(2, most / tile_keys * tile_keys).around(2, most / page * page).add(3, most).add(6, 0, most);
   return o;

@@ -202,9 +202,9 @@ class prefill_pipeline {
 
     consume<Slot>(tile);
 
+    __syncthreads();  // every wave is done with the slot, and what was stored to the other one is there
     if (refills) {
       save_descales<Slot>(staged_descales);  // not earlier: consume() reads the slot
-      __syncthreads();  // every wave is done with the slot; and what was stored to the other one is there
       store_tile<Slot>(staged, tile + 2);
       next_pages_ = pages_after;
     }

@@ -28,6 +28,7 @@ struct tracked_row {
   std::int64_t row;
   std::int64_t head;
   key_range visible;
+  key_range visited;  ///< keys from the first to the last that a row of its block sees
   std::vector<double> query;
   row_state state;
 };
@@ -67,7 +68,7 @@ class evaluation {
     for (std::int64_t split = 0; split < problem_.num_splits; ++split) {
       for (tracked_row& r : rows) {
         r.state.reset();
-        if (split == 0) r.state.start_from_sink(view_.sink(r.head), scale_);
+        if (split == 0) r.state.start_from_sink(view_.sink(r.head), scale_, declared_);
         if (!scale_.is_usable && !r.visible.empty()) r.state.is_lost = true;
       }
       const std::int64_t last = std::min((split + 1) * plan.per_split, plan.tiles);
@@ -86,8 +87,22 @@ class evaluation {
                                            view_.visible(seq, i), tile_.columns);
         r.query.resize(static_cast<std::size_t>(tile_.dim));
         view_.load_query(r.row, r.head, r.query.data());
+        r.visited = view_.has_page_descales() ? visited_by_block(seq, i / declared_.tile_rows) : r.visible;
       }
     return rows;
+  }
+
+  /// With a key of their own in between: rows of a block see ranges that meet, so all tiles in it have a live key.
+  key_range visited_by_block(std::int64_t seq, std::int64_t block) const {
+    const std::int64_t first = block * declared_.tile_rows;
+    const std::int64_t last = std::min(first + declared_.tile_rows, view_.row_count(seq));
+    key_range all;
+    for (std::int64_t i = first; i < last; ++i) {
+      const key_range own = view_.visible(seq, i);
+      if (own.empty()) continue;
+      all = all.empty() ? own : key_range{std::min(all.begin, own.begin), std::max(all.end, own.end)};
+    }
+    return all;
   }
 
   void run_tile(std::int64_t seq, std::int64_t head_kv, std::int64_t tile, std::vector<tracked_row>& rows) {
@@ -100,14 +115,19 @@ class evaluation {
     }
     if (seen.empty()) return;
     decode_tile(view_, seq, head_kv, first, seen, tile_);
+    const logit_scale scale = view_.has_page_descales() ? scale_of_tile(scale_, tile_.key_descale) : scale_;
     std::vector<double> bias;
     for (tracked_row& r : rows) {
       const key_range own = intersect(r.visible, keys);
-      if (own.empty()) continue;
+      if (own.empty()) {
+        if (!intersect(r.visited, keys).empty()) visit_tile(tile_, declared_, r.state);
+        continue;
+      }
+      if (!scale.is_usable) r.state.is_lost = true;
       bias.clear();
       if (view_.has_bias())
         for (std::int64_t key = own.begin; key < own.end; ++key) bias.push_back(view_.bias(r.head, r.row, key));
-      replay_tile(tile_, declared_, scale_, problem_.q_type == dtype::i8, r.query.data(), own.begin - first,
+      replay_tile(tile_, declared_, scale, problem_.q_type == dtype::i8, r.query.data(), own.begin - first,
                   own.end - first, view_.has_bias() ? bias.data() : nullptr, r.state, scratch_, counts_);
     }
   }
@@ -152,6 +172,9 @@ enclosure evaluate(const problem& planned, std::span<const named_tensor> inputs,
   if (planned.operation == operation_kind::mqa_logits) return enclose_mqa_logits(planned, inputs, declared);
   if (declared.tile_keys < 1 || declared.qk.products < 1 || declared.pv.products < 1)
     throw std::invalid_argument("oracle: the contract has no tiles or atoms");
+  if (planned.kv_descale == descale_kind::per_page &&
+      (declared.tile_rows < 1 || planned.page_size % declared.tile_keys != 0 || planned.num_splits != 1))
+    throw std::invalid_argument("oracle: the contract does not say which tiles, each in one page, a block visits");
   return evaluation(planned, inputs, declared, counts).run();
 }
 

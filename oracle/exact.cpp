@@ -1,10 +1,11 @@
 /// The definition of attention, as problem.hpp states it, in MPFR.
 ///
 /// Errors. With u = 2^-127 (38 digits give 128 bits), n keys and dimension d:
-///   t_j: (d + 4) u |scale| sum |q_i k_i|; soft cap (tanh is 1-Lipschitz) and bias each add 2 u of their magnitude.
-///   Call the largest of these over the row `delta`. exp(x_j - X), X the largest logit, has relative error 2 (2 delta +
-///   2 u (1 + |x_j - X|)), where |x_j - X| <= 2 max |x|. Sums over keys add n u. So every weight is right within the
-///   relative error `relative` below, O within 3 relative max |v_j|, and LSE within 2 relative + 4 u |LSE|.
+///   t_j: (d + 5) u |scale kd_j| sum |q_i k_i|; soft cap (tanh is 1-Lipschitz) and bias each add 2 u of their
+///   magnitude. Call the largest of these over the row `delta`. exp(x_j - X), X the largest logit, has relative error 2
+///   (2 delta + 2 u (1 + |x_j - X|)), where |x_j - X| <= 2 max |x|. Sums over keys add n u. So every weight is right
+///   within the relative error `relative` below, O within 3 relative max |vd_j v_j| (vd_j v_j is exact: at most 24 + 24
+///   bits), and LSE within 2 relative + 4 u |LSE|.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -80,8 +81,11 @@ class definition {
     for (std::int64_t key = keys.begin; key < keys.end; ++key, ++at) {
       const real weight = mp::exp(logits.x[at] - largest);
       z += weight;
-      view_.load_value(view_.place(seq, key), head / view_.heads_per_group(), values.data());
+      const key_place place = view_.place(seq, key);
+      view_.load_value(place, head / view_.heads_per_group(), values.data());
+      const double descale = view_.v_descale(place.page, head / view_.heads_per_group());
       for (std::size_t c = 0; c < columns; ++c) {
+        values[c] = is_descale(descale) ? values[c] * descale : infinity;
         if (!std::isfinite(values[c])) {
           is_finite[c] = 0;
           continue;
@@ -111,15 +115,17 @@ class definition {
     const real soft_cap(problem_.soft_cap);
     exact_logits logits;
     for (std::int64_t key = keys.begin; key < keys.end; ++key) {
-      view_.load_key(view_.place(seq, key), head / view_.heads_per_group(), k.data());
+      const key_place place = view_.place(seq, key);
+      view_.load_key(place, head / view_.heads_per_group(), k.data());
+      const double descale = view_.k_descale(place.page, head / view_.heads_per_group());
       real dot = 0;
       double absolute = 0;
       for (std::size_t d = 0; d < dim; ++d) {
         dot += query[d] * real(k[d]);
         absolute += std::fabs(q[d] * k[d]);
       }
-      real x = scale * dot;
-      double error = (static_cast<double>(dim) + 6) * unit * std::fabs(static_cast<double>(scale)) * absolute;
+      real x = scale * real(descale) * dot;
+      double error = (static_cast<double>(dim) + 7) * unit * std::fabs(static_cast<double>(scale) * descale) * absolute;
       if (problem_.soft_cap > 0) {
         x = soft_cap * mp::tanh(x / soft_cap);
         error += 4 * unit * static_cast<double>(problem_.soft_cap);
@@ -127,13 +133,13 @@ class definition {
       if (view_.has_bias()) {
         const double bias = view_.bias(head, row, key);
         x += real(bias);
-        if (bias == -infinity && std::isfinite(absolute)) {
+        if (bias == -infinity && std::isfinite(absolute) && is_descale(descale)) {
           logits.x.push_back(x);
           continue;
         }
         error += 2 * unit * (std::fabs(bias) + std::fabs(static_cast<double>(x)));
       }
-      logits.is_finite = logits.is_finite && mp::isfinite(x) && std::isfinite(absolute);
+      logits.is_finite = logits.is_finite && mp::isfinite(x) && std::isfinite(absolute) && is_descale(descale);
       logits.error = std::max(logits.error, error);
       logits.magnitude = std::max(logits.magnitude, std::fabs(static_cast<double>(x)));
       logits.x.push_back(std::move(x));

@@ -29,10 +29,11 @@ std::vector<key_share> shares_of(const problem_view& view, std::int64_t seq, std
     const key_place at = view.place(seq, key);
     view.load_key(at, head_kv, k.data());
     view.load_value(at, head_kv, v.data());
-    double x = scale * std::inner_product(q.begin(), q.end(), k.begin(), 0.0);
+    const double k_descale = view.k_descale(at.page, head_kv), v_descale = view.v_descale(at.page, head_kv);
+    double x = scale * k_descale * std::inner_product(q.begin(), q.end(), k.begin(), 0.0);
     if (cap > 0) x = cap * std::tanh(x / cap);
     if (view.has_bias()) x += view.bias(head, row, key);
-    shares.push_back({key, at.page, at.slot, x, 0, v[static_cast<std::size_t>(column)], 0});
+    shares.push_back({key, at.page, at.slot, x, 0, v[static_cast<std::size_t>(column)], 0, k_descale, v_descale});
   }
   return shares;
 }
@@ -85,7 +86,7 @@ element_story explain_element(const problem& planned, std::span<const named_tens
   const double v_scale = planned.v_scale;
   for (key_share& s : shares) {
     s.probability = std::exp(s.logit - largest) / z;
-    s.contribution = s.probability * v_scale * s.value;
+    s.contribution = s.probability * v_scale * s.v_descale * s.value;
     story.value += s.contribution;
   }
 
@@ -102,7 +103,7 @@ element_story explain_element(const problem& planned, std::span<const named_tens
       if (t.split == 0 && story.sink != nothing) state.take(story.sink * log2_e, 0);
     }
     for (; at < shares.size() && shares[at].key / tile_keys == t.tile; ++at) {
-      state.take(shares[at].logit * log2_e, shares[at].value);
+      state.take(shares[at].logit * log2_e, shares[at].v_descale * shares[at].value);
       t.contribution += shares[at].contribution;
       t.keys.push_back(shares[at]);
     }

@@ -18,8 +18,10 @@ struct key_share {
   std::int64_t slot = 0;
   double logit = 0;         ///< x, natural
   double probability = 0;   ///< exp(x) / Z
-  double value = 0;         ///< v, before v_scale
-  double contribution = 0;  ///< probability * v_scale * v: these sum up to the element
+  double value = 0;         ///< v, before its descales
+  double contribution = 0;  ///< probability * v_scale * v_descale * v: these sum up to the element
+  double k_descale = 1;     ///< of the page; 1 with per-tensor descales
+  double v_descale = 1;
 };
 
 /// A tile with keys visible to the row, and the row's state after it.

@@ -27,6 +27,19 @@ double constant_error(std::initializer_list<double> factors, int roundings, bool
   return roundings * unit * (1 + 0x1p-10) + 0x1p-50;  // the second term: binary64's own product
 }
 
+/// Makes of a constant, known to 2^-50 of it and rounded once, the f32 number that it is, where there is only one.
+/// Returns whether it did.
+bool pin(double& constant) {
+  const auto lo = static_cast<float>(constant * (1 - 0x1p-50)), hi = static_cast<float>(constant * (1 + 0x1p-50));
+  if (lo != hi) return false;  // NaN included
+  constant = static_cast<double>(lo);
+  return true;
+}
+
+bool is_normal_f32(double x) {
+  return std::fabs(x) >= 0x1p-126 && std::fabs(x) <= f32_largest;
+}
+
 }  // namespace
 
 logit_scale scale_of(const problem& stated, const contract& declared) {
@@ -34,30 +47,53 @@ logit_scale scale_of(const problem& stated, const contract& declared) {
   s.is_usable = true;
   const double scale = stated.scale, q_scale = stated.q_scale, k_scale = stated.k_scale;
   const int n = declared.constant_roundings;
+  const bool quantises = declared.p_type != dtype::f32, may_pin = n == 1 && quantises;
+  s.log2_e = log2_e;
+  s.base_2_error = constant_error({log2_e}, n, &s.is_usable);
   s.is_direct = !(stated.soft_cap > 0) && stated.bias_type == dtype::none;
   if (s.is_direct) {
     s.factor = scale * q_scale * k_scale * log2_e;
     s.common_error = constant_error({scale, q_scale, k_scale, log2_e}, n, &s.is_usable);
+    s.is_fused = declared.fuses_logits != 0;
+    s.is_usable = s.is_usable && (!s.is_fused || s.factor > 0);
+    if (may_pin && s.is_usable && pin(s.factor)) s.is_pinned = true, s.common_error = 0;
+    s.snaps = s.is_fused && s.is_pinned;  // with an unknown theta, rounding w says nothing of rounding w (1 + theta)
   } else {
     s.factor = scale * q_scale * k_scale;
     s.factor_error = constant_error({scale, q_scale, k_scale}, n, &s.is_usable);
-    s.common_error = constant_error({log2_e}, n, &s.is_usable);
+    s.common_error = s.base_2_error;
+    if (may_pin && s.is_usable && pin(s.factor)) s.is_pinned = true, s.factor_error = 0;
+    if (may_pin && pin(s.log2_e)) s.common_error = 0;
     s.soft_cap = stated.soft_cap;
     s.soft_cap_error = n * unit;  // a division rounds once; times a rounded reciprocal, once more per rounding
     s.tanh_error = static_cast<double>(declared.tanh_relative_error);
     s.is_usable = s.is_usable && (s.soft_cap == 0 || (s.soft_cap >= 0x1p-120 && s.soft_cap <= 0x1p120));
   }
-  s.is_usable = s.is_usable && std::isfinite(s.factor) && s.common_error < 0x1p-12 && s.factor_error < 0x1p-12;
+  s.is_usable = s.is_usable && std::isfinite(s.factor) && s.common_error < 0x1p-12 && s.factor_error < 0x1p-12 &&
+                (s.is_direct || !declared.fuses_logits);
+  return s;
+}
+
+logit_scale scale_of_tile(const logit_scale& launch, double k_descale) {
+  logit_scale s = launch;
+  s.factor *= k_descale;  // of a pinned constant: exact, 24 bits times 24 bits
+  if (!(k_descale > 0) || !(is_normal_f32(s.factor) || launch.factor == 0)) s.is_usable = false;
+  if (s.is_pinned)
+    s.factor = static_cast<double>(static_cast<float>(s.factor));
+  else
+    s.factor_error += unit + 0x1p-50;
   return s;
 }
 
 void to_logits(const logit_scale& s, const double* bias, std::int64_t count, double* w, double* e) {
   const double factor = std::fabs(s.factor);
   if (s.is_direct) {
+    // The product rounds once, a fused one not at all: 2^-51 then covers binary64's roundings of w.
+    const double roundoff = s.is_fused ? s.factor_error + 0x1p-51 : s.factor_error + unit;
     for (std::int64_t j = 0; j < count; ++j) {
       w[j] *= s.factor;
-      // e is a radius of the dot product still; the product rounds once.
-      e[j] = (factor * e[j] + unit * std::fabs(w[j]) + f32_underflow) * logit_cover;
+      // e is a radius of the dot product still.
+      e[j] = (factor * e[j] + roundoff * std::fabs(w[j]) + f32_underflow) * logit_cover;
       if (!(std::fabs(w[j]) + e[j] <= f32_largest)) e[j] = std::numeric_limits<double>::infinity();
     }
     return;
@@ -81,7 +117,7 @@ void to_logits(const logit_scale& s, const double* bias, std::int64_t count, dou
       x += bias[j];
       r = (r + unit * (std::fabs(x) + r)) * logit_cover;
     }
-    w[j] = x * log2_e;
+    w[j] = x * s.log2_e;
     // The sum above may cancel: 2^-50 of the terms, not of w, bounds binary64's share; both terms are in r or bias.
     const double shared = bias != nullptr ? std::fabs(bias[j]) * 0x1p-48 : 0.0;
     e[j] = (log2_e * (r + shared) + unit * (std::fabs(w[j]) + log2_e * r) + f32_underflow) * logit_cover;
@@ -89,15 +125,37 @@ void to_logits(const logit_scale& s, const double* bias, std::int64_t count, dou
   }
 }
 
-logit_gap gap(const logit_scale& s, double w, double e, double w_max, double e_max) {
-  logit_gap d;
-  d.mid = w - w_max;
-  const double spread = std::fabs(d.mid) * s.common_error + e + e_max;
-  d.radius = (spread + unit * (std::fabs(d.mid) + spread) + f32_underflow) * logit_cover;
-  return d;
+logit_gap round_to_f32(const logit_scale& s, double x, double error) {
+  const double reach = error + 0x1p-51 * std::fabs(x);
+  if (!(std::fabs(x) + 2 * reach <= f32_largest)) return {x, std::numeric_limits<double>::infinity()};
+  if (!s.snaps) return {x, (error + unit * (std::fabs(x) + error) + f32_underflow) * logit_cover};
+  const auto lo = static_cast<double>(static_cast<float>(x - reach)),
+             hi = static_cast<double>(static_cast<float>(x + reach));
+  // Half the sum and difference of f32 numbers: exact but for the sum's last bits, which 2^-52 covers.
+  const double mid = (lo + hi) / 2;
+  return {mid, lo == hi ? 0.0 : ((hi - lo) / 2 + 0x1p-52 * std::fabs(mid)) * cover};
 }
 
-probability exp2_of(const logit_gap& d, const contract& declared) {
+logit_gap base_of(const logit_scale& s, double w, double error, double shift) {
+  if (shift == 0) return {w, error};
+  // In base + shift theta stays what it is in m: only the rounding, of |m - shift| or less than twice that, is added.
+  const double spread = error + s.common_error * std::fabs(w);
+  if (!s.snaps) return {w, (error + unit * (std::fabs(w - shift) + spread) + f32_underflow) * logit_cover};
+  const logit_gap base = round_to_f32(s, w - shift, error + 0x1p-52 * std::fabs(w - shift));
+  const double sum = base.mid + shift;
+  return {sum, base.radius + 0x1p-52 * std::fabs(sum)};
+}
+
+logit_gap gap(const logit_scale& s, double w, double e, double w_max, double e_max, double shift) {
+  const double difference = w - w_max, mid = difference + shift;
+  const double spread = std::fabs(difference) * s.common_error + e + e_max;
+  // Arguments as far below as 2^20 give p = 0, and need not be f32 numbers to do so.
+  if (s.snaps && std::fabs(mid) + spread < 0x1p20)
+    return round_to_f32(s, mid, spread * logit_cover + 0x1p-52 * (std::fabs(difference) + std::fabs(shift)));
+  return {mid, (spread + unit * (std::fabs(mid) + spread) + f32_underflow) * logit_cover};
+}
+
+probability exp2_of(const logit_gap& d, const contract& declared, double most) {
   constexpr double libm = 0x1p-50;  // 4 ulp, as interval.hpp states it
   const double error = static_cast<double>(declared.exp2_relative_error);
   probability p;
@@ -112,9 +170,20 @@ probability exp2_of(const logit_gap& d, const contract& declared) {
   }
   if (p.lo < 0x1p-125) p = {std::max(0.0, p.lo - f32_underflow), p.hi + f32_underflow};
   if (p.lo < static_cast<double>(declared.exp2_flush)) p.lo = 0;
-  p.hi = std::min(p.hi, 1.0);
-  p.lo = std::min(p.lo, 1.0);
+  p.hi = std::min(p.hi, most);
+  p.lo = std::min(p.lo, most);
   return p;
+}
+
+probability peak_of(const logit_scale& s, double w, double error, const contract& declared) {
+  const double shift = declared.p_shift;
+  if (!s.is_fused && shift == 0) return {1, 1};  // y - m' is 0
+  // |m| <= `size`. A fused maximum lies within one rounding of its own y, and base within one of m - shift.
+  const double size = std::fabs(w) * (1 + s.common_error) + error;
+  const double apart =
+      ((s.is_fused ? unit * size : 0.0) + (shift != 0 ? unit * (size + shift) : 0.0) + 2 * f32_underflow);
+  const double radius = (apart + unit * (shift + apart) + f32_underflow) * logit_cover;
+  return exp2_of({shift, radius}, declared, std::numeric_limits<double>::infinity());
 }
 
 }  // namespace assay::oracle

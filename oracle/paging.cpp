@@ -38,6 +38,7 @@ constexpr std::int64_t side = 16;  ///< of the square tiles in which preshuffled
 void check_mqa_logits(const problem& p) {
   const char* fault = nullptr;
   if (p.heads_kv != 1) fault = "mqa_logits has one kv head";
+  if (p.kv_descale != descale_kind::per_tensor) fault = "mqa_logits has a scale per key, none per page";
   if (p.batching != q_batching::batch) fault = "mqa_logits is in batch mode";
   if (p.max_model_len < 0) fault = "max_model_len is negative";
   if (p.k_order == key_order::preshuffled && (p.page_size % side != 0 || p.head_dim_qk % side != 0))
@@ -73,6 +74,10 @@ problem_view::problem_view(const problem& stated, std::span<const named_tensor> 
     k_row_scale_ = take(inputs, "k_row_scale", true, dtype::f32, {p.num_pages, p.page_size});
   } else {
     v_ = take(inputs, "v", true, p.v_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_v});
+  }
+  if (p.kv_descale == descale_kind::per_page) {
+    k_descale_ = take(inputs, "k_descale", true, dtype::f32, {p.num_pages, p.heads_kv});
+    v_descale_ = take(inputs, "v_descale", true, dtype::f32, {p.num_pages, p.heads_kv});
   }
   if (p.batching == q_batching::group)
     cu_seqlens_q_ = take(inputs, "cu_seqlens_q", true, dtype::i32, {p.num_seqs + 1});
@@ -159,6 +164,14 @@ void problem_view::load_key(key_place at, std::int64_t head_kv, double* values) 
 
 void problem_view::load_value(key_place at, std::int64_t head_kv, double* values) const {
   load_row(*v_, v_->offset(at.page, at.slot, head_kv), stated_.head_dim_v, values);
+}
+
+double problem_view::k_descale(std::int64_t page, std::int64_t head_kv) const {
+  return k_descale_ == nullptr ? 1.0 : load(*k_descale_, k_descale_->offset(page, head_kv));
+}
+
+double problem_view::v_descale(std::int64_t page, std::int64_t head_kv) const {
+  return v_descale_ == nullptr ? 1.0 : load(*v_descale_, v_descale_->offset(page, head_kv));
 }
 
 double problem_view::bias(std::int64_t head, std::int64_t row, std::int64_t key) const {

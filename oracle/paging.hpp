@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "kernels/problem.hpp"
@@ -24,6 +25,11 @@ struct key_place {
   std::int64_t page;
   std::int64_t slot;
 };
+
+/// Whether a descale is one: finite and above 0.
+inline bool is_descale(double value) {
+  return value > 0 && value < std::numeric_limits<double>::infinity();
+}
 
 /// The inputs of a problem by their names, checked for presence, rank, shape and type.
 class problem_view {
@@ -49,6 +55,12 @@ class problem_view {
   /// head_dim_qk values, in whichever order the page holds its keys.
   void load_key(key_place at, std::int64_t head_kv, double* values) const;
   void load_value(key_place at, std::int64_t head_kv, double* values) const;  ///< head_dim_v values
+  bool has_page_descales() const { return k_descale_ != nullptr; }
+  /// Descales of a page of the pool, as they stand: whether they are finite and above 0 is the caller's to check. 1
+  /// with per-tensor descales. Ask for pages that hold a live key only: other entries may lie on memory that is not
+  /// mapped.
+  double k_descale(std::int64_t page, std::int64_t head_kv) const;
+  double v_descale(std::int64_t page, std::int64_t head_kv) const;
   bool has_bias() const { return bias_ != nullptr; }
   double bias(std::int64_t head, std::int64_t row, std::int64_t key) const;
   double sink(std::int64_t head) const;  ///< -inf when there is none
@@ -64,6 +76,8 @@ class problem_view {
   const tensor* v_ = nullptr;
   const tensor* weights_ = nullptr;
   const tensor* k_row_scale_ = nullptr;
+  const tensor* k_descale_ = nullptr;
+  const tensor* v_descale_ = nullptr;
   const tensor* cu_seqlens_q_ = nullptr;
   const tensor* seqlens_k_;
   const tensor* block_table_ = nullptr;

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "oracle/atoms.hpp"
 #include "oracle/clones.hpp"
 #include "oracle/decode.hpp"
 #include "oracle/interval.hpp"
+#include "oracle/paging.hpp"
 
 namespace assay::oracle {
 namespace {
@@ -38,12 +40,20 @@ maximum_step move_maximum(const contract& declared, const logit_scale& scale, co
   if (leader < 0) return step;
   if (row.has_maximum && row.w - row.error >= top) return step;  // the running maximum certainly stands
   const double least = w_of[leader] - e_of[leader];
-  bool is_alone = !row.has_maximum || row.w + row.error < least;
+  double w = w_of[leader], error = e_of[leader];
+  if (scale.is_fused) {
+    // Not y but f32(c2 * max_j a_j) goes into the maximum: one rounding of the largest y, which lies in [least, top].
+    const logit_gap rounded = round_to_f32(scale, w, std::max(error, (top - w) * logit_cover));
+    w = rounded.mid;
+    error = rounded.radius;
+    top = w + error;
+    if (row.has_maximum && row.w - row.error >= top) return step;
+  }
+  bool is_alone = !row.has_maximum || row.w + row.error < w - error;
   for (std::int64_t j = begin; j < end && is_alone; ++j)
     is_alone = j == leader || is_void[j] != 0 || w_of[j] + e_of[j] < least;
   step.moved = true;
   if (is_alone) step.certain = leader;
-  double w = w_of[leader], error = e_of[leader];
   if (row.has_maximum && row.w > w) w = row.w, error = row.error;
   if (row.has_maximum) top = std::max(top, row.w + row.error);
   error = std::max(error, (top - w) * logit_cover);
@@ -57,18 +67,20 @@ maximum_step move_maximum(const contract& declared, const logit_scale& scale, co
 
 /// P's codes of the tile, and the sum of p before they are made.
 interval round_probabilities(const contract& declared, const logit_scale& scale, const row_state& row,
-                             std::int64_t certain, std::int64_t begin, std::int64_t end, tile_scratch& s,
-                             code_counts* counts) {
+                             const probability& peak, std::int64_t certain, std::int64_t begin, std::int64_t end,
+                             tile_scratch& s, code_counts* counts) {
   double lo = 0, hi = 0;
+  const double shift = declared.p_shift;
+  const logit_gap base = base_of(scale, row.w, row.error, shift);
   std::int64_t ambiguous = 0;
   const bool is_rounded = declared.p_type != dtype::f32;
   for (std::int64_t j = begin; j < end; ++j) {
     const auto at = static_cast<std::size_t>(j);
-    probability p{1, 1};
+    probability p = peak;
     if (s.is_void[at] != 0)
       p = {0, 0};
     else if (j != certain)
-      p = exp2_of(gap(scale, s.w[at], s.e[at], row.w, row.error), declared);
+      p = exp2_of(gap(scale, s.w[at], s.e[at], base.mid, base.radius, shift), declared, peak.hi);
     lo += p.lo;
     hi += p.hi;
     if (is_rounded) {
@@ -93,28 +105,56 @@ interval round_probabilities(const contract& declared, const logit_scale& scale,
 
 /// What the columns of a row have in common at the end.
 struct normalisation {
-  double l, l_radius, l_least, v_scale;
+  double l, l_radius, l_least, v_scale, v_descale;
   int roundings;
 };
 
-/// O / l * v_scale, f32 operations in any order.
+/// O / l * v_scale * v_descale, f32 operations in any order.
 ASSAY_CLONES
 void normalise(const normalisation& n, const double* mid, const double* radius, std::size_t count, interval* out) {
-  const double scale = std::fabs(n.v_scale), relative = n.roundings * unit * (1 + 0x1p-10);
+  // v_scale * v_descale is exact: 24 bits times 24 bits. `most`: what a factor may make of another one at the most.
+  const double factor = n.v_scale * n.v_descale, scale = std::fabs(factor);
+  const double relative = n.roundings * unit * (1 + 0x1p-10);
+  const double most = std::fmax(1.0, std::fabs(n.v_scale)) * std::fmax(1.0, n.v_descale);
   for (std::size_t c = 0; c < count; ++c) {
-    // |A/L - a/l| <= (R + |a/l| r) / l_least. Intermediates that underflow: one of O / l, v_scale / l, O * v_scale.
-    const double size = std::fabs(mid[c]), ratio = mid[c] / n.l, value = ratio * n.v_scale;
+    // |A/L - a/l| <= (R + |a/l| r) / l_least. Intermediates that underflow: any product of some of O, 1 / l (which is
+    // below 2) and the scales, to be multiplied by the others.
+    const double size = std::fabs(mid[c]), ratio = mid[c] / n.l, value = ratio * factor;
     const double spread = (radius[c] + std::fabs(ratio) * n.l_radius) / n.l_least;
     const double known = spread * scale + 0x1p-50 * std::fabs(value);
-    const double underflow = n.roundings * f32_underflow * (2 + scale + size + radius[c]);
+    const double underflow = n.roundings * f32_underflow * 2 * (1 + size + radius[c]) * most;
     const double r = (known + relative * (std::fabs(value) + known) + underflow) * cover;
     // A sink and no key: zero is exact in any order of operations.
     const double reach = ((size == 0) & (radius[c] == 0)) ? 0.0 : r;
-    const bool is_bounded =
-        (std::fabs(value) + reach <= f32_largest) & (size * (scale > 1 ? scale : 1.0) <= f32_largest);
+    const bool is_bounded = (std::fabs(value) + reach <= f32_largest) & ((size > 1 ? size : 1.0) * most <= f32_largest);
     out[c].lo = is_bounded ? value - reach : -infinity;
     out[c].hi = is_bounded ? value + reach : infinity;
   }
+}
+
+/// O = O * (alpha * ratio) with one rounding: to the new maximum, and from units of the v descale before to the tile's.
+/// The ratio of equal descales is exactly 1, and a factor of exactly 1 rounds nothing.
+void rescale_output(const probability& alpha, const decoded_tile& tile, const contract& declared, row_state& row) {
+  const double before = std::exchange(row.value_descale, tile.value_descale);
+  interval factor{alpha.lo, alpha.hi};
+  const bool changes_unit = before != 0 && before != tile.value_descale;  // true for NaN
+  if (changes_unit) {
+    const interval ratio = point(before) / point(tile.value_descale);
+    const bool is_known =
+        is_descale(before) && is_descale(tile.value_descale) && ratio.lo >= 0x1p-126 && ratio.hi <= f32_largest;
+    factor = is_known ? round_f32(factor * ratio, declared.merge_roundings) : everything;
+  }
+  if (factor.lo == 1 && factor.hi == 1) return;
+  if (is_everything(factor)) {
+    std::ranges::fill(row.radius, infinity);
+    return;
+  }
+  const double mid = (factor.lo + factor.hi) / 2;
+  rescale(mid, std::max(factor.hi - mid, mid - factor.lo) * cover, static_cast<std::int64_t>(row.mid.size()),
+          row.mid.data(), row.radius.data());
+  if (!changes_unit) return;  // alpha is at most 1: nothing overflows
+  for (std::size_t c = 0; c < row.mid.size(); ++c)
+    if (!(std::fabs(row.mid[c]) + row.radius[c] <= f32_largest)) row.radius[c] = infinity;
 }
 
 }  // namespace
@@ -135,19 +175,25 @@ void row_state::reset() {
   has_maximum = false;
   is_lost = false;
   sum = {0, 0};
-  least_sum = 1;
+  least_sum = infinity;
+  value_descale = 0;
   std::ranges::fill(mid, 0.0);
   std::ranges::fill(radius, 0.0);
 }
 
-void row_state::start_from_sink(double sink, const logit_scale& scale) {
+void row_state::start_from_sink(double sink, const logit_scale& scale, const contract& declared) {
   if (sink == -infinity) return;
   has_maximum = true;
   w = sink * log2_e;
   // Its constant is rounded on its own, so theta is not shared: once for log2e's error, once for theta.
-  error = (std::fabs(w) * (2 * scale.common_error + unit) + f32_underflow) * logit_cover;
+  error = (std::fabs(w) * (scale.base_2_error + scale.common_error + unit) + f32_underflow) * logit_cover;
   sum = {1, 1};
-  is_lost = !(std::fabs(w) + error <= f32_largest);
+  least_sum = 1;
+  is_lost = !(std::fabs(w) + error <= f32_largest) || declared.p_shift != 0;
+}
+
+void visit_tile(const decoded_tile& tile, const contract& declared, row_state& row) {
+  rescale_output({1, 1}, tile, declared, row);
 }
 
 void replay_tile(const decoded_tile& tile, const contract& declared, const logit_scale& scale, bool is_integer,
@@ -179,22 +225,20 @@ void replay_tile(const decoded_tile& tile, const contract& declared, const logit
     return;
   }
 
-  const interval sum = round_probabilities(declared, scale, row, step.certain, begin, end, s, counts);
+  const probability peak = peak_of(scale, row.w, row.error, declared);
+  const interval sum = round_probabilities(declared, scale, row, peak, step.certain, begin, end, s, counts);
   const double sum_error = declared.sum_roundings * unit * (1 + 0x1p-10);  // (1 + u)^n - 1 for n <= 2^8
-  // l is at least 1 but for its roundings: the maximum's own p is 1, in this tile or, with alpha = 1, in what l held.
-  const double least = (had_maximum ? std::min(1.0, row.sum.lo) : 1.0) * (1 - sum_error) * (1 - 0x1p-50);
+  // l is at least the peak but for its roundings: that is the maximum's own p, in this tile or, with alpha = 1, in what
+  // l held.
+  const double least = (had_maximum ? std::min(peak.lo, row.sum.lo) : peak.lo) * (1 - sum_error) * (1 - 0x1p-50);
   row.sum = {std::max(least, (row.sum.lo * step.alpha.lo + sum.lo) * (1 - sum_error) * (1 - 0x1p-50)),
              (row.sum.hi * step.alpha.hi + sum.hi) * (1 + sum_error) * (1 + 0x1p-50)};
-  // The key that holds the maximum, whichever it is, has p = exp2(0) = 1 and arrives with alpha = 1 in later tiles, so
-  // l is at least 1 less what roundings take, however little is known of the logits.
-  row.least_sum *= (1 - sum_error) * (1 - 0x1p-50);
+  // The key that holds the maximum, whichever it is, has the peak's p (1 without shift) and arrives with alpha = 1 in
+  // later tiles, so l is at least that less what roundings take, however little is known of the logits.
+  row.least_sum = std::min(row.least_sum, peak.lo) * (1 - sum_error) * (1 - 0x1p-50);
   row.sum.lo = std::max(row.sum.lo, row.least_sum);
 
-  if (step.moved && !(step.alpha.lo == 1)) {
-    const double alpha = (step.alpha.lo + step.alpha.hi) / 2;
-    const double alpha_radius = std::max(step.alpha.hi - alpha, alpha - step.alpha.lo) * cover;
-    rescale(alpha, alpha_radius, tile.columns, row.mid.data(), row.radius.data());
-  }
+  rescale_output(step.alpha, tile, declared, row);
   const auto tile_keys = static_cast<std::int64_t>(tile.value_bounds.size());
   for (std::int64_t first = 0; first < tile_keys; first += declared.pv.products) {
     // Hidden keys are exact zeros: their memory, which may hold NaN, is not touched.
@@ -216,8 +260,9 @@ void finish_output(const row_state& row, const contract& declared, double v_scal
     return;
   }
   const double l = (row.sum.lo + row.sum.hi) / 2, l_radius = std::max(row.sum.hi - l, l - row.sum.lo) * cover;
-  normalise({l, l_radius, row.sum.lo, v_scale, declared.normalise_roundings}, row.mid.data(), row.radius.data(),
-            out.size(), out.data());
+  normalise({l, l_radius, row.sum.lo, v_scale, row.value_descale == 0 ? 1.0 : row.value_descale,
+             declared.normalise_roundings},
+            row.mid.data(), row.radius.data(), out.size(), out.data());
 }
 
 interval finish_lse(const row_state& row, const contract& declared, const logit_scale& scale) {
@@ -225,8 +270,9 @@ interval finish_lse(const row_state& row, const contract& declared, const logit_
   if (row.sum.hi == 0) return point(-infinity);
   const interval ln2{0x1.62e42fefa39efp-1, 0x1.62e42fefa39f0p-1};
   const double theta = scale.common_error;
-  const interval m = widen(point(row.w), theta, row.error * logit_cover);
-  const interval shift = round_f32(m * ln2, declared.constant_roundings + 1);
+  const logit_gap held = base_of(scale, row.w, row.error, declared.p_shift);
+  const interval base = widen(point(held.mid), theta, held.radius * logit_cover) - point(declared.p_shift);
+  const interval shift = round_f32(base * ln2, declared.constant_roundings + 1);
   const interval logarithm = widen(log(row.sum), static_cast<double>(declared.log_relative_error),
                                    static_cast<double>(declared.log_absolute_error));
   return round_f32(shift + logarithm);

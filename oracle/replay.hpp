@@ -21,6 +21,8 @@ struct decoded_tile {
   std::vector<double> key_bounds;    ///< [lanes] max |k|
   std::vector<double> values;        ///< [tile_keys][columns]
   std::vector<double> value_bounds;  ///< [tile_keys] max |v|
+  double key_descale = 1;            ///< of the tile's page; 1 with per-tensor descales
+  double value_descale = 1;
 };
 
 /// Counts of P codes: how many were rounded, and how many of them the contract leaves open.
@@ -29,22 +31,25 @@ struct code_counts {
   std::int64_t ambiguous = 0;
 };
 
-/// What a row carries from tile to tile. The running maximum is w (1 + theta) + e, |e| <= error (logits.hpp).
+/// What a row carries from tile to tile. O is held in units of `value_descale`. The running maximum is w (1 + theta) +
+/// e, |e| <= error (logits.hpp).
 struct row_state {
   bool has_maximum = false;
   bool is_lost = false;  ///< nothing can be said any more
   double w = 0;
   double error = 0;
-  interval sum{0, 0};       ///< l
-  double least_sum = 1;     ///< once a maximum is there, l is not below it
-  std::vector<double> mid;  ///< O, padded columns
+  interval sum{0, 0};        ///< l
+  double least_sum = 1;      ///< once a maximum is there, l is not below it; infinite before
+  double value_descale = 0;  ///< vd of the last tile that the row's block visited; 0 before the first
+  std::vector<double> mid;   ///< O, padded columns
   std::vector<double> radius;
 
   explicit row_state(std::int64_t columns)
       : mid(static_cast<std::size_t>(columns)), radius(static_cast<std::size_t>(columns)) {}
   void reset();
-  /// Starts a split from the sink: m = sink * log2(e), l = 1; nothing for -inf.
-  void start_from_sink(double sink, const logit_scale& scale);
+  /// Starts a split from the sink: m = sink * log2(e), l = 1; nothing for -inf. With a shift the contract does not say
+  /// what l is: lost.
+  void start_from_sink(double sink, const logit_scale& scale, const contract& declared);
 };
 
 /// Space for one tile's logits and probabilities.
@@ -54,16 +59,19 @@ struct tile_scratch {
   std::vector<char> is_void;  ///< keys whose bias is -inf: weight 0
 };
 
+/// A tile that the row's block visits and of whose keys the row sees none: O changes its unit, nothing else happens.
+void visit_tile(const decoded_tile& tile, const contract& declared, row_state& row);
+
 /// The steps of a tile for a row that sees its keys [begin, end) (positions within the tile). `query` is padded to
 /// tile.dim; `bias` points at the bias of key `begin`, or is null. `counts` may be null.
 void replay_tile(const decoded_tile& tile, const contract& declared, const logit_scale& scale, bool is_integer,
                  const double* query, std::int64_t begin, std::int64_t end, const double* bias, row_state& row,
                  tile_scratch& scratch, code_counts* counts);
 
-/// O / l * v_scale of the first `count` columns.
+/// O / l * v_scale * value_descale of the first out.size() columns.
 void finish_output(const row_state& row, const contract& declared, double v_scale, std::span<interval> out);
 
-/// m * ln2 + log(l), or the point -inf.
+/// base * ln2 + log(l), base = f32(m - p_shift); or the point -inf.
 interval finish_lse(const row_state& row, const contract& declared, const logit_scale& scale);
 
 }  // namespace assay::oracle

@@ -47,6 +47,11 @@ void decode_tile(const problem_view& view, std::int64_t seq, std::int64_t head_k
   // Eight keys at a time: the transposition then writes whole cache lines.
   std::vector<double> rows(static_cast<std::size_t>(together * dim));
   const std::int64_t begin = range.begin - first, end = range.end - first;
+  if (view.has_page_descales()) {
+    const std::int64_t page = view.place(seq, range.begin).page;
+    tile.key_descale = view.k_descale(page, head_kv);
+    tile.value_descale = view.v_descale(page, head_kv);
+  }
   for (std::int64_t j = begin; j < end;) {
     const std::int64_t count = std::min(together - j % together, end - j);
     for (std::int64_t n = 0; n < count; ++n) {

@@ -167,6 +167,7 @@ TEST_CASE("problems that are none are refused", "[oracle][mqa]") {
   refuses([](testing::setting& s) { s.stated.heads_kv = 2; });
   refuses([](testing::setting& s) { s.stated.batching = q_batching::group; });
   refuses([](testing::setting& s) { s.stated.max_q = 2; });
+  refuses([](testing::setting& s) { s.stated.kv_descale = descale_kind::per_page; });
   refuses([](testing::setting& s) { s.stated.page_size = 8; });
   refuses([](testing::setting& s) { s.stated.max_model_len = 19; });
   refuses([](testing::setting& s) { s["seqlens_k"].set(0, -1); });

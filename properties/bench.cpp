@@ -1,11 +1,14 @@
 #include "properties/bench.hpp"
 
+#include <fmt/format.h>
+
 #include <chrono>
 
 #include "kernels/platform/cpu/executor.hpp"
 #include "oracle/enclose.hpp"
 #include "oracle/width.hpp"
 #include "properties/execute.hpp"
+#include "properties/recipe.hpp"
 #include "properties/suite.hpp"
 
 namespace assay {
@@ -36,6 +39,26 @@ attention_case sharpness_case(dtype q_type, dtype kv_type) {
   sequence s{.q = 4, .k = 1024, .prefix_offset = {}, .pages = {}};
   for (std::int64_t page = 0; page < c.pool_pages; ++page) s.pages.push_back(page);
   c.sequences = {s};
+  return c;
+}
+
+/// 64 rows of one head on 2,048 keys in two pages of 1024: the shape of CK issue 6054, for one head. `ratio` other than
+/// 1: the pages' descales differ by it.
+attention_case prefill_case(dtype type, dtype o_type, float ratio) {
+  attention_case c;
+  c.kernel = "batch_prefill";
+  c.q_type = c.kv_type = type;
+  c.o_type = o_type;
+  c.head_dim_qk = c.head_dim_v = 128;
+  c.page_size = 1024;
+  c.pool_pages = 2;
+  c.page_table = page_table_kind::page_list;
+  c.num_splits = 1;
+  c.scale = 0.08838835F;  // 1 / sqrt(128)
+  c.q_scale = c.k_scale = c.v_scale = 1 / static_cast<float>(amplitude(type));
+  if (ratio != 1) c.kv_descale = descale_kind::per_page;
+  c.data.descale_ratio = ratio;
+  c.sequences = {{.q = 64, .k = 2048, .prefix_offset = {}, .pages = {0, 1}}};
   return c;
 }
 
@@ -79,6 +102,9 @@ throughput measure_tiny(const library& lib) {
 sharpness measure_sharpness(const library& lib, const attention_case& c) {
   sharpness s;
   s.types = types_of(c);
+  if (c.kernel == "batch_prefill")
+    s.types += fmt::format("{} {}", c.kv_descale == descale_kind::per_page ? " paged" : "",
+                           boost::describe::enum_to_string(c.o_type, "?"));
   const detailed_run run = run_in_detail(lib, c);
   if (run.bounds.tensors.empty()) return s;
   const oracle::enclosed_tensor& o = run.bounds.tensors.front();
@@ -128,6 +154,11 @@ bench_result measure(const library& lib) {
                               {dtype::bf16, dtype::e4m3fn},
                               {dtype::bf16, dtype::e4m3fnuz}})
     result.sharp.push_back(measure_sharpness(lib, sharpness_case(q, kv)));
+  if (lib.find("batch_prefill") != nullptr)
+    for (const dtype type : {dtype::e4m3fn, dtype::e4m3fnuz})
+      for (const dtype o_type : {dtype::f16, dtype::bf16})
+        for (const float ratio : {1.0F, 1.03F})
+          result.sharp.push_back(measure_sharpness(lib, prefill_case(type, o_type, ratio)));
   result.suite = measure_suite(lib);
   result.tiny = measure_tiny(lib);
   measure_exact(lib, result);

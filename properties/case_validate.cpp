@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -39,6 +40,8 @@ void check_types(const attention_case& c) {
   if (!is_half(c.o_type) && c.o_type != dtype::f32) refuse("o_type", "must be f16, bf16 or f32");
   if (!is_half(c.bias_type) && c.bias_type != dtype::f32 && c.bias_type != dtype::none)
     refuse("bias_type", "must be none, f16, bf16 or f32");
+  if (c.kv_descale == descale_kind::per_page && !is_fp8(c.kv_type))
+    refuse("kv_descale", "per_page is for FP8 keys and values");
 }
 
 void check_kernel(const attention_case& c) {
@@ -69,6 +72,8 @@ void check_scalars(const attention_case& c) {
   check_finite("k_scale", c.k_scale);
   check_finite("v_scale", c.v_scale);
   check_finite("soft_cap", c.soft_cap);
+  check_finite("data.descale_ratio", c.data.descale_ratio);
+  if (!(c.data.descale_ratio > 0)) refuse("data.descale_ratio", "must be above 0");
   if (!(c.soft_cap >= 0)) refuse("soft_cap", "must not be negative");
   check_range("num_splits", c.num_splits, 0, 1024);
   check_range("workspace_budget_bytes", c.workspace_budget_bytes, 0, std::numeric_limits<std::int64_t>::max());
@@ -99,6 +104,9 @@ void check_sequences(const attention_case& c) {
     check_range(at + "q", total_q, 0, int32_max);
     if (s.prefix_offset.has_value() != c.sequences.front().prefix_offset.has_value())
       refuse(at + "prefix_offset", "must be given for all sequences or for none");
+    if (c.batching == q_batching::batch && s.q != c.sequences.front().q)
+      refuse(at + "q", fmt::format("{} rows, but in batch mode all sequences have the first one's {}", s.q,
+                                   c.sequences.front().q));
     check_pages(c, s, at + "pages");
   }
 }
@@ -114,11 +122,17 @@ void check_sink(const std::string& field, std::uint32_t bits) {
   if ((bits & exponent) == exponent && bits != minus_infinity) refuse(field, "a sink must be finite or -inf");
 }
 
+void check_descale(const std::string& field, std::uint32_t bits) {
+  const auto value = std::bit_cast<float>(bits);
+  if (!(value > 0) || !std::isfinite(value)) refuse(field, "a descale must be finite and above 0");
+}
+
 void check_override(const override_bits& o, const std::string& at, const std::vector<planned_tensor>& tensors) {
   const auto found = std::ranges::find(tensors, o.tensor, &planned_tensor::name);
   // Index tensors say where memory is: changing them makes another problem, not other data.
   if (found == tensors.end() || found->type == dtype::i32)
-    refuse(at + "tensor", fmt::format("'{}' is none of q, k, v, bias, sinks of this case", o.tensor));
+    refuse(at + "tensor",
+           fmt::format("'{}' is none of q, k, v, k_descale, v_descale, bias, sinks of this case", o.tensor));
   if (o.index.size() != found->shape.size())
     refuse(at + "index", fmt::format("{} coordinates given, {} has {}", o.index.size(), o.tensor, found->shape.size()));
   for (std::size_t d = 0; d < o.index.size(); ++d)
@@ -127,6 +141,7 @@ void check_override(const override_bits& o, const std::string& at, const std::ve
   if (size_bytes(found->type) < 4 && (o.bits >> (8 * size_bytes(found->type))) != 0)
     refuse(at + "bits", fmt::format("{} does not fit the tensor's type", o.bits));
   if (o.tensor == "sinks") check_sink(at + "bits", o.bits);
+  if (o.tensor.ends_with("_descale")) check_descale(at + "bits", o.bits);
 }
 
 }  // namespace

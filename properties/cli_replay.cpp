@@ -1,7 +1,9 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <ostream>
 
 #include "properties/cli.hpp"
@@ -48,21 +50,34 @@ std::vector<fs::path> files_in(const fs::path& path) {
 std::vector<const property*> default_properties(const attention_case& c, bool named) {
   std::vector<const property*> selected;
   for (const property& p : properties())
-    if (named || &p == &properties().front() || c.why.starts_with(std::string(p.name) + ":")) selected.push_back(&p);
+    if (applies(p, c.kernel) && (named || &p == &properties().front() || c.why.starts_with(std::string(p.name) + ":")))
+      selected.push_back(&p);
   return selected;
 }
 
-std::vector<replayed> load(const replay_arguments& given) {
+/// A case of a kernel that the library lacks cannot be replayed. Naming one is a mistake; a folder may hold cases of
+/// other kernels, which are counted in `skipped` by their kernel.
+std::vector<replayed> load(const replay_arguments& given, const library& lib, std::map<std::string, int>& skipped) {
   std::vector<replayed> all;
   for (const fs::path path : given.paths)
     for (const fs::path& file : files_in(path)) {
       replayed r{file, load_case(file), {}, {}};
-      r.selected = given.properties.empty() ? default_properties(r.what, !fs::is_directory(path))
-                                            : select_properties(given.properties);
+      const bool is_named = !fs::is_directory(path);
+      if (lib.find(r.what.kernel) == nullptr) {
+        if (is_named)
+          throw usage_error(fmt::format("{}: kernel: {} has no kernel '{}' (see: assay list kernels)", file.string(),
+                                        lib.path(), r.what.kernel));
+        ++skipped[r.what.kernel];
+        continue;
+      }
+      r.selected =
+          given.properties.empty() ? default_properties(r.what, is_named) : select_properties(given.properties);
       r.verdicts.resize(r.selected.size());
       r.missing = r.selected.size();
       all.push_back(std::move(r));
     }
+  if (all.empty())
+    throw usage_error(fmt::format("no case is for a kernel of {} ({})", lib.path(), fmt::join(lib.kernels(), ", ")));
   return all;
 }
 
@@ -103,7 +118,10 @@ void print(std::ostream& out, const replayed& r) {
 
 int replay(const replay_arguments& given, const cli_context& context) {
   const auto lib = given.from.open(context);
-  std::vector<replayed> all = load(given);
+  std::map<std::string, int> skipped;
+  std::vector<replayed> all = load(given, *lib, skipped);
+  for (const auto& [kernel, cases] : skipped)
+    context.out << fmt::format("{} cases of {} left out: {} has no such kernel\n", cases, kernel, lib->path());
   std::size_t next_case = 0;
   std::size_t next_property = 0;
   const auto next = [&]() -> std::optional<std::string> {

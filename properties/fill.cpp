@@ -27,6 +27,15 @@ class pool_content {
           visit(static_cast<std::int64_t>(page), slot, owners_[page].sequence, owners_[page].first_key + slot);
   }
 
+  /// Calls visit(page, sequence, ordinal) for every page with a live slot; the sequence is that of the page's first
+  /// user, the ordinal the page's number in it.
+  template <typename Visit>
+  void for_each_live_page(Visit&& visit) const {
+    for (std::size_t page = 0; page < owners_.size(); ++page)
+      if (std::ranges::find(owners_[page].live, true) != owners_[page].live.end())
+        visit(static_cast<std::int64_t>(page), owners_[page].sequence, owners_[page].first_key / page_size_);
+  }
+
  private:
   struct owner {
     std::int64_t sequence = -1;
@@ -87,6 +96,7 @@ class filler {
     const std::string& name = b.name();
     if (name == "q") fill_q(b);
     if (name == "k" || name == "v") fill_pool(b, name == "k");
+    if (name == "k_descale" || name == "v_descale") fill_descales(b, name == "k_descale");
     if (name == "cu_seqlens_q") fill_sums(b, [](const sequence& s) { return std::int64_t{s.q}; });
     if (name == "seqlens_k") fill_each(b, [](const sequence& s) { return std::int64_t{s.k}; });
     if (name == "prefix_offset") fill_each(b, [](const sequence& s) { return std::int64_t{*s.prefix_offset}; });
@@ -119,6 +129,14 @@ class filler {
           const place at{s, key, h, d};
           set(b, b.view().offset(page, slot, h, d), is_k ? recipe_.k(at) : recipe_.v(at));
         }
+    });
+  }
+
+  void fill_descales(buffer& b, bool is_k) const {
+    poison_all(b, case_.data.poison);
+    content_.for_each_live_page([&](std::int64_t page, std::int64_t s, std::int64_t ordinal) {
+      for (std::int64_t h = 0; h < case_.heads_kv; ++h)
+        set(b, b.view().offset(page, h), recipe_.descale(is_k, {s, ordinal, h, 0}));
     });
   }
 

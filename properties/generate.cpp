@@ -20,12 +20,12 @@ space_limits limits_for_size(int size) {
   return limits;
 }
 
-rc::Gen<attention_case> arbitrary_case() {
-  return [](const rc::Random& random, int size) {
+rc::Gen<attention_case> arbitrary_case(std::vector<std::string> kernels) {
+  return [kernels = std::move(kernels)](const rc::Random& random, int size) {
     rc::Random numbers = random;
     random_source source([&numbers] { return numbers.next(); });
     attention_case c;
-    walk(c, source, limits_for_size(size));
+    walk(c, source, limits_for_size(size), kernels);
     return rc::shrinkable::shrinkRecur(
         std::move(c), [](const attention_case& larger) { return rc::seq::fromContainer(simpler(larger)); });
   };

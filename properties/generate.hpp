@@ -4,6 +4,7 @@
 #include <rapidcheck.h>
 
 #include "properties/case.hpp"
+#include "properties/kernel_space.hpp"
 #include "properties/space.hpp"
 
 namespace assay {
@@ -11,7 +12,7 @@ namespace assay {
 /// The limits for RapidCheck's size: 0 is tiny, 100 (its nominal size) is the whole space.
 space_limits limits_for_size(int size);
 
-/// Any case of the space up to the size; shrinks through `simpler`.
-rc::Gen<attention_case> arbitrary_case();
+/// Any case of the space of these kernels up to the size; shrinks through `simpler`.
+rc::Gen<attention_case> arbitrary_case(std::vector<std::string> kernels = kernels_of_the_space());
 
 }  // namespace assay

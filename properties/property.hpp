@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 
 #include "properties/runner.hpp"
 
@@ -15,7 +16,12 @@ struct property {
   verdict (*check)(const library& lib, const attention_case& c);
   /// Turns an arbitrary case into one that exercises the property (for instance gives it two sequences). May be null.
   void (*adapt)(attention_case& c);
+  /// The kernels that the property is about, by name; null: all. Only their cases are dealt out to it.
+  bool (*is_about)(std::string_view kernel) = nullptr;
 };
+
+/// Whether the property says something about the kernel of that name.
+bool applies(const property& p, std::string_view kernel);
 
 /// The one table of all properties.
 std::span<const property> properties();

@@ -11,7 +11,17 @@ namespace {
 constexpr std::int64_t tile_keys = 64;
 constexpr std::int64_t tagged_sequence_stride = 1021;  // a prime: neighbouring sequences' tags differ
 
-enum stream : std::uint64_t { q_stream = 1, k_stream, v_stream, bias_stream, sink_stream, dim_stream, star_stream };
+enum stream : std::uint64_t {
+  q_stream = 1,
+  k_stream,
+  v_stream,
+  bias_stream,
+  sink_stream,
+  dim_stream,
+  star_stream,
+  k_descale_stream,
+  v_descale_stream
+};
 
 /// SplitMix64's finalizer (Steele, Lea, Flood 2014).
 std::uint64_t mix(std::uint64_t x) {
@@ -178,6 +188,20 @@ std::uint32_t recipe::sink(std::int64_t head) const {
   constexpr std::uint32_t minus_infinity = 0xFF800000U;
   const std::uint64_t drawn = noise(sink_stream, {0, 0, head, 0});
   return drawn % 4 == 0 ? minus_infinity : round_to_bits(dtype::f32, 2 * normal_of(mix(drawn)));
+}
+
+std::uint32_t recipe::descale(bool is_k, const place& at) const {
+  const std::uint64_t tensor = is_k ? k_descale_stream : v_descale_stream;
+  const double given = case_.data.descale_ratio;
+  const double ratio = std::max(given, 1 / given);
+  constexpr std::int64_t of_all_pages = -1, of_the_page = 0;
+  const std::uint64_t walk = noise(tensor, {at.sequence, 0, at.head, of_all_pages});
+  const auto turn = static_cast<std::int64_t>((walk >> 8) % 3);
+  const std::int64_t step = at.index % 3;
+  const std::int64_t level = ((walk & 1) != 0 ? turn + step : turn + 3 - step) % 3;
+  const double spread = std::min(ratio - 1, 1.0) / 4;
+  const double own = 1 + spread * uniform_of(noise(tensor, {at.sequence, at.index, at.head, of_the_page}));
+  return round_to_bits(dtype::f32, own / (level == 0 ? 1 : level == 1 ? ratio : ratio * ratio));
 }
 
 std::uint32_t page_tag(dtype type, std::int64_t sequence, std::int64_t key) {

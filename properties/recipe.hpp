@@ -40,6 +40,14 @@ double amplitude(dtype type);
 /// - subnormal: k and v are random subnormals of their type (i8: -1, 0, 1).
 /// - rounding_ties: k is 0, so all weights are equal; v of odd keys is one ulp above v of even keys, in [1, 2): with an
 ///   even number of visible keys and no bias or sink, o lies halfway between two values of v's type.
+///
+/// Per-page descales do not depend on the fill. With r = descale_ratio (or its inverse, if that is above 1), the page
+/// of ordinal n of a sequence has
+///   r^-level(n) * (1 + U[0, 1) * min(r - 1, 1) / 4),   level(n) = (start +- n) mod 3,
+/// where U is drawn for each of K and V, sequence, ordinal and head, and start and the sign for each of K and V,
+/// sequence and head. So the descales of neighbouring pages, and of pages two apart, differ by about r or r^2, up as
+/// well as down, within bounds; pages further apart, heads, and K and V differ by their U. The largest are near 1: of
+/// normal data, a third of the pages has logits and values of the size that it has per tensor. r = 1: all are 1.
 class recipe {
  public:
   explicit recipe(const attention_case& c);
@@ -49,6 +57,8 @@ class recipe {
   std::uint32_t v(const place& at) const;
   std::uint32_t bias(std::int64_t sequence, std::int64_t row, std::int64_t key, std::int64_t head) const;
   std::uint32_t sink(std::int64_t head) const;
+  /// Bits (f32) of the descale of K or V of page `at.index` of a sequence, counted in pages; `at.dim` is not used.
+  std::uint32_t descale(bool is_k, const place& at) const;
 
  private:
   std::uint64_t noise(std::uint64_t tensor, const place& at) const;

@@ -22,6 +22,7 @@ std::string kernel_table(const suite_options& options, const suite_result& resul
   for (const std::string& type : types) text += fmt::format(" {:>{}}", type, std::max<std::size_t>(5, type.size()));
   text += "  pass  fail discard undecided\n";
   for (const property* p : options.selected) {
+    if (!applies(*p, kernel)) continue;
     counts row;
     std::string cells;
     for (const std::string& type : types) {

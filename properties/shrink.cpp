@@ -4,13 +4,31 @@
 #include <cstdlib>
 #include <map>
 
+#include "properties/kernel_space.hpp"
 #include "properties/tensor_plan.hpp"
 
 namespace assay {
 namespace {
 
 constexpr std::int32_t least_head_dim = 64;  // smaller ones are legal, but no kernel here does them
-constexpr std::int32_t plain_page_size = 16;
+
+/// What is known about the case's kernel; of an unknown one, what is known about the first.
+const kernel_space& space_of(const attention_case& c) {
+  const kernel_space* known = find_kernel_space(c.kernel);
+  return known != nullptr ? *known : kernel_spaces().front();
+}
+
+type_choice types_of_case(const attention_case& c) {
+  return {c.q_type, c.kv_type, c.o_type};
+}
+
+/// Page sizes are multiples of it.
+std::int32_t page_step(const attention_case& c) {
+  return c.kv_descale == descale_kind::per_page ? std::max(space_of(c).per_page_keys, 1) : 1;
+}
+std::int32_t plain_page_size(const attention_case& c) {
+  return std::max(16, page_step(c));
+}
 
 /// Simplest first: data that a reader can follow.
 int rank(fill_kind fill) {
@@ -24,8 +42,11 @@ int rank(fill_kind fill) {
 std::int64_t rank_of_splits(std::int64_t splits) {
   return splits == 0 ? 1 : splits == 1 ? 0 : splits;
 }
-std::int64_t rank_of_page_size(std::int64_t size) {
-  return size == plain_page_size ? 0 : size;
+std::int64_t rank_of_page_size(const attention_case& c) {
+  return c.page_size == plain_page_size(c) ? 0 : c.page_size;
+}
+std::int64_t rank_of_ratio(float ratio) {
+  return ratio == 1 ? 0 : ratio == 2 ? 1 : ratio == 10 ? 2 : 3;
 }
 
 std::int64_t count(std::initializer_list<bool> flags) {
@@ -34,10 +55,27 @@ std::int64_t count(std::initializer_list<bool> flags) {
 
 std::int64_t features(const attention_case& c) {
   const bool prefix = !c.sequences.empty() && c.sequences.front().prefix_offset.has_value();
-  return count({c.q_type != dtype::f16, c.kv_type != dtype::f16, c.o_type != dtype::f16, c.causal, c.window != 0,
-                prefix, c.soft_cap != 0, c.bias_type != dtype::none, c.sinks, c.layout != pool_layout::nhd,
-                c.q_order != q_layout::rows, c.page_table != page_table_kind::block_table, c.spare_table_entries != 0,
-                c.scale != 1, c.q_scale != 1, c.k_scale != 1, c.v_scale != 1, c.workspace_budget_bytes != 0});
+  const type_choice& plain = space_of(c).types.front();
+  return count({c.q_type != plain.q,
+                c.kv_type != plain.kv,
+                c.o_type != plain.o,
+                c.causal,
+                c.window != 0,
+                prefix,
+                c.batching != q_batching::group,
+                c.kv_descale != descale_kind::per_tensor,
+                c.soft_cap != 0,
+                c.bias_type != dtype::none,
+                c.sinks,
+                c.layout != pool_layout::nhd,
+                c.q_order != q_layout::rows,
+                c.page_table != page_table_kind::block_table,
+                c.spare_table_entries != 0,
+                c.scale != 1,
+                c.q_scale != 1,
+                c.k_scale != 1,
+                c.v_scale != 1,
+                c.workspace_budget_bytes != 0});
 }
 
 void number_pages(attention_case& c) {
@@ -101,8 +139,14 @@ class shrinker {
     change(candidate);
     if (!candidate.data.overrides.empty() && !is_valid(candidate)) candidate.data.overrides.clear();
     // A case without a row asks for nothing, so the row of a removed sequence goes to one that stays.
-    if (rows(candidate) == 0 && rows(from_) > 0 && !candidate.sequences.empty()) candidate.sequences.front().q = 1;
+    if (rows(candidate) == 0 && rows(from_) > 0 && !candidate.sequences.empty()) give_a_row(candidate);
     if (complexity(candidate) < now_ && is_valid(candidate)) found_.push_back(std::move(candidate));
+  }
+
+  static void give_a_row(attention_case& c) {
+    c.sequences.front().q = 1;
+    if (c.batching == q_batching::batch)
+      for (sequence& s : c.sequences) s.q = 1;
   }
 
   template <typename T, typename V>
@@ -160,8 +204,9 @@ class shrinker {
     set_heads(std::max(kv - 1, 1), group);
     set_heads(kv, std::max(group - 1, 1));
     attempt([](attention_case& c) { c.head_dim_qk = c.head_dim_v = least_head_dim; });
+    const std::int32_t step = space_of(from_).head_dim_step;
     for (const auto dim : {&attention_case::head_dim_qk, &attention_case::head_dim_v})
-      for (const std::int32_t smaller : {least_head_dim, from_.*dim / 16 * 8, from_.*dim - 8})
+      for (const std::int32_t smaller : {least_head_dim, from_.*dim / (2 * step) * step, from_.*dim - step})
         attempt_value(dim, std::max(smaller, least_head_dim));
   }
 
@@ -175,30 +220,41 @@ class shrinker {
     attempt_value(&attention_case::bias_type, dtype::none);
     attempt_value(&attention_case::sinks, false);
     attempt_value(&attention_case::workspace_budget_bytes, 0);
+    attempt_value(&attention_case::batching, q_batching::group);
     attempt([](attention_case& c) {
-      c.q_type = c.kv_type = c.o_type = dtype::f16;
-      c.q_scale = c.k_scale = c.v_scale = 1;
+      c.kv_descale = descale_kind::per_tensor;
+      c.data.descale_ratio = 1;
     });
-    attempt([](attention_case& c) {
-      c.kv_type = c.q_type;
-      c.k_scale = c.v_scale = 1;
-    });
-    attempt([](attention_case& c) {
-      const bool is_float = c.q_type == dtype::bf16;
-      if (is_float && c.kv_type == c.q_type) c.kv_type = dtype::f16;
-      if (is_float) c.q_type = c.o_type = dtype::f16;
-    });
+    types();
     for (const auto scale :
          {&attention_case::scale, &attention_case::q_scale, &attention_case::k_scale, &attention_case::v_scale})
       attempt_value(scale, 1.0F);
   }
 
+  /// To types that the kernel does, with scales that undo the fills' amplitude in the same way: 1 for floats, as they
+  /// are for what stays quantised.
+  void types() {
+    const type_choice now = types_of_case(from_);
+    for (const type_choice& t : space_of(from_).types) {
+      if (t == now) return;
+      attempt([&](attention_case& c) {
+        c.q_type = t.q;
+        c.kv_type = t.kv;
+        c.o_type = t.o;
+        if (size_bytes(t.q) > 1) c.q_scale = 1;
+        if (size_bytes(t.kv) > 1) c.k_scale = c.v_scale = 1;
+      });
+    }
+  }
+
   void memory() {
     attempt(number_pages);
     attempt(renumber_pages);
-    for (const std::int32_t size : {plain_page_size, from_.page_size / 2, 1})
+    lower_pages();
+    const std::int32_t step = page_step(from_);
+    for (const std::int32_t size : {plain_page_size(from_), from_.page_size / (2 * step) * step, step})
       attempt([&](attention_case& c) {
-        c.page_size = std::max(size, 1);
+        c.page_size = std::max(size, step);
         number_pages(c);
       });
     attempt_value(&attention_case::layout, pool_layout::nhd);
@@ -206,6 +262,25 @@ class shrinker {
     attempt_value(&attention_case::page_table, page_table_kind::block_table);
     attempt_value(&attention_case::spare_table_entries, 0);
     attempt_value(&attention_case::spare_table_entries, std::min(from_.spare_table_entries, 1));
+  }
+
+  /// Nearer to the pool's beginning with the same distances between them, for failures that take high addresses.
+  void lower_pages() {
+    std::int64_t lowest = from_.pool_pages, highest = 0;
+    for (const sequence& s : from_.sequences)
+      for (const std::int64_t page : s.pages) {
+        lowest = std::min(lowest, page);
+        highest = std::max(highest, page);
+      }
+    if (lowest > highest) return;
+    for (std::int64_t by = lowest;; by /= 2) {
+      attempt([&](attention_case& c) {
+        for (sequence& s : c.sequences)
+          for (std::int64_t& page : s.pages) page -= by;
+        c.pool_pages = highest - by + 1;
+      });
+      if (by == 0) break;
+    }
   }
 
   void numbers() {
@@ -237,6 +312,8 @@ class shrinker {
       set([fill](data_recipe& d, schedule_recipe&) { d.fill = fill; });
     set([](data_recipe& d, schedule_recipe&) { d.poison = poison_kind::nan; });
     set([](data_recipe& d, schedule_recipe&) { d.seed = 1; });
+    for (const float ratio : {1.0F, 2.0F, 10.0F})
+      set([ratio](data_recipe& d, schedule_recipe&) { d.descale_ratio = ratio; });
     set([](data_recipe&, schedule_recipe& s) { s = schedule_recipe{}; });
     set([](data_recipe&, schedule_recipe& s) { s.kind = schedule_kind::round_robin; });
     set([](data_recipe&, schedule_recipe& s) { s.kind = schedule_kind::reverse; });
@@ -273,7 +350,7 @@ std::vector<std::int64_t> complexity(const attention_case& c) {
           c.head_dim_qk + c.head_dim_v,
           features(c),
           rank_of_splits(c.num_splits),
-          rank_of_page_size(c.page_size),
+          rank_of_page_size(c),
           entries - static_cast<std::int64_t>(used.size()),
           c.pool_pages,
           disorder,
@@ -282,6 +359,7 @@ std::vector<std::int64_t> complexity(const attention_case& c) {
           c.spare_table_entries,
           static_cast<std::int64_t>(c.data.overrides.size()),
           rank(c.data.fill),
+          rank_of_ratio(c.data.descale_ratio),
           static_cast<std::int64_t>(c.data.poison),
           seed(c.data.seed, 1),
           static_cast<std::int64_t>(c.schedule.kind),

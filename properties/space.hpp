@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "properties/case.hpp"
 
@@ -28,8 +29,8 @@ class choice_source {
 
 /// Bounds of the walk. Wider limits contain narrower ones.
 struct space_limits {
-  std::int32_t max_sequences = 5;
-  std::int32_t max_q = 40;
+  std::int32_t max_sequences = 8;
+  std::int32_t max_q = 130;   ///< just beyond two blocks of 64 rows
   std::int32_t max_k = 8200;  ///< a tile for each of 128 splits
   std::int32_t max_splits = 128;
   std::int32_t max_heads = 32;
@@ -38,16 +39,22 @@ struct space_limits {
   bool vary_memory = true;      ///< page sizes, page ids, layouts, tables
   bool vary_data = true;        ///< fill, seed, poison
   bool vary_schedule = true;
+  /// Page ids whose bytes lie beyond 2^31, 2^32 and 2^35. Their pools are far larger than memory: they have to be
+  /// sparse.
+  bool high_pages = false;
 };
 
 /// Multiply-adds of a case: the sum over sequences of rows * keys * heads_q * (head_dim_qk + head_dim_v).
 std::int64_t multiply_adds(const attention_case& c);
 
 /// Walks the case field by field and sets each to what the source chooses. Every walk ends in a valid case: nothing is
-/// discarded. Fields outside the space (`why`, overrides) are left alone.
+/// discarded. Fields outside the space (`why`, overrides) are left alone. The kernel is the first choice, of those that
+/// are both in `kernels` and in the table of kernel_space.hpp; throws std::invalid_argument if there is none.
+void walk(attention_case& c, choice_source& source, const space_limits& limits, std::span<const std::string> kernels);
+/// The same, of all kernels of the table.
 void walk(attention_case& c, choice_source& source, const space_limits& limits = {});
 
 /// Limits under which all combinations can be tried: at most 2 sequences, 3 query rows, 5 keys, masks and splits.
-inline constexpr space_limits tiny_space{2, 3, 5, 3, 1, 0, false, false, false, false};
+inline constexpr space_limits tiny_space{2, 3, 5, 3, 1, 0, false, false, false, false, false};
 
 }  // namespace assay

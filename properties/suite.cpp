@@ -19,10 +19,26 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
+std::string types_text(dtype q, dtype kv) {
+  const auto name = [](dtype type) { return std::string(boost::describe::enum_to_string(type, "?")); };
+  return q == kv ? name(q) : name(q) + "/" + name(kv);
+}
+
 std::int64_t parse_index(const std::string& text) {
   std::int64_t index = 0;
   std::from_chars(text.data(), text.data() + text.size(), index);
   return index;
+}
+
+/// The kernels from which cases of a property are drawn.
+std::vector<std::string> kernels_for(const property& p, const suite_options& options) {
+  std::vector<std::string> names;
+  for (const std::string& name : drawable(options.kernels)) {
+    const std::vector<std::string> types = types_of_the_space(*find_kernel_space(name));
+    const bool has_wanted = options.types.empty() || std::ranges::find_first_of(types, options.types) != types.end();
+    if (has_wanted && applies(p, name)) names.push_back(name);
+  }
+  return names;
 }
 
 attention_case generate(const suite_options& options, std::int64_t index) {
@@ -30,15 +46,13 @@ attention_case generate(const suite_options& options, std::int64_t index) {
   // Sizes run from tiny to full again and again, so that short runs see both. RapidCheck's nominal size is 100; the
   // packaged version shifts by too much above it.
   const int size = static_cast<int>(index / properties % (rc::kNominalSize + 1));
-  const auto generator = arbitrary_case();
-  constexpr std::uint64_t most_draws = 1000;  // a kernel that so many do not hit is not in the space
+  const auto generator = arbitrary_case(kernels_for(suite_property(options, index), options));
+  constexpr std::uint64_t most_draws = 1000;  // far more than the rarest types take
   attention_case c;
   for (std::uint64_t draw = 0; draw < most_draws; ++draw) {
     const rc::Random random(rc::Random::Key{options.seed, static_cast<std::uint64_t>(index), draw, 0});
     c = generator(random, size).value();
-    const bool is_wanted =
-        options.types.empty() || std::ranges::find(options.types, types_of(c)) != options.types.end();
-    if (is_wanted && std::ranges::find(options.kernels, c.kernel) != options.kernels.end()) break;
+    if (options.types.empty() || std::ranges::find(options.types, types_of(c)) != options.types.end()) break;
   }
   return c;
 }
@@ -157,6 +171,10 @@ const property& suite_property(const suite_options& options, std::int64_t index)
   return *options.selected[static_cast<std::size_t>(index) % options.selected.size()];
 }
 
+bool can_be_checked(const property& p, const suite_options& options) {
+  return !kernels_for(p, options).empty();
+}
+
 attention_case suite_case(const suite_options& options, std::int64_t index) {
   attention_case c = generate(options, index);
   c.workspace_budget_bytes = options.workspace_budget_bytes;
@@ -165,16 +183,29 @@ attention_case suite_case(const suite_options& options, std::int64_t index) {
 }
 
 std::string types_of(const attention_case& c) {
-  const auto name = [](dtype type) { return std::string(boost::describe::enum_to_string(type, "?")); };
-  return c.q_type == c.kv_type ? name(c.q_type) : name(c.q_type) + "/" + name(c.kv_type);
+  return types_text(c.q_type, c.kv_type);
+}
+
+std::vector<std::string> types_of_the_space(const kernel_space& kernel) {
+  std::vector<std::string> types;
+  for (const type_choice& t : kernel.types)
+    if (std::string text = types_text(t.q, t.kv); std::ranges::find(types, text) == types.end())
+      types.push_back(std::move(text));
+  return types;
 }
 
 std::vector<std::string> types_of_the_space() {
-  return {"f16", "bf16", "i8", "f16/e4m3fn", "f16/e4m3fnuz", "bf16/e4m3fn", "bf16/e4m3fnuz"};
+  std::vector<std::string> types;
+  for (const kernel_space& kernel : kernel_spaces())
+    for (std::string& text : types_of_the_space(kernel)) types.push_back(std::move(text));
+  return types;
 }
 
-suite_result run_suite(const library& lib, const suite_options& options) {
+suite_result run_suite(const library& lib, const suite_options& given) {
   const auto start = clock::now();
+  suite_options options = given;
+  std::erase_if(options.selected, [&](const property* p) { return !can_be_checked(*p, given); });
+  if (options.selected.empty()) return {};
   suite_result result;
   tally counted(options, result);
   numbering numbers(options, start);

@@ -8,12 +8,13 @@
 #include <tuple>
 #include <vector>
 
+#include "properties/kernel_space.hpp"
 #include "properties/minimize.hpp"
 
 namespace assay {
 
 struct suite_options {
-  std::vector<std::string> kernels;       ///< to generate cases for
+  std::vector<std::string> kernels;       ///< to generate cases for: at least one of the case space
   std::vector<std::string> types;         ///< as types_of() names them; empty: all of the case space
   std::vector<const property*> selected;  ///< properties to check; case i goes to number i mod size
   std::int64_t cases = 2000;              ///< of the whole run, all shards together
@@ -73,7 +74,11 @@ constexpr double max_undecided_share = 0.05;
 /// were discarded, or too many were left undecided.
 std::string shortfall(const suite_result& result);
 
-/// Case `index` of a run: a function of seed, number, selected properties and kernels alone.
+/// Whether the property is about one of the kernels, in one of the types that the run is limited to.
+bool can_be_checked(const property& p, const suite_options& options);
+
+/// Case `index` of a run: a function of seed, number, selected properties, kernels and types alone. Throws
+/// std::invalid_argument where its property cannot be checked.
 attention_case suite_case(const suite_options& options, std::int64_t index);
 const property& suite_property(const suite_options& options, std::int64_t index);
 
@@ -82,9 +87,10 @@ std::string types_of(const attention_case& c);
 
 /// All that the case space draws.
 std::vector<std::string> types_of_the_space();
+std::vector<std::string> types_of_the_space(const kernel_space& kernel);
 
-/// Runs the suite. Does not throw for what kernels do.
-suite_result run_suite(const library& lib, const suite_options& options);
+/// Runs the suite. Properties that cannot be checked are left out. Does not throw for what kernels do.
+suite_result run_suite(const library& lib, const suite_options& given);
 
 /// 0 verified, 1 a defect was found or there is a shortfall.
 int exit_status(const suite_result& result);

@@ -127,6 +127,7 @@ std::int64_t keys_of(const inputs& in, std::int64_t s) {
 }
 
 std::int64_t first_row_of(const inputs& in, std::int64_t s) {
+  if (in.stated.batching == q_batching::batch) return s * in.stated.max_q;
   return i32_at(in, "cu_seqlens_q", s);
 }
 

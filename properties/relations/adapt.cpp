@@ -1,6 +1,10 @@
 #include "properties/relations/adapt.hpp"
 
 #include <algorithm>
+#include <map>
+
+#include "properties/kernel_space.hpp"
+#include "properties/tensor_plan.hpp"
 
 namespace assay::relations {
 
@@ -18,6 +22,24 @@ void ensure_keys(attention_case& c, std::size_t s, std::int32_t count) {
 
 void ensure_rows(attention_case& c, std::size_t s, std::int32_t count) {
   c.sequences[s].q = std::max(c.sequences[s].q, count);
+  if (c.batching == q_batching::batch)
+    for (sequence& other : c.sequences) other.q = c.sequences[s].q;
+}
+
+void ensure_per_page_descales(attention_case& c) {
+  const kernel_space* known = find_kernel_space(c.kernel);
+  if (c.kv_descale == descale_kind::per_page || known == nullptr || known->per_page_keys == 0) return;
+  c.kv_descale = descale_kind::per_page;
+  c.data.descale_ratio = 1.1F;
+  c.page_size = static_cast<std::int32_t>(pages_for(c.page_size, known->per_page_keys) * known->per_page_keys);
+  // Larger pages: fewer of them hold the keys, and a pool of as many would be far larger.
+  std::map<std::int64_t, std::int64_t> new_id;
+  for (sequence& s : c.sequences) {
+    s.pages.resize(static_cast<std::size_t>(pages_for(s.k, c.page_size)));
+    for (std::int64_t& page : s.pages)
+      page = new_id.try_emplace(page, static_cast<std::int64_t>(new_id.size())).first->second;
+  }
+  c.pool_pages = static_cast<std::int64_t>(new_id.size()) + 1;
 }
 
 }  // namespace assay::relations

@@ -11,7 +11,10 @@ void ensure_sequences(attention_case& c, std::size_t count);
 /// At least `count` keys in sequence s, on fresh pages of a grown pool where its own do not suffice.
 void ensure_keys(attention_case& c, std::size_t s, std::int32_t count);
 
-/// At least `count` query rows in sequence s.
+/// At least `count` query rows in sequence s; in batch mode, in all sequences.
 void ensure_rows(attention_case& c, std::size_t s, std::int32_t count);
+
+/// Per-page descales, with pages large enough for what the kernel does, in the order of their first use.
+void ensure_per_page_descales(attention_case& c);
 
 }  // namespace assay::relations

@@ -32,6 +32,13 @@ rounding rounding_of(dtype type) {
   return {0x1p-24, 0x1p-150};
 }
 
+/// How far rounding P moves O, in units of the largest |v|.
+double moved_by_p_of(const contract& declared, std::int64_t keys) {
+  const rounding p = rounding_of(declared.p_type);
+  const double tiny = std::ldexp(std::max(p.absolute, static_cast<double>(declared.p_flush)), -declared.p_shift);
+  return p.relative + static_cast<double>(keys) * tiny;
+}
+
 /// Of the keys that sequences have; what the rest of the pool holds says nothing.
 double largest_live_v(const inputs& in) {
   const tensor& v = find_buffer(in.buffers, "v")->view();
@@ -59,10 +66,15 @@ double half_spacing(dtype type, double x) {
   return oracle::ulp(type, x) / 2;
 }
 
+std::optional<std::string> first_outside(const oracle::enclosure& bounds, const outputs& written) {
+  for (const oracle::judgement& j : oracle::judge(bounds, written.tensors()))
+    if (j.outside > 0) return describe(j);
+  return std::nullopt;
+}
+
 std::optional<std::string> first_disagreement(const inputs& in, const enclosed_run& a, const enclosed_run& b) {
-  const rounding p = rounding_of(a.ran.declared.p_type);
-  const double tiny = std::max(p.absolute, static_cast<double>(a.ran.declared.p_flush));
-  const double moved_by_p = 2 * largest_live_v(in) * (p.relative + in.stated.max_k * tiny);
+  const double moved_by_p = largest_live_v(in) * (moved_by_p_of(a.ran.declared, in.stated.max_k) +
+                                                  moved_by_p_of(b.ran.declared, in.stated.max_k));
   std::optional<std::string> found;
   for (const char* name : {"o", "lse"}) {
     const tensor& x = find_buffer(a.ran.written.buffers, name)->view();
@@ -81,8 +93,8 @@ std::optional<std::string> first_disagreement(const inputs& in, const enclosed_r
       const double allowed =
           (e.hi - e.lo) + (f.hi - f.lo) + half_spacing(x.type, u) + half_spacing(y.type, v) + (is_o ? moved_by_p : 0.0);
       if (std::fabs(u - v) <= allowed) return;
-      found = fmt::format("{}[{}] is {} with {} splits and {} with {}: more than {} apart", name,
-                          fmt::join(index, ", "), u, a.ran.planned.num_splits, v, b.ran.planned.num_splits, allowed);
+      found = fmt::format("{}[{}] is {} with {} and {} with {}: more than {} apart", name, fmt::join(index, ", "), u,
+                          a.how, v, b.how, allowed);
     });
     if (found) break;
   }

@@ -1,4 +1,4 @@
-/// Whether two runs of one problem under different split counts agree.
+/// Whether two runs of one problem in different ways (split counts, kinds of descales) agree.
 #pragma once
 
 #include <optional>
@@ -12,6 +12,7 @@ namespace assay::relations {
 struct enclosed_run {
   const execution& ran;
   const oracle::enclosure& bounds;
+  std::string how;  ///< "2 splits": what tells the run apart
 };
 
 /// The first element of o or lse in which two runs of the same inputs differ by more than their contracts can explain.
@@ -19,8 +20,12 @@ struct enclosed_run {
 /// Let E be the result in exact arithmetic. A run's value lies in its enclosure, of width w, together with a value that
 /// differs from E only by the rounding of P. LSE sums the p before their rounding, so |a - b| <= w_a + w_b. Rounding
 /// moves each p_j by at most u p_j + tiny, hence O by at most (u + n tiny) max|v| for n keys, as the sum of the p is at
-/// least 1 once rescaled to its maximum. O is then rounded to its type, which moves it by at most half a spacing.
+/// least 1 once rescaled to its maximum; with p_shift, tiny is a 2^p_shift-th of what it is in P's type. O is then
+/// rounded to its type, which moves it by at most half a spacing.
 std::optional<std::string> first_disagreement(const inputs& in, const enclosed_run& a, const enclosed_run& b);
+
+/// The worst element of outputs that lie outside the enclosure of another run that admits the same: "o[0, 1] = ...".
+std::optional<std::string> first_outside(const oracle::enclosure& bounds, const outputs& written);
 
 /// Half a spacing of a float type at x.
 double half_spacing(dtype type, double x);

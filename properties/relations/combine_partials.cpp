@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "properties/kernel_space.hpp"
 #include "properties/relations/agreement.hpp"
 #include "properties/relations/relation.hpp"
 #include "properties/relations/relations.hpp"
@@ -99,7 +100,8 @@ verdict check(const library& lib, const attention_case& c) {
                   fmt::format("{} splits pass, but unsplit {}", split.ran.planned.num_splits, whole.result.what));
   }
   if (whole.result.result == outcome::pass)
-    if (const auto wrong = first_disagreement(split.given, {split.ran, split.bounds}, {whole.ran, whole.bounds}))
+    if (const auto wrong = first_disagreement(split.given, {split.ran, split.bounds, "splits"},
+                                              {whole.ran, whole.bounds, "one split"}))
       return failed(combine_partials.name, *wrong);
   verdict result = split.result;
   result.kernel_seconds += whole.result.kernel_seconds;
@@ -114,6 +116,6 @@ void adapt(attention_case& c) {
 }  // namespace
 
 const property combine_partials{"combine_partials", "the combined partials equal the unsplit kernel, within enclosures",
-                                check, adapt};
+                                check, adapt, has_splits};
 
 }  // namespace assay::relations

@@ -20,6 +20,8 @@ verdict check(const library& lib, const attention_case& c) {
   inputs permuted = clone(r.given());
   gather_input(permuted, "k", 2, kv_heads);
   gather_input(permuted, "v", 2, kv_heads);
+  gather_input(permuted, "k_descale", 1, kv_heads);
+  gather_input(permuted, "v_descale", 1, kv_heads);
   gather_input(permuted, "q", 1, q_heads);
   gather_input(permuted, "bias", 0, q_heads);
   gather_input(permuted, "sinks", 0, q_heads);

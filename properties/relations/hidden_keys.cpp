@@ -1,5 +1,10 @@
+#include <algorithm>
+#include <limits>
+
 #include "properties/alter.hpp"
+#include "properties/kernel_space.hpp"
 #include "properties/relations/adapt.hpp"
+#include "properties/relations/descales.hpp"
 #include "properties/relations/relation.hpp"
 #include "properties/relations/relations.hpp"
 
@@ -33,6 +38,14 @@ void replace_unseen(inputs& in, const slot_set& seen,
       set_bits(t, at, replace(t.type, bits_at(t, at)));
     });
   }
+}
+
+/// The pages none of whose slots is in `seen`.
+std::function<bool(std::int64_t)> unseen_pages(const inputs& in, const slot_set& seen) {
+  return [&seen, size = in.stated.page_size](std::int64_t page) {
+    const auto first = seen.begin() + page * size;
+    return std::find(first, first + size, true) == first + size;
+  };
 }
 
 /// Poisons the bias of every key that its row does not see.
@@ -73,6 +86,7 @@ verdict check(const library& lib, const attention_case& c) {
   replace_unseen(poisoned, seen_by_any,
                  [&](dtype type, std::uint32_t bits) { return had_nan ? other_bits(type, bits) : poison_bits(type); });
   poison_hidden_bias(poisoned);
+  set_descales(poisoned, unseen_pages(poisoned, seen_by_any), had_nan ? 2.0F : std::numeric_limits<float>::quiet_NaN());
   r.expect_same_bits(poisoned, c, "replacing the keys that no row sees");
 
   // Hidden from one row but not from its neighbours: those need finite values, and only that row is compared.
@@ -81,6 +95,9 @@ verdict check(const library& lib, const attention_case& c) {
   slot_set seen_by_one(slots, false);
   add_visible_slots(changed, s, i, seen_by_one);
   replace_unseen(changed, seen_by_one, other_bits);
+  // Other rows of the row's block may visit the page: the row's accumulator follows its descale, and no bit moves only
+  // where that takes a power of two.
+  scale_descales(changed, 1, unseen_pages(changed, seen_by_one));
   const std::int64_t row = first_row_of(changed, s) + i;
   const std::string change = "changing all keys that row " + std::to_string(row) + " does not see, in this row,";
   if (const auto ran = r.run(changed, c, change))
@@ -97,7 +114,8 @@ void adapt(attention_case& c) {
   ensure_keys(c, 0, 2);
   sequence& first = c.sequences[0];
   if (!c.causal && c.window == 0) {
-    c.causal = c.data.seed % 2 == 0;
+    const kernel_space* known = find_kernel_space(c.kernel);
+    c.causal = c.data.seed % 2 == 0 || (known != nullptr && !known->has_window);
     if (!c.causal) c.window = 1;
   }
   if (!c.causal && c.window >= first.k) c.window = first.k / 2;

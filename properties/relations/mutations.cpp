@@ -37,6 +37,12 @@ bool undivided_heads(problem& p) {
   return true;
 }
 
+bool odd_batch(problem& p) {
+  if (p.batching != q_batching::batch) return false;
+  ++p.total_q;
+  return true;
+}
+
 const problem_mutation scalars[] = {
     {"num_seqs -1", set<&problem::num_seqs, -1>},
     {"total_q -1", set<&problem::total_q, -1>},
@@ -77,6 +83,9 @@ const problem_mutation scalars[] = {
     {"o_type -1", set<&problem::o_type, -1>},
     {"bias_type i8", set<&problem::bias_type, dtype::i8>},
     {"page_table 7", set<&problem::page_table, 7>},
+    {"batching 7", set<&problem::batching, 7>},
+    {"kv_descale 7", set<&problem::kv_descale, 7>},
+    {"total_q that is not num_seqs * max_q in batch mode", odd_batch},
 };
 
 bool is(const assay_tensor& t, std::initializer_list<std::string_view> names) {
@@ -107,7 +116,7 @@ bool lengthen(std::vector<assay_tensor>& tensors, std::size_t at) {
 }
 
 bool shorten_last(std::vector<assay_tensor>& tensors, std::size_t at) {
-  if (!is(tensors[at], {"q", "k", "v", "o", "o_partial", "lse", "lse_partial"})) return false;
+  if (!is(tensors[at], {"q", "k", "v", "k_descale", "v_descale", "o", "o_partial", "lse", "lse_partial"})) return false;
   --tensors[at].view.shape[tensors[at].view.ndim - 1];
   return true;
 }

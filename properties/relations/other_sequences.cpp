@@ -3,6 +3,7 @@
 
 #include "properties/alter.hpp"
 #include "properties/relations/adapt.hpp"
+#include "properties/relations/descales.hpp"
 #include "properties/relations/relation.hpp"
 #include "properties/relations/relations.hpp"
 
@@ -32,9 +33,11 @@ inputs alone(const inputs& in, std::int64_t s) {
     i32_at(kept, "page_indptr", 0) = 0;
     i32_at(kept, "page_indptr", 1) = static_cast<std::int32_t>(end - begin);
   }
-  gather_input(kept, "cu_seqlens_q", 0, {0, 0});
-  i32_at(kept, "cu_seqlens_q", 0) = 0;
-  i32_at(kept, "cu_seqlens_q", 1) = static_cast<std::int32_t>(rows.size());
+  if (in.stated.batching == q_batching::group) {
+    gather_input(kept, "cu_seqlens_q", 0, {0, 0});
+    i32_at(kept, "cu_seqlens_q", 0) = 0;
+    i32_at(kept, "cu_seqlens_q", 1) = static_cast<std::int32_t>(rows.size());
+  }
   kept.stated.num_seqs = 1;
   kept.stated.total_q = kept.stated.max_q = static_cast<std::int32_t>(rows.size());
   kept.stated.max_k = static_cast<std::int32_t>(keys);
@@ -63,6 +66,7 @@ inputs with_others_altered(const inputs& in, std::int64_t s) {
   };
   alter(find_buffer(altered.buffers, "k"), page_matters);
   alter(find_buffer(altered.buffers, "v"), page_matters);
+  scale_descales(altered, 1, [&](std::int64_t page) { return !mine[static_cast<std::size_t>(page)]; });
   alter(find_buffer(altered.buffers, "q"), [&](const std::vector<std::int64_t>& i) {
     return i[0] >= first_row_of(in, s) && i[0] < first_row_of(in, s + 1);
   });

@@ -15,8 +15,7 @@ verdict check(const library& lib, const attention_case& c) {
     new_of[static_cast<std::size_t>(old_of[i])] = static_cast<std::int32_t>(i);
 
   inputs permuted = clone(r.given());
-  gather_input(permuted, "k", 0, old_of);
-  gather_input(permuted, "v", 0, old_of);
+  for (const char* name : {"k", "v", "k_descale", "v_descale"}) gather_input(permuted, name, 0, old_of);
   for_each_page(permuted,
                 [&](std::int64_t, std::int64_t, std::int32_t& page) { page = new_of[static_cast<std::size_t>(page)]; });
   r.expect_same_bits(permuted, c, "permuting the physical pages");

@@ -23,8 +23,7 @@ verdict check(const library& lib, const attention_case& c) {
     page = static_cast<std::int32_t>(source.size() - 1);
   });
   if (!shared) r.discard("no page is shared");
-  gather_input(unshared, "k", 0, source);
-  gather_input(unshared, "v", 0, source);
+  for (const char* name : {"k", "v", "k_descale", "v_descale"}) gather_input(unshared, name, 0, source);
   unshared.stated.num_pages = static_cast<std::int64_t>(source.size());
   r.expect_same_bits(unshared, c, "giving every sequence private copies of its pages");
   return r.result();

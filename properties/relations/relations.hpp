@@ -18,5 +18,7 @@ extern const property head_permutation;
 extern const property combine_partials;
 extern const property nothing_else_written;
 extern const property bad_problem_rejected;
+extern const property descale_exchange;
+extern const property equal_descales;
 
 }  // namespace assay::relations

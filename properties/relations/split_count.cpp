@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "properties/kernel_space.hpp"
 #include "properties/relations/agreement.hpp"
 #include "properties/relations/relation.hpp"
 #include "properties/relations/relations.hpp"
@@ -11,6 +12,10 @@ namespace {
 
 /// Few and many, odd and even, more than there are tiles.
 constexpr std::array<std::int32_t, 8> counts{1, 2, 3, 4, 5, 8, 17, 128};
+
+std::string splits_of(const detailed_run& run) {
+  return fmt::format("{} splits", run.ran.planned.num_splits);
+}
 
 verdict check(const library& lib, const attention_case& c) {
   const detailed_run base = run_in_detail(lib, c);
@@ -33,7 +38,8 @@ verdict check(const library& lib, const attention_case& c) {
       return failed(split_count.name, fmt::format("{} splits pass, but with {} {}", base.ran.planned.num_splits,
                                                   run.ran.planned.num_splits, run.result.what));
     }
-    if (const auto wrong = first_disagreement(base.given, {base.ran, base.bounds}, {run.ran, run.bounds}))
+    if (const auto wrong = first_disagreement(base.given, {base.ran, base.bounds, splits_of(base)},
+                                              {run.ran, run.bounds, splits_of(run)}))
       return failed(split_count.name, *wrong);
     ++compared;
   }
@@ -42,6 +48,7 @@ verdict check(const library& lib, const attention_case& c) {
 
 }  // namespace
 
-const property split_count{"split_count", "the number of splits does not matter, within enclosures", check, nullptr};
+const property split_count{"split_count", "the number of splits does not matter, within enclosures", check, nullptr,
+                           has_splits};
 
 }  // namespace assay::relations

@@ -3,15 +3,24 @@
 #include <cmath>
 
 #include "properties/alter.hpp"
+#include "properties/relations/descales.hpp"
 #include "properties/relations/relation.hpp"
 #include "properties/relations/relations.hpp"
 
 namespace assay::relations {
 namespace {
 
-/// Values of V outside [2^-low, 2^low] are replaced by 1 before both runs, so that the scaled ones are normal numbers
-/// of every type here (the smallest normal of e4m3fn is 2^-6, of e4m3fnuz 2^-7; the largest of e4m3fnuz is 240 < 2^8).
+constexpr int exponents[] = {1, -2};
+
+/// Values of V that a scaling would make inexact are replaced by 1 before both runs. In wide types values outside
+/// [2^-low, 2^low] as well, so that scaled outputs are normal numbers of every type here.
 constexpr int range_log2 = 4;
+
+bool is_tame(dtype type, std::uint32_t bits, double magnitude) {
+  for (const int exponent : exponents)
+    if (!scaled_bits(type, bits, exponent)) return false;
+  return size_bytes(type) == 1 || std::fabs(std::log2(magnitude)) <= range_log2;
+}
 
 /// Results nearer to zero than this are not compared: the smallest normal f16 is 2^-14, and a scaled result must not be
 /// rounded as a subnormal.
@@ -26,8 +35,7 @@ void tame(inputs& in) {
     const double magnitude = std::fabs(value_at(v, at));
     // Dead memory keeps its NaNs and infinities.
     if (!std::isfinite(magnitude) || magnitude == 0) return;
-    if (magnitude < std::ldexp(1.0, -range_log2) || magnitude > std::ldexp(1.0, range_log2))
-      set_bits(v, at, one_bits(v.type));
+    if (!is_tame(v.type, bits_at(v, at), magnitude)) set_bits(v, at, one_bits(v.type));
   });
 }
 
@@ -70,15 +78,22 @@ verdict check(const library& lib, const attention_case& c) {
   const auto before = r.run(tamed, c, "taking extremes out of V");
   if (!before) return r.result();
 
-  const int exponent = c.data.seed % 2 == 0 ? 1 : -2;
+  const int exponent = exponents[c.data.seed % 2];
   inputs scaled = clone(tamed);
   // A descale that costs a multiplication anyway may carry the factor; one that is 1 may be skipped by the kernel.
-  const bool by_descale = c.v_scale != 1.0F && c.data.seed % 4 < 2;
-  if (by_descale)
+  const bool by_scale = c.v_scale != 1.0F && c.data.seed % 4 < 2;
+  const bool by_descales = !by_scale && c.kv_descale == descale_kind::per_page && c.data.seed % 8 < 6;
+  if (by_scale)
     scaled.stated.v_scale = std::ldexp(c.v_scale, exponent);
+  else if (by_descales)
+    scale_descale(scaled, "v_descale", exponent, [](std::int64_t) { return true; });
   else
     scale_v(scaled, exponent);
-  const std::string change = fmt::format("scaling {} by 2^{}", by_descale ? "v_scale" : "V", exponent);
+  const std::string change = fmt::format("scaling {} by 2^{}",
+                                         by_scale      ? "v_scale"
+                                         : by_descales ? "v_descale"
+                                                       : "V",
+                                         exponent);
   if (const auto after = r.run(scaled, c, change))
     if (const auto wrong = first_unscaled(before->written, after->written, exponent))
       r.fail("after " + change + " " + *wrong);

@@ -22,6 +22,20 @@ TEST_CASE("any bytes are some valid case, and its bytes are the case again", "[b
   }
 }
 
+TEST_CASE("a fuzzer of one kernel decodes its cases alone, and without a byte for the choice", "[bytes]") {
+  for (const std::string& kernel : kernels_of_the_space()) {
+    const std::vector<std::string> one{kernel};
+    test::for_cases(
+        300,
+        [&](const attention_case& c) {
+          REQUIRE(c.kernel == kernel);
+          REQUIRE(decode_case(encode_case(c, one), one) == c);
+          REQUIRE(encode_case(c, one).size() < encode_case(c).size());
+        },
+        one);
+  }
+}
+
 TEST_CASE("no bytes are the smallest case", "[bytes]") {
   const attention_case c = decode_case({});
   REQUIRE(c.sequences.size() == 1);

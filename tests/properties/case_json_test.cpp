@@ -63,6 +63,25 @@ TEST_CASE("decode(encode(c)) == c for any float, seed and text", "[json]") {
   CHECK(round_trips(c));
 }
 
+TEST_CASE("per-page descales and batch mode have names in the JSON form", "[json]") {
+  attention_case c;
+  c.kernel = "batch_prefill";
+  c.q_type = c.kv_type = dtype::e4m3fn;
+  c.page_size = 64;
+  c.pool_pages = 2;
+  c.batching = q_batching::batch;
+  c.kv_descale = descale_kind::per_page;
+  c.sequences = {{1, 70, std::nullopt, {1, 0}}};
+  c.data.descale_ratio = 1.02F;
+  c.data.overrides = {{"v_descale", {1, 0}, 0x3F000000}};
+  CHECK(round_trips(c));
+  const std::string text = to_json(c);
+  for (const char* part : {R"("batching": "batch")", R"("kv_descale": "per_page")", R"("descale_ratio": 1.02)"})
+    CHECK(text.find(part) != std::string::npos);
+  CHECK(error_of(with(R"("kv_descale": "per_head", )")) ==
+        "a.json: kv_descale: 'per_head' is none of per_tensor, per_page");
+}
+
 TEST_CASE("the JSON form writes what differs from the default, lists of numbers on one line", "[json]") {
   attention_case c;
   c.why = "an example";

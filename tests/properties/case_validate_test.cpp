@@ -27,12 +27,23 @@ std::string refusal(const std::function<void(attention_case&)>& change) {
   return "accepted";
 }
 
+void with_descale(attention_case& c, const char* tensor, std::vector<std::int64_t> index, std::uint32_t bits) {
+  c.kv_type = dtype::e4m3fn;
+  c.kv_descale = descale_kind::per_page;
+  c.data.overrides = {{tensor, std::move(index), bits}};
+}
+
 constexpr std::int32_t int_max = std::numeric_limits<std::int32_t>::max();
 
 }  // namespace
 
 TEST_CASE("a well formed case is accepted", "[validate]") {
   CHECK_NOTHROW(validate(good()));
+  attention_case c = good();
+  with_descale(c, "k_descale", {7, 0}, 0x3C2D0E56);
+  c.batching = q_batching::batch;
+  c.sequences[1].q = 2;
+  CHECK_NOTHROW(validate(c));
 }
 
 TEST_CASE("a malformed case is refused by the field that is wrong", "[validate]") {
@@ -57,6 +68,18 @@ TEST_CASE("a malformed case is refused by the field that is wrong", "[validate]"
       {"v_scale: ", [](c_ref c) { c.v_scale = std::numeric_limits<float>::infinity(); }},
       {"soft_cap: ", [](c_ref c) { c.soft_cap = -1; }},
       {"num_splits: ", [](c_ref c) { c.num_splits = -1; }},
+      {"kv_descale: ", [](c_ref c) { c.kv_descale = descale_kind::per_page; }},
+      {"sequences[1].q: 1 rows, but in batch mode", [](c_ref c) { c.batching = q_batching::batch; }},
+      {"data.descale_ratio: ", [](c_ref c) { c.data.descale_ratio = 0; }},
+      {"data.descale_ratio: ", [](c_ref c) { c.data.descale_ratio = -2; }},
+      {"data.descale_ratio: ", [](c_ref c) { c.data.descale_ratio = std::numeric_limits<float>::infinity(); }},
+      {"data.descale_ratio: ", [](c_ref c) { c.data.descale_ratio = std::numeric_limits<float>::quiet_NaN(); }},
+      {"data.overrides[0].tensor: ", [](c_ref c) { c.data.overrides = {{"k_descale", {3, 0}, 0x3F800000}}; }},
+      {"data.overrides[0].index[1]: ", [](c_ref c) { with_descale(c, "v_descale", {3, 1}, 0x3F800000); }},
+      {"data.overrides[0].bits: a descale", [](c_ref c) { with_descale(c, "v_descale", {3, 0}, 0); }},
+      {"data.overrides[0].bits: a descale", [](c_ref c) { with_descale(c, "k_descale", {3, 0}, 0xBF800000); }},
+      {"data.overrides[0].bits: a descale", [](c_ref c) { with_descale(c, "k_descale", {3, 0}, 0x7F800000); }},
+      {"data.overrides[0].bits: a descale", [](c_ref c) { with_descale(c, "k_descale", {3, 0}, 0x7FC00000); }},
       {"workspace_budget_bytes: ", [](c_ref c) { c.workspace_budget_bytes = -1; }},
       {"schedule.wave_size: ", [](c_ref c) { c.schedule.wave_size = 48; }},
       {"sequences: ", [](c_ref c) { c.sequences.clear(); }},

@@ -116,6 +116,17 @@ TEST_CASE("bad input exits 2 with one line that names file and field") {
   expect_usage_error(
       {"replay", here.write("page.json", R"({"version": 1, "pool_pages": 4, "sequences": [{"pages": [9]}]})")},
       "page.json: sequences[0].pages[0]");
+  attention_case foreign = testing::small_case();
+  foreign.kernel = "no_such";
+  fs::create_directories(here.file("foreign"));
+  expect_usage_error({"replay", here.write("foreign/a.json", to_json(foreign))}, "no kernel 'no_such'");
+  expect_usage_error({"replay", here.file("foreign")}, "no case is for a kernel of");
+  foreign.kernel = "split_kv";
+  here.write("foreign/b.json", to_json(foreign));
+  const answer rest = assay({"replay", here.file("foreign")});
+  CHECK(rest.status == 0);
+  CHECK(rest.out.find("1 cases of no_such left out") != std::string::npos);
+  expect_usage_error({"run", "--kernel", "split_kv", "--property", "equal_descales"}, "no property of these is about");
   fs::create_directories(here.file("empty"));
   expect_usage_error({"replay", here.file("empty")}, "holds no .json file");
 }

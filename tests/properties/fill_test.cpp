@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "properties/number.hpp"
+#include "properties/recipe.hpp"
 #include "tests/properties/arbitrary.hpp"
 #include "tests/properties/decode.hpp"
 
@@ -162,6 +163,76 @@ TEST_CASE("data follows its key: other pages, other page sizes, more sequences a
                   test::bits_at(y, y.offset(other.sequences[0].pages[static_cast<std::size_t>(j / 10)], j % 10, 0, d));
     }
     CHECK(same);
+  }
+}
+
+TEST_CASE("descales of live pages are usable and clearly different from those around them, dead ones are poison",
+          "[fill]") {
+  attention_case c;
+  c.q_type = c.kv_type = dtype::e4m3fn;
+  c.kv_descale = descale_kind::per_page;
+  c.page_size = 64;
+  c.heads_q = c.heads_kv = 2;
+  c.pool_pages = 45;
+  c.causal = true;
+  c.sequences = {{1, 40 * 64, 40 * 64 - 1, {}}, {1, 128, 63, {41, 42}}};  // page 42 is hidden, 40, 43 and 44 unused
+  for (std::int64_t page = 0; page < 40; ++page) c.sequences[0].pages.push_back(39 - page);
+  for (const float ratio : {1.02F, 1.1F, 2.0F, 1000.0F, 1 / 1.1F}) {
+    c.data.descale_ratio = ratio;
+    const double step = std::max(ratio, 1 / ratio);
+    const double spread = 1 + std::min(step - 1, 1.0) / 4;
+    const inputs in = fill(c);
+    std::set<double> all;
+    for (const char* name : {"k_descale", "v_descale"})
+      for (int h = 0; h < 2; ++h) {
+        const tensor& t = test::tensor_of(in, name);
+        int up = 0, down = 0;
+        for (std::int64_t n = 0; n < 40; ++n) {
+          const double own = test::value_at(t, t.offset(39 - n, h));
+          all.insert(own);
+          REQUIRE((own >= 0.999 / (step * step) && own <= spread));
+          for (const std::int64_t later : {1, 2}) {
+            if (n + later >= 40) continue;
+            const double next = test::value_at(t, t.offset(39 - n - later, h));
+            const double change = std::max(own / next, next / own);
+            CHECK(change >= 0.999 * step / spread);
+            CHECK(change <= 1.001 * step * step * spread);
+            if (later == 1) ++(next > own ? up : down);
+          }
+        }
+        CHECK(std::min(up, down) >= 12);
+        CHECK(std::isfinite(test::value_at(t, t.offset(41, h))));
+        for (const std::int64_t dead : {40, 42, 43, 44}) CHECK(std::isnan(test::value_at(t, t.offset(dead, h))));
+      }
+    CHECK(all.size() > 155);  // 160 descales, of K and V and two heads
+  }
+  c.data.descale_ratio = 1;
+  const inputs flat = fill(c);
+  for (std::int64_t page = 0; page < 40; ++page)
+    CHECK(test::value_at(test::tensor_of(flat, "k_descale"), 2 * page) == 1);
+}
+
+TEST_CASE("normal FP8 data gives logits that are neither flat nor saturated", "[fill]") {
+  for (const dtype type : {dtype::e4m3fn, dtype::e4m3fnuz}) {
+    attention_case c;
+    c.q_type = c.kv_type = type;
+    c.pool_pages = 16;
+    c.scale = 0.125F;
+    c.q_scale = c.k_scale = 1 / static_cast<float>(amplitude(type));
+    c.sequences = {{8, 256, std::nullopt, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}}};
+    const inputs in = fill(c);
+    const tensor &q = test::tensor_of(in, "q"), &k = test::tensor_of(in, "k");
+    double squares = 0;
+    for (std::int64_t i = 0; i < 8; ++i)
+      for (std::int64_t j = 0; j < 256; ++j) {
+        double dot = 0;
+        for (std::int64_t d = 0; d < 64; ++d)
+          dot += test::value_at(q, q.offset(i, 0, d)) * test::value_at(k, k.offset(j / 16, j % 16, 0, d));
+        squares += std::pow(dot * c.scale * c.q_scale * c.k_scale, 2);
+      }
+    const double deviation = std::sqrt(squares / (8 * 256));
+    CHECK(deviation > 0.8);
+    CHECK(deviation < 1.25);
   }
 }
 

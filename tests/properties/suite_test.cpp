@@ -20,7 +20,8 @@ std::vector<const property*> all_properties() {
 suite_options options_for(std::int64_t cases) {
   suite_options options;
   options.kernels = {"split_kv"};
-  options.selected = all_properties();
+  for (const property* p : all_properties())
+    if (can_be_checked(*p, options)) options.selected.push_back(p);
   options.cases = cases;
   options.seed = 7;
   options.findings = std::filesystem::temp_directory_path() / ("assay_suite_test." + std::to_string(getpid()));
@@ -43,6 +44,51 @@ TEST_CASE("a case is a function of seed and number") {
 TEST_CASE("every case of the suite is valid after its property adapted it") {
   const suite_options options = options_for(0);
   for (std::int64_t i = 0; i < 13 * 101; ++i) CHECK_NOTHROW(validate(suite_case(options, i)));
+}
+
+TEST_CASE("a run of a kernel draws its cases alone, for the properties that are about it") {
+  suite_options options;
+  options.kernels = {"batch_prefill", "no_such"};
+  for (const property& p : properties())
+    if (can_be_checked(p, options)) options.selected.push_back(&p);
+  std::set<std::string> names;
+  for (const property* p : options.selected) names.insert(p->name);
+  CHECK_FALSE(names.contains("split_count"));
+  CHECK_FALSE(names.contains("combine_partials"));
+  CHECK(names.contains("equal_descales"));
+  CHECK(names.size() == properties().size() - 2);
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(names.size()) * 101; ++i) {
+    const attention_case c = suite_case(options, i);
+    INFO(to_json(c));
+    REQUIRE_NOTHROW(validate(c));
+    REQUIRE(c.kernel == "batch_prefill");
+    REQUIRE(c.q_type == c.kv_type);
+    REQUIRE(c.num_splits <= 1);
+    REQUIRE((c.window == 0 && c.bias_type == dtype::none && !c.sinks));
+    if (c.kv_descale == descale_kind::per_page) REQUIRE(c.page_size % 64 == 0);
+    const bool needs_pages = suite_property(options, i).is_about != nullptr;
+    if (needs_pages) REQUIRE(c.kv_descale == descale_kind::per_page);
+  }
+}
+
+TEST_CASE("kernels share a run, and each property gets cases of every kernel that it is about") {
+  suite_options options = options_for(0);
+  options.kernels = {"split_kv", "batch_prefill"};
+  options.selected = all_properties();
+  std::map<std::string, std::set<std::string>> kernels;
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(options.selected.size()) * 40; ++i)
+    kernels[suite_property(options, i).name].insert(suite_case(options, i).kernel);
+  for (const property& p : properties())
+    for (const std::string& kernel : options.kernels) CHECK(kernels[p.name].contains(kernel) == applies(p, kernel));
+}
+
+TEST_CASE("nothing is checked of a library whose kernels have no cases") {
+  suite_options options = options_for(13);
+  options.kernels = {"no_such"};
+  options.selected = all_properties();
+  const suite_result result = run_suite(*library::built_in(), options);
+  CHECK(result.total.total() == 0);
+  CHECK(exit_status(result) == 1);
 }
 
 TEST_CASE("the number of processes moves no count") {
@@ -167,10 +213,14 @@ TEST_CASE("a run in which nothing ran or nothing passed is not verified") {
 
 TEST_CASE("a run of some types draws only these, and the types that can be named are those of the space") {
   suite_options options = options_for(600);
+  options.kernels = kernels_of_the_space();
   std::set<std::string> drawn;
   for (std::int64_t i = 0; i < options.cases; ++i) drawn.insert(types_of(suite_case(options, i)));
   const std::vector<std::string> named = types_of_the_space();
   CHECK(drawn == std::set<std::string>(named.begin(), named.end()));
+  options.types = {"e4m3fnuz"};
+  for (std::int64_t i = 0; i < 60; ++i)
+    if (can_be_checked(suite_property(options, i), options)) CHECK(types_of(suite_case(options, i)) == "e4m3fnuz");
   options.types = {"bf16/e4m3fn"};
   for (std::int64_t i = 0; i < 60; ++i) CHECK(types_of(suite_case(options, i)) == "bf16/e4m3fn");
 }

@@ -17,7 +17,7 @@ detailed_run run_with_splits(std::int32_t splits) {
 }
 
 std::optional<std::string> disagreement(const detailed_run& a, const detailed_run& b) {
-  return first_disagreement(a.given, {a.ran, a.bounds}, {b.ran, b.bounds});
+  return first_disagreement(a.given, {a.ran, a.bounds, "one"}, {b.ran, b.bounds, "other"});
 }
 
 TEST_CASE("runs under different split counts agree") {
@@ -51,6 +51,7 @@ TEST_CASE("every mutation of a scalar changes it") {
     problem p;
     p.heads_q = p.heads_kv = 2;
     p.num_splits = 1;
+    p.batching = q_batching::batch;
     const problem before = p;
     CHECK(m.mutate(p));
     CHECK(std::memcmp(&p, &before, sizeof p) != 0);

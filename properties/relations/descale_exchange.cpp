@@ -1,0 +1,112 @@
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+
+#include "properties/alter.hpp"
+#include "properties/kernel_space.hpp"
+#include "properties/relations/adapt.hpp"
+#include "properties/relations/agreement.hpp"
+#include "properties/relations/descales.hpp"
+#include "properties/relations/relation.hpp"
+#include "properties/relations/relations.hpp"
+
+namespace assay::relations {
+namespace {
+
+/// One descale, and the values that it belongs to.
+struct exchanged {
+  std::string values;  ///< "k" or "v"
+  std::int64_t page = 0;
+  std::int64_t head = 0;
+  int exponent = 0;
+};
+
+/// Nothing if no live page has a usable descale.
+std::optional<exchanged> choose(inputs& in, const attention_case& c) {
+  exchanged x;
+  x.values = c.data.seed % 2 == 0 ? "k" : "v";
+  x.head = static_cast<std::int64_t>(c.data.seed / 2 % static_cast<std::uint64_t>(c.heads_kv));
+  static constexpr int exponents[] = {1, -1, 3, -2};
+  x.exponent = exponents[c.data.seed / 4 % 4];
+  const tensor& descale = find_buffer(in.buffers, x.values + "_descale")->view();
+  std::vector<std::int64_t> pages;
+  for_each_page(in, [&](std::int64_t, std::int64_t, std::int32_t& page) {
+    if (is_usable_descale(value_at(descale, descale.offset(page, x.head)))) pages.push_back(page);
+  });
+  if (pages.empty()) return std::nullopt;
+  x.page = pages[c.data.seed / 16 % pages.size()];
+  return x;
+}
+
+/// Replaces each of the values by what `change` makes of its bits.
+void edit_values(inputs& in, const exchanged& x, const std::function<std::uint32_t(dtype, std::uint32_t)>& change) {
+  const tensor& t = find_buffer(in.buffers, x.values)->view();
+  for (std::int64_t slot = 0; slot < t.shape[1]; ++slot)
+    for (std::int64_t d = 0; d < t.shape[3]; ++d) {
+      const std::int64_t at = t.offset(x.page, slot, x.head, d);
+      if (std::isfinite(value_at(t, at))) set_bits(t, at, change(t.type, bits_at(t, at)));
+    }
+}
+
+/// Makes all of the values such that 2^-exponent times each is one of their type, by putting 1 for those that are not.
+void tame(inputs& in, const exchanged& x) {
+  edit_values(in, x, [&](dtype type, std::uint32_t bits) {
+    return scaled_bits(type, bits, -x.exponent) ? bits : one_bits(type);
+  });
+}
+
+void exchange(inputs& in, const exchanged& x) {
+  edit_values(in, x,
+              [&](dtype type, std::uint32_t bits) { return scaled_bits(type, bits, -x.exponent).value_or(bits); });
+  const tensor& t = find_buffer(in.buffers, x.values + "_descale")->view();
+  const std::int64_t at = t.offset(x.page, x.head);
+  set_bits(t, at, std::bit_cast<std::uint32_t>(static_cast<float>(std::ldexp(value_at(t, at), x.exponent))));
+}
+
+// The exchange moves nothing but powers of two from the values into the descale. Dot products and the accumulator of
+// the page scale by them without rounding, c2 times the descale and the ratios of descales as well, so whatever the
+// contract admits after the exchange it admits before: the outputs are judged by the enclosure of the inputs before.
+verdict check(const library& lib, const attention_case& c) {
+  if (c.kv_descale != descale_kind::per_page) return discarded("descales are per tensor");
+  relation r(descale_exchange, lib, c);
+  if (r.decided()) return r.result();
+  inputs before = clone(r.given());
+  const std::optional<exchanged> x = choose(before, c);
+  if (!x) r.discard("no page is live");
+  if (r.decided()) return r.result();
+
+  tame(before, *x);
+  const auto ran = r.run(before, c, "taking extremes out of a page");
+  if (!ran) return r.result();
+  oracle::enclosure bounds;
+  verdict judged = judge_execution(before, *ran, &bounds);
+  if (judged.result != outcome::pass) return judged;
+
+  inputs after = clone(before);
+  exchange(after, *x);
+  const std::string change = fmt::format("multiplying {}_descale[{}, {}] by 2^{} and its values by the inverse",
+                                         x->values, x->page, x->head, x->exponent);
+  if (const auto moved = r.run(after, c, change))
+    if (const auto outside = first_outside(bounds, moved->written)) r.fail("after " + change + " " + *outside);
+  return r.result();
+}
+
+void adapt(attention_case& c) {
+  ensure_per_page_descales(c);
+  ensure_sequences(c, 1);
+  ensure_rows(c, 0, 1);
+  ensure_keys(c, 0, 1);
+}
+
+}  // namespace
+
+const property descale_exchange{
+    "descale_exchange",
+    "a power of two moved from a page's values into its descale leaves the output in its enclosure",
+    check,
+    adapt,
+    has_per_page_descales,
+};
+
+}  // namespace assay::relations

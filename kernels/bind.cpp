@@ -1,57 +1,13 @@
 #include "kernels/bind.hpp"
 
 #include <cstdint>
-#include <initializer_list>
-#include <vector>
+#include <cstring>
 
-#include "kernels/plan.hpp"
+#include "kernels/check.hpp"
 #include "kernels/platform/current.hpp"
 
 namespace assay {
 namespace {
-
-constexpr std::int64_t any_extent = -1;
-
-struct expectation {
-  const char* name;
-  tensor bound_tensors::* to;
-  dtype type;
-  std::vector<std::int64_t> shape;
-  bool required = true;
-  bool unit_last_stride = false;
-  bool is_output = false;
-  int vector_elements = 1;  ///< loads of that many elements: alignment of the start and of all but the last stride
-};
-
-std::vector<expectation> expectations(const problem& p) {
-  using b = bound_tensors;
-  const std::int64_t sequences = p.num_seqs, rows = p.total_q, heads = p.heads_q;
-  const bool has_table = p.page_table == page_table_kind::block_table, is_split = p.num_splits > 1;
-  std::vector<expectation> all = {
-      {"q", &b::q, p.q_type, {rows, heads, p.head_dim_qk}},
-      {"k", &b::k, p.k_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_qk}, true, true, false, 8},
-      {"v", &b::v, p.v_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_v}, true, true, false, 8},
-      {"cu_seqlens_q", &b::cu_seqlens_q, dtype::i32, {sequences + 1}, true, true},
-      {"seqlens_k", &b::seqlens_k, dtype::i32, {sequences}, true, true},
-      {"prefix_offset", &b::prefix_offset, dtype::i32, {sequences}, false, true},
-      {"sinks", &b::sinks, dtype::f32, {heads}, false, true},
-      {"o", &b::o, p.o_type, {rows, heads, p.head_dim_v}, true, false, true},
-      {"lse", &b::lse, dtype::f32, {rows, heads}, true, false, true},
-  };
-  if (has_table) {
-    all.push_back({"block_table", &b::block_table, dtype::i32, {sequences, any_extent}, true, true});
-  } else {
-    all.push_back({"page_indptr", &b::page_indptr, dtype::i32, {sequences + 1}, true, true});
-    all.push_back({"page_indices", &b::page_indices, dtype::i32, {any_extent}, true, true});
-  }
-  if (p.bias_type != dtype::none) all.push_back({"bias", &b::bias, p.bias_type, {heads, rows, p.max_k}});
-  if (is_split) {
-    all.push_back(
-        {"o_partial", &b::o_partial, dtype::f32, {p.num_splits, rows, heads, p.head_dim_v}, true, false, true});
-    all.push_back({"lse_partial", &b::lse_partial, dtype::f32, {p.num_splits, rows, heads}, true, false, true});
-  }
-  return all;
-}
 
 assay_status check_layout(const expectation& e, const tensor& t) {
   const std::int64_t element_bytes = size_bytes(t.type);
@@ -123,8 +79,32 @@ assay_status bind_one(const expectation& e, std::span<const assay_tensor> given,
 
 }  // namespace
 
-assay_status bind_tensors(const problem& p, std::span<const assay_tensor> given, bound_tensors& bound) {
-  for (const expectation& e : expectations(p))
+std::vector<expectation> paged_attention_tensors(const problem& p) {
+  using b = bound_tensors;
+  const std::int64_t sequences = p.num_seqs, rows = p.total_q, heads = p.heads_q;
+  std::vector<expectation> all = {
+      {"q", &b::q, p.q_type, {rows, heads, p.head_dim_qk}},
+      {"k", &b::k, p.k_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_qk}, true, true, false, 8},
+      {"v", &b::v, p.v_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_v}, true, true, false, 8},
+      {"seqlens_k", &b::seqlens_k, dtype::i32, {sequences}, true, true},
+      {"prefix_offset", &b::prefix_offset, dtype::i32, {sequences}, false, true},
+      {"o", &b::o, p.o_type, {rows, heads, p.head_dim_v}, true, false, true},
+      {"lse", &b::lse, dtype::f32, {rows, heads}, true, false, true},
+  };
+  if (p.batching == q_batching::group)
+    all.push_back({"cu_seqlens_q", &b::cu_seqlens_q, dtype::i32, {sequences + 1}, true, true});
+  if (p.page_table == page_table_kind::block_table) {
+    all.push_back({"block_table", &b::block_table, dtype::i32, {sequences, any_extent}, true, true});
+  } else {
+    all.push_back({"page_indptr", &b::page_indptr, dtype::i32, {sequences + 1}, true, true});
+    all.push_back({"page_indices", &b::page_indices, dtype::i32, {any_extent}, true, true});
+  }
+  return all;
+}
+
+assay_status bind_tensors(const problem& p, std::span<const expectation> expected, std::span<const assay_tensor> given,
+                          bound_tensors& bound) {
+  for (const expectation& e : expected)
     if (const assay_status status = bind_one(e, given, bound.*e.to); status.code != ASSAY_OK) return status;
   // A table too narrow for the longest sequence would be read past its row.
   const std::int64_t pages_needed = (std::int64_t{p.max_k} + p.page_size - 1) / p.page_size;

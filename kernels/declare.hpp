@@ -1,4 +1,4 @@
-/// The numeric contract that split_kv and combine keep.
+/// The numeric contracts of the kernels.
 #pragma once
 
 #include "kernels/contract.hpp"
@@ -6,7 +6,11 @@
 
 namespace assay {
 
-/// For the platform that this is compiled for. `p` has passed check_problem.
+// For the platform that this is compiled for. `p` has passed the kernel's checks.
+
+/// Of split_kv and combine.
 contract declare_split_kv(const problem& p);
+
+contract declare_batch_prefill(const problem& p);
 
 }  // namespace assay

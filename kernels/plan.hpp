@@ -1,4 +1,4 @@
-/// The host planner of split_kv: checks a problem, chooses the number of splits and sizes the workspace.
+/// The host planner of split_kv: says what it supports, chooses the number of splits and sizes the workspace.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,11 @@ std::int64_t default_workspace_budget_bytes(std::int64_t device_memory_bytes);
 /// Bytes of o_partial and lse_partial; 0 with one split. Saturates at the largest int64.
 std::int64_t workspace_bytes(const problem& p, std::int32_t num_splits);
 
-/// ASSAY_OK, or why not, naming the field. `planned`: num_splits must be chosen.
-assay_status check_problem(const problem& p, bool planned);
+/// ASSAY_OK, or ASSAY_UNSUPPORTED with the reason. `p` has passed check_problem.
+assay_status check_split_kv(const problem& p);
 
 /// As assay_kernel::plan. Budget 0 means the default one. Asked for a number of splits, keeps to it or refuses;
 /// left to choose, takes as many as the device has room for, with at least one tile each and within the budget.
 assay_status plan_splits(const problem& p, std::int64_t budget_bytes, const device_facts& device, assay_plan& plan);
-
-/// A status with a formatted message.
-[[gnu::format(printf, 2, 3)]] assay_status refuse(std::int32_t code, const char* format, ...);
 
 }  // namespace assay

@@ -1,146 +1,18 @@
-/// The kernel library: one explicit table of kernels, and of the types that split_kv is built for.
-#include <span>
+/// The kernel library: one explicit table of kernels.
+#include <iterator>
 
-#include "kernels/bind.hpp"
-#include "kernels/combine.hpp"
-#include "kernels/declare.hpp"
+#include "kernels/host.hpp"
 #include "kernels/library.hpp"
-#include "kernels/plan.hpp"
 #include "kernels/platform/current.hpp"
-#include "kernels/split_kv.hpp"
-
-namespace assay {
-namespace {
-
-struct split_kv_types {
-  dtype q, k, v, o;
-  split_kv_launcher launch;
-};
-
-constexpr split_kv_types split_kv_table[] = {
-    {dtype::f16, dtype::f16, dtype::f16, dtype::f16, launch_split_kv_f16},
-#ifndef ASSAY_ONLY_F16
-    {dtype::bf16, dtype::bf16, dtype::bf16, dtype::bf16, launch_split_kv_bf16},
-    {dtype::i8, dtype::i8, dtype::f16, dtype::f16, launch_split_kv_i8},
-    {dtype::f16, dtype::e4m3fn, dtype::e4m3fn, dtype::f16, launch_split_kv_f16_e4m3fn},
-    {dtype::f16, dtype::e4m3fnuz, dtype::e4m3fnuz, dtype::f16, launch_split_kv_f16_e4m3fnuz},
-    {dtype::bf16, dtype::e4m3fn, dtype::e4m3fn, dtype::bf16, launch_split_kv_bf16_e4m3fn},
-    {dtype::bf16, dtype::e4m3fnuz, dtype::e4m3fnuz, dtype::bf16, launch_split_kv_bf16_e4m3fnuz},
-#endif
-};
-
-split_kv_launcher find_launcher(const problem& p) {
-  for (const split_kv_types& t : split_kv_table)
-    if (t.q == p.q_type && t.k == p.k_type && t.v == p.v_type && t.o == p.o_type) return t.launch;
-  return nullptr;
-}
-
-assay_status check(const problem* p, bool planned) {
-  if (p == nullptr) return refuse(ASSAY_REJECTED, "problem is null");
-  if (const assay_status status = check_problem(*p, planned); status.code != ASSAY_OK) return status;
-  if (find_launcher(*p) == nullptr)
-    return refuse(ASSAY_UNSUPPORTED, "q_type %s, k_type %s, v_type %s, o_type %s: no kernel for these types together",
-                  name_of(p->q_type), name_of(p->k_type), name_of(p->v_type), name_of(p->o_type));
-  return {};
-}
-
-assay_status plan(const problem* p, std::int64_t budget_bytes, assay_plan* chosen) {
-  if (const assay_status status = check(p, false); status.code != ASSAY_OK) return status;
-  if (chosen == nullptr) return refuse(ASSAY_REJECTED, "plan is null");
-  return plan_splits(*p, budget_bytes, {platform::device_memory_bytes(), platform::compute_units()}, *chosen);
-}
-
-assay_status declare(const problem* p, const assay_launch* launch, contract* declared) {
-  if (const assay_status status = check(p, true); status.code != ASSAY_OK) return status;
-  if (launch == nullptr || declared == nullptr) return refuse(ASSAY_REJECTED, "launch or contract is null");
-  *declared = declare_split_kv(*p);
-  return {};
-}
-
-device_tensor to_device(const tensor& t) {
-  device_tensor d{t.data, {}};
-  for (int i = 0; i < max_rank; ++i) d.stride[i] = t.stride[i];
-  return d;
-}
-
-split_kv_arguments arguments_of(const problem& p, const bound_tensors& t) {
-  const auto integers = [](const tensor& from) { return static_cast<const std::int32_t*>(from.data); };
-  const bool has_table = p.page_table == page_table_kind::block_table;
-  // The product of three f32 is exact to 2^-64 in long double, so that each constant is rounded once.
-  const long double scale = static_cast<long double>(p.scale) * p.q_scale * p.k_scale;
-  split_kv_arguments a{};
-  a.q = to_device(t.q), a.k = to_device(t.k), a.v = to_device(t.v), a.bias = to_device(t.bias);
-  a.o = to_device(t.o), a.lse = to_device(t.lse);
-  a.o_partial = to_device(t.o_partial), a.lse_partial = to_device(t.lse_partial);
-  a.cu_seqlens_q = integers(t.cu_seqlens_q);
-  a.seqlens_k = integers(t.seqlens_k);
-  a.pages = integers(has_table ? t.block_table : t.page_indices);
-  a.block_table_stride = t.block_table.stride[0];
-  a.page_indptr = has_table ? nullptr : integers(t.page_indptr);
-  a.prefix_offset = integers(t.prefix_offset);
-  a.sinks = static_cast<const float*>(t.sinks.data);
-  a.bias_type = p.bias_type;
-  a.group = p.heads_q / p.heads_kv;
-  a.heads_kv = p.heads_kv;
-  a.head_dim_qk = p.head_dim_qk, a.head_dim_v = p.head_dim_v;
-  a.page_size = p.page_size;
-  a.causal = p.causal, a.window = p.window;
-  a.num_splits = p.num_splits;
-  a.logit_scale = static_cast<float>(scale);
-  a.base2_logit_scale = static_cast<float>(scale * 1.44269504088896340735992468100189214L);
-  a.soft_cap = p.soft_cap, a.v_scale = p.v_scale;
-  a.lds = lay_out_split_kv(p.head_dim_qk, p.head_dim_v, size_bytes(p.q_type));
-  return a;
-}
-
-combine_arguments combine_arguments_of(const problem& p, const split_kv_arguments& a) {
-  return {a.o,       a.lse,        a.o_partial, a.lse_partial, p.o_type, std::int64_t{p.total_q} * p.heads_q,
-          p.heads_q, p.head_dim_v, p.num_splits};
-}
-
-assay_status launch_outcome(const char* kernel) {
-  const hipError_t error = hipGetLastError();
-  return error == hipSuccess ? assay_status{} : refuse(ASSAY_FAILED, "%s: %s", kernel, hipGetErrorString(error));
-}
-
-assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t num_tensors, const assay_launch* launch) {
-  if (const assay_status status = check(p, true); status.code != ASSAY_OK) return status;
-  if (launch == nullptr || (tensors == nullptr && num_tensors > 0) || num_tensors < 0)
-    return refuse(ASSAY_REJECTED, "launch or tensors is null");
-  if (!platform::has_wave_size(launch->wave_size))
-    return refuse(ASSAY_REJECTED, "wave_size %d is not one of this platform", launch->wave_size);
-  bound_tensors bound;
-  const std::span<const assay_tensor> given(tensors, static_cast<std::size_t>(num_tensors));
-  if (const assay_status status = bind_tensors(*p, given, bound); status.code != ASSAY_OK) return status;
-  if (p->total_q == 0) return {};
-
-  const split_kv_arguments arguments = arguments_of(*p, bound);
-  const std::int64_t rows = std::int64_t{p->max_q} * arguments.group;
-  const split_kv_grid grid{static_cast<unsigned int>((rows + split_kv_tile_rows - 1) / split_kv_tile_rows),
-                           static_cast<unsigned int>(p->heads_kv * p->num_seqs),
-                           static_cast<unsigned int>(p->num_splits)};
-  const platform::launch_guard guard(*launch);
-  find_launcher (*p)(arguments, grid);
-  if (const assay_status status = launch_outcome("split_kv"); status.code != ASSAY_OK) return status;
-  if (p->num_splits > 1) {
-    launch_combine(combine_arguments_of(*p, arguments));
-    if (const assay_status status = launch_outcome("combine"); status.code != ASSAY_OK) return status;
-  }
-  const hipError_t finished = hipDeviceSynchronize();
-  return finished == hipSuccess ? assay_status{} : refuse(ASSAY_FAILED, "split_kv: %s", hipGetErrorString(finished));
-}
-
-constexpr assay_kernel kernels[] = {{"split_kv", plan, declare, run}};
-constexpr assay_library library{1,
-                                platform::name,
-                                static_cast<std::int32_t>(sizeof(problem)),
-                                static_cast<std::int32_t>(sizeof(contract)),
-                                static_cast<std::int32_t>(std::size(kernels)),
-                                kernels};
-
-}  // namespace
-}  // namespace assay
 
 extern "C" [[gnu::visibility("default")]] const assay_library* assay_library_v1(void) {
-  return &assay::library;
+  using namespace assay;
+  static const assay_kernel kernels[] = {split_kv_kernel, batch_prefill_kernel};
+  static const assay_library library{1,
+                                     platform::name,
+                                     static_cast<std::int32_t>(sizeof(problem)),
+                                     static_cast<std::int32_t>(sizeof(contract)),
+                                     static_cast<std::int32_t>(std::size(kernels)),
+                                     kernels};
+  return &library;
 }

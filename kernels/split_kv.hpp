@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
+#include "kernels/device_tensor.hpp"
 #include "kernels/problem.hpp"
-#include "kernels/tensor.hpp"
 
 namespace assay {
 
@@ -14,12 +14,6 @@ inline constexpr int split_kv_tile_rows = 16;  ///< query rows times heads of a 
 inline constexpr int split_kv_tile_keys = 64;
 inline constexpr int max_head_dim = 256;
 inline constexpr int max_num_splits = 128;
-
-/// A tensor as the kernel sees it; strides count elements.
-struct device_tensor {
-  void* data;
-  std::int64_t stride[max_rank];
-};
 
 /// Where a block keeps what, in bytes from the start of its dynamic LDS; row strides in elements. K and V of a tile
 /// share one buffer: K is consumed before V is stored. Rows are padded by 8 elements so that they start in different

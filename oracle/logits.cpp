@@ -126,32 +126,43 @@ void to_logits(const logit_scale& s, const double* bias, std::int64_t count, dou
 }
 
 logit_gap round_to_f32(const logit_scale& s, double x, double error) {
-  const double reach = error + 0x1p-51 * std::fabs(x);
-  if (!(std::fabs(x) + 2 * reach <= f32_largest)) return {x, std::numeric_limits<double>::infinity()};
+  if (!(std::fabs(x) + 2 * error <= f32_largest)) return {x, std::numeric_limits<double>::infinity()};
   if (!s.snaps) return {x, (error + unit * (std::fabs(x) + error) + f32_underflow) * logit_cover};
-  const auto lo = static_cast<double>(static_cast<float>(x - reach)),
-             hi = static_cast<double>(static_cast<float>(x + reach));
+  const auto lo = static_cast<double>(static_cast<float>(x - error)),
+             hi = static_cast<double>(static_cast<float>(x + error));
   // Half the sum and difference of f32 numbers: exact but for the sum's last bits, which 2^-52 covers.
   const double mid = (lo + hi) / 2;
   return {mid, lo == hi ? 0.0 : ((hi - lo) / 2 + 0x1p-52 * std::fabs(mid)) * cover};
 }
+
+namespace {
+
+/// Bound of what binary64 may have lost where `a` - `b` and `difference` are not quite the same: nothing where each is
+/// exactly what the other two make of it.
+double difference_error(double a, double b, double difference) {
+  return a - b == difference && difference + b == a && a - difference == b ? 0.0
+                                                                           : 0x1p-51 * (std::fabs(a) + std::fabs(b));
+}
+
+}  // namespace
 
 logit_gap base_of(const logit_scale& s, double w, double error, double shift) {
   if (shift == 0) return {w, error};
   // In base + shift theta stays what it is in m: only the rounding, of |m - shift| or less than twice that, is added.
   const double spread = error + s.common_error * std::fabs(w);
   if (!s.snaps) return {w, (error + unit * (std::fabs(w - shift) + spread) + f32_underflow) * logit_cover};
-  const logit_gap base = round_to_f32(s, w - shift, error + 0x1p-52 * std::fabs(w - shift));
+  const double unrounded = w - shift;
+  const logit_gap base = round_to_f32(s, unrounded, error + difference_error(w, shift, unrounded));
   const double sum = base.mid + shift;
-  return {sum, base.radius + 0x1p-52 * std::fabs(sum)};
+  return {sum, base.radius + difference_error(sum, shift, base.mid)};
 }
 
 logit_gap gap(const logit_scale& s, double w, double e, double w_max, double e_max, double shift) {
   const double difference = w - w_max, mid = difference + shift;
   const double spread = std::fabs(difference) * s.common_error + e + e_max;
-  // Arguments as far below as 2^20 give p = 0, and need not be f32 numbers to do so.
+  // Arguments as far below as 2^20 give p = 0, and need not be f32 numbers to do so. 2^-51: binary64's two differences.
   if (s.snaps && std::fabs(mid) + spread < 0x1p20)
-    return round_to_f32(s, mid, spread * logit_cover + 0x1p-52 * (std::fabs(difference) + std::fabs(shift)));
+    return round_to_f32(s, mid, spread * logit_cover + 0x1p-51 * (std::fabs(difference) + std::fabs(shift)));
   return {mid, (spread + unit * (std::fabs(mid) + spread) + f32_underflow) * logit_cover};
 }
 

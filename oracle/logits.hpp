@@ -56,7 +56,8 @@ struct logit_gap {
   double radius = 0;
 };
 
-/// x rounded once to f32, ties either way. Beyond f32's range, and where nothing is known, the radius is infinite.
+/// Some number within `error` of x rounded once to f32, a tie of x itself to even. Beyond f32's range, and where
+/// nothing is known, the radius is infinite.
 logit_gap round_to_f32(const logit_scale& scale, double x, double error);
 
 /// The base of a tile's exponents: f32(m - shift), m known as (w, error). Held as base + shift, which is m but for that

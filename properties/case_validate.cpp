@@ -117,6 +117,21 @@ void check_bytes(const std::string& tensor, dtype type, const std::vector<std::i
     refuse(tensor, fmt::format("the tensor of shape [{}] exceeds 1 GiB", fmt::join(shape, ", ")));
 }
 
+/// Of a pool, what is used is bounded like any tensor; its addresses are bounded only as such.
+void check_pool(const planned_tensor& t, const std::vector<std::int64_t>& used) {
+  if (!is_sparse(t.type, t.shape)) return;
+  const std::optional<std::int64_t> bytes = checked_bytes(t.type, t.shape);
+  if (!bytes || *bytes > sparse_pool_bytes_max)
+    refuse(t.name, fmt::format("the pool of shape [{}] exceeds 16 TiB", fmt::join(t.shape, ", ")));
+  const auto count = static_cast<std::int64_t>(used.size());
+  if (count > sparse_pages_max)
+    refuse(t.name, fmt::format("{} pages are used of a pool beyond {} MiB, more than {}", count,
+                               dense_pool_bytes_max >> 20, sparse_pages_max));
+  if (count * (*bytes / t.shape[0]) > tensor_bytes_max)
+    refuse(t.name,
+           fmt::format("the {} pages in use of the pool of shape [{}] exceed 1 GiB", count, fmt::join(t.shape, ", ")));
+}
+
 void check_sink(const std::string& field, std::uint32_t bits) {
   constexpr std::uint32_t exponent = 0x7F800000U, minus_infinity = 0xFF800000U;
   if ((bits & exponent) == exponent && bits != minus_infinity) refuse(field, "a sink must be finite or -inf");
@@ -127,7 +142,8 @@ void check_descale(const std::string& field, std::uint32_t bits) {
   if (!(value > 0) || !std::isfinite(value)) refuse(field, "a descale must be finite and above 0");
 }
 
-void check_override(const override_bits& o, const std::string& at, const std::vector<planned_tensor>& tensors) {
+void check_override(const override_bits& o, const std::string& at, const std::vector<planned_tensor>& tensors,
+                    const std::vector<std::int64_t>& used) {
   const auto found = std::ranges::find(tensors, o.tensor, &planned_tensor::name);
   // Index tensors say where memory is: changing them makes another problem, not other data.
   if (found == tensors.end() || found->type == dtype::i32)
@@ -138,6 +154,8 @@ void check_override(const override_bits& o, const std::string& at, const std::ve
   for (std::size_t d = 0; d < o.index.size(); ++d)
     if (o.index[d] < 0 || o.index[d] >= found->shape[d])
       refuse(fmt::format("{}index[{}]", at, d), fmt::format("{} is not below {}", o.index[d], found->shape[d]));
+  if (found->is_pool && is_sparse(found->type, found->shape) && !std::ranges::binary_search(used, o.index[0]))
+    refuse(at + "index[0]", fmt::format("no sequence uses page {} of the sparse pool", o.index[0]));
   if (size_bytes(found->type) < 4 && (o.bits >> (8 * size_bytes(found->type))) != 0)
     refuse(at + "bits", fmt::format("{} does not fit the tensor's type", o.bits));
   if (o.tensor == "sinks") check_sink(at + "bits", o.bits);
@@ -150,11 +168,16 @@ void validate(const attention_case& c) {
   check_scalars(c);
   check_sequences(c);
   const std::vector<planned_tensor> tensors = plan_tensors(c);
-  for (const planned_tensor& t : tensors) check_bytes(t.name, t.type, t.shape);
+  const std::vector<std::int64_t> used = pages_in_use(c);
+  for (const planned_tensor& t : tensors)
+    if (t.is_pool)
+      check_pool(t, used);
+    else
+      check_bytes(t.name, t.type, t.shape);
   const std::int64_t total_q = tensors.front().shape.front();
   check_bytes("o_partial", dtype::f32, {std::max(c.num_splits, 1), total_q, c.heads_q, c.head_dim_v});
   for (std::size_t i = 0; i < c.data.overrides.size(); ++i)
-    check_override(c.data.overrides[i], fmt::format("data.overrides[{}].", i), tensors);
+    check_override(c.data.overrides[i], fmt::format("data.overrides[{}].", i), tensors, used);
 }
 
 problem to_problem(const attention_case& c) {

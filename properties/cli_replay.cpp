@@ -6,7 +6,9 @@
 #include <map>
 #include <ostream>
 
+#include "properties/accuracy.hpp"
 #include "properties/cli.hpp"
+#include "properties/execute.hpp"
 #include "properties/progress.hpp"
 #include "properties/suite.hpp"
 #include "properties/verdict_json.hpp"
@@ -23,6 +25,7 @@ struct replay_arguments {
   std::vector<std::string> properties;
   int jobs = default_jobs();
   double limit_seconds = 60;
+  bool accuracy = false;
 };
 
 /// A case and what is to be checked on it.
@@ -113,7 +116,16 @@ void print(std::ostream& out, const replayed& r) {
     else if (v.result != outcome::pass && v.result == all)
       out << fmt::format("  {}: {}\n", r.selected[i]->name, v.what);
   }
+  if (!r.verdicts.front().accuracy.empty()) out << "  " << r.verdicts.front().accuracy << "\n";
   out << std::flush;
+}
+
+/// The verdict of the enclosure, and how far the outputs are from exact.
+verdict judge_with_accuracy(const library& lib, const attention_case& c) {
+  detailed_run run = run_in_detail(lib, c);
+  if (!run.bounds.tensors.empty())
+    run.result.accuracy = accuracy_text(measure_accuracy(run.given, run.ran, run.result));
+  return std::move(run.result);
 }
 
 int replay(const replay_arguments& given, const cli_context& context) {
@@ -135,6 +147,8 @@ int replay(const replay_arguments& given, const cli_context& context) {
   };
   const auto serve = [&](const std::string& request) {
     const auto [c, p] = parse(request);
+    if (given.accuracy && all[c].selected[p] == &properties().front())
+      return verdict_to_json(judge_with_accuracy(*lib, all[c].what));
     return verdict_to_json(check_property(*lib, *all[c].selected[p], all[c].what));
   };
   counts total;
@@ -179,6 +193,7 @@ void add_replay(CLI::App& app, const cli_context& context, int& status) {
   command->add_option("paths", given->paths, "Case files, or folders of them")->capture_default_str();
   given->from.add_to(*command);
   command->add_option("--property", given->properties, "Check this property ('all' for all); may be repeated");
+  command->add_flag("--accuracy", given->accuracy, "Also print how far the outputs are from exact attention");
   command->add_option("--jobs", given->jobs, "Processes")->check(whole_number(1, 1024))->capture_default_str();
   command->add_option("--limit", given->limit_seconds, "Seconds after which a check counts as hung")
       ->check(seconds_above_zero())

@@ -28,15 +28,31 @@ std::int64_t offset_of(const tensor& t, const std::vector<std::int64_t>& index) 
   return offset;
 }
 
-void for_each_index(const tensor& t, const std::function<void(const std::vector<std::int64_t>&)>& visit) {
+namespace {
+
+/// The indices whose first coordinate lies in `first`.
+void visit_indices(const tensor& t, index_range first,
+                   const std::function<void(const std::vector<std::int64_t>&)>& visit) {
   std::vector<std::int64_t> index(static_cast<std::size_t>(t.rank), 0);
-  for (std::int64_t left = t.size(); left > 0; --left) {
+  index[0] = first.begin;
+  const std::int64_t size = t.size();
+  for (std::int64_t left = size == 0 ? 0 : size / t.shape[0] * first.size(); left > 0; --left) {
     visit(index);
     for (std::size_t d = index.size(); d-- > 0;) {
       if (++index[d] < t.shape[d]) break;
       index[d] = 0;
     }
   }
+}
+
+}  // namespace
+
+void for_each_index(const tensor& t, const std::function<void(const std::vector<std::int64_t>&)>& visit) {
+  visit_indices(t, {0, t.shape[0]}, visit);
+}
+
+void for_each_index(const buffer& b, const std::function<void(const std::vector<std::int64_t>&)>& visit) {
+  for (const index_range& run : b.used()) visit_indices(b.view(), run, visit);
 }
 
 namespace {

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "oracle/decode.hpp"
+
 namespace assay {
 namespace {
 
@@ -26,9 +28,25 @@ double alignment_of(const accumulation& a) {
   return std::ldexp(static_cast<double>(a.alignment_terms), -a.alignment_bits) / (a.products + 1);
 }
 
+/// What the fields of a kernel that quantises P say of a problem for which contract.hpp does not define them.
+std::string quantisation_fault(const contract& c, const problem& p) {
+  if (const double largest = oracle::largest(c.p_type); !(std::ldexp(1.0, c.p_shift) <= largest))
+    return fmt::format("p_shift is {}, and P's type ends at {}", c.p_shift, largest);
+  const bool is_direct = p.soft_cap == 0.0F && p.bias_type == dtype::none;
+  const double scale = static_cast<double>(p.scale) * static_cast<double>(p.q_scale) * static_cast<double>(p.k_scale);
+  if (c.fuses_logits != 0 && !(is_direct && scale > 0))
+    return "fuses_logits with soft cap, bias or a scale that is not above 0";
+  if (p.kv_descale == descale_kind::per_tensor) return {};
+  if (c.tile_rows < 1) return fmt::format("tile_rows is {} with descales per page", c.tile_rows);
+  if (p.page_size % c.tile_keys != 0)
+    return fmt::format("tiles of {} keys cross pages of {} that have descales of their own", c.tile_keys, p.page_size);
+  if (p.num_splits > 1) return "splits with descales per page";
+  return {};
+}
+
 }  // namespace
 
-std::string contract_fault(const contract& c) {
+std::string contract_fault(const contract& c, const problem& p) {
   const bounded_field fields[] = {
       {"tile_keys", c.tile_keys + 0.0, 1, 1 << 16},
       {"qk.products", c.qk.products + 0.0, 1, 1 << 10},
@@ -40,6 +58,9 @@ std::string contract_fault(const contract& c) {
       {"qk.flush", c.qk.flush, 0, largest_flushed},
       {"pv.flush", c.pv.flush, 0, largest_flushed},
       {"p_flush", c.p_flush, 0, largest_flushed},
+      {"p_shift", c.p_shift + 0.0, 0, 127},
+      {"fuses_logits", c.fuses_logits + 0.0, 0, 1},
+      {"merge_roundings", c.merge_roundings + 0.0, 0, most_roundings},
       {"constant_roundings", c.constant_roundings + 0.0, 0, most_roundings},
       {"sum_roundings", c.sum_roundings + 0.0, 0, most_roundings},
       {"normalise_roundings", c.normalise_roundings + 0.0, 0, most_roundings},
@@ -57,7 +78,7 @@ std::string contract_fault(const contract& c) {
     case dtype::f16:
     case dtype::bf16:
     case dtype::e4m3fn:
-    case dtype::e4m3fnuz: return {};
+    case dtype::e4m3fnuz: return quantisation_fault(c, p);
     case dtype::i8:
     case dtype::i32:
     case dtype::none: break;

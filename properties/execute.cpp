@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <cstring>
 
 #include "properties/contract_fault.hpp"
+#include "properties/fault_watch.hpp"
+#include "properties/input_snapshot.hpp"
 
 namespace assay {
 namespace {
@@ -32,17 +33,7 @@ std::string guard_fault(const std::vector<buffer>& buffers) {
   for (const buffer& b : buffers) {
     std::int64_t at = 0;
     if (b.guards_intact(&at)) continue;
-    return fmt::format("{} was written outside its memory, at byte {} of {}", b.name(), at, b.bytes().size());
-  }
-  return {};
-}
-
-std::string input_fault(const inputs& in, const std::vector<std::vector<std::byte>>& before) {
-  for (std::size_t i = 0; i < in.buffers.size(); ++i) {
-    const auto now = in.buffers[i].bytes();
-    for (std::size_t at = 0; at < now.size(); ++at)
-      if (now[at] != before[i][at])
-        return fmt::format("input {} was written, at byte {} of {}", in.buffers[i].name(), at, now.size());
+    return fmt::format("{} was written outside its memory, at byte {} of {}", b.name(), at, b.size_bytes());
   }
   return {};
 }
@@ -116,21 +107,21 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
   const assay_launch launch = make_launch(c, workers, &ran.defects);
   ran.status = kernel->declare(&ran.planned, &launch, &ran.declared);
   if (ran.status.code != ASSAY_OK) return ran;
-  if (const std::string fault = contract_fault(ran.declared); !fault.empty()) {
+  if (const std::string fault = contract_fault(ran.declared, ran.planned); !fault.empty()) {
     ran.status = failure("the declared contract says nothing: " + fault);
     return ran;
   }
 
-  std::vector<std::vector<std::byte>> before;
-  before.reserve(in.buffers.size());
-  for (const buffer& b : in.buffers) before.emplace_back(b.bytes().begin(), b.bytes().end());
+  const input_snapshot before(in.buffers);
   abi_tensors tensors(in, ran.written);
+  std::optional<fault_watch> watch(std::in_place, in.buffers, ran.written.buffers);
   const auto start = std::chrono::steady_clock::now();
   ran.status =
       kernel->run(&ran.planned, tensors.list().data(), static_cast<std::int32_t>(tensors.list().size()), &launch);
   ran.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
-  ran.memory_fault = input_fault(in, before);
+  watch.reset();
+  ran.memory_fault = before.first_change();
   if (ran.memory_fault.empty()) ran.memory_fault = guard_fault(in.buffers);
   if (ran.memory_fault.empty()) ran.memory_fault = guard_fault(ran.written.buffers);
   return ran;

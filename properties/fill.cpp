@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "properties/inputs.hpp"
 #include "properties/number.hpp"
@@ -12,8 +13,7 @@ namespace {
 /// Whose keys each physical page holds, and which of its slots anyone reads.
 class pool_content {
  public:
-  explicit pool_content(const attention_case& c)
-      : page_size_(c.page_size), owners_(static_cast<std::size_t>(c.pool_pages)) {
+  explicit pool_content(const attention_case& c) : page_size_(c.page_size) {
     for (std::size_t s = 0; s < c.sequences.size(); ++s)
       add(static_cast<std::int64_t>(s), c.sequences[s].pages, visible_keys(c, c.sequences[s]));
   }
@@ -21,19 +21,17 @@ class pool_content {
   /// Calls visit(page, slot, sequence, key) for every live slot; sequence and key are those of the page's first user.
   template <typename Visit>
   void for_each_live(Visit&& visit) const {
-    for (std::size_t page = 0; page < owners_.size(); ++page)
-      for (std::int64_t slot = 0; slot < static_cast<std::int64_t>(owners_[page].live.size()); ++slot)
-        if (owners_[page].live[static_cast<std::size_t>(slot)])
-          visit(static_cast<std::int64_t>(page), slot, owners_[page].sequence, owners_[page].first_key + slot);
+    for (const auto& [page, o] : owners_)
+      for (std::int64_t slot = 0; slot < page_size_; ++slot)
+        if (o.live[static_cast<std::size_t>(slot)]) visit(page, slot, o.sequence, o.first_key + slot);
   }
 
   /// Calls visit(page, sequence, ordinal) for every page with a live slot; the sequence is that of the page's first
   /// user, the ordinal the page's number in it.
   template <typename Visit>
   void for_each_live_page(Visit&& visit) const {
-    for (std::size_t page = 0; page < owners_.size(); ++page)
-      if (std::ranges::find(owners_[page].live, true) != owners_[page].live.end())
-        visit(static_cast<std::int64_t>(page), owners_[page].sequence, owners_[page].first_key / page_size_);
+    for (const auto& [page, o] : owners_)
+      if (std::ranges::find(o.live, true) != o.live.end()) visit(page, o.sequence, o.first_key / page_size_);
   }
 
  private:
@@ -45,7 +43,7 @@ class pool_content {
 
   void add(std::int64_t s, const std::vector<std::int64_t>& pages, const key_range& keys) {
     for (std::size_t ordinal = 0; ordinal < pages.size(); ++ordinal) {
-      owner& o = owners_[static_cast<std::size_t>(pages[ordinal])];
+      owner& o = owners_[pages[ordinal]];
       const std::int64_t first = static_cast<std::int64_t>(ordinal) * page_size_;
       if (o.sequence < 0) o = {s, first, std::vector<bool>(static_cast<std::size_t>(page_size_))};
       const std::int64_t end = std::min(first + page_size_, keys.end);
@@ -55,7 +53,7 @@ class pool_content {
   }
 
   std::int64_t page_size_;
-  std::vector<owner> owners_;
+  std::map<std::int64_t, owner> owners_;  ///< of the pages in use, be the pool as large as it may
 };
 
 void set(buffer& b, std::int64_t offset, std::uint32_t bits) {
@@ -65,12 +63,15 @@ void set_i32(buffer& b, std::int64_t offset, std::int64_t value) {
   set(b, offset, static_cast<std::uint32_t>(value));
 }
 
+/// Of all that is accessible: its ranges begin and end at whole elements, as OS pages do.
 template <typename Element>
 void set_all(buffer& b, std::uint32_t bits) {
-  std::fill_n(static_cast<Element*>(b.view().data), b.view().size(), static_cast<Element>(bits));
+  for (const index_range& r : b.accessible())
+    std::fill_n(reinterpret_cast<Element*>(b.bytes(r).data()), b.bytes(r).size() / sizeof(Element),
+                static_cast<Element>(bits));
 }
 
-/// Buffers are dense, so the order of their strides does not matter.
+/// Nothing lies between elements, so the order of their strides does not matter.
 void poison_all(buffer& b, poison_kind kind) {
   const std::uint32_t bits = poison_pattern(b.view().type, kind);
   switch (size_bytes(b.view().type)) {
@@ -189,6 +190,15 @@ class filler {
   pool_content content_;
 };
 
+/// Sparse where the pool is too large to be whole. Tables and lists of numbers end at an inaccessible OS page, since
+/// kernels read them one by one; what is loaded in vectors keeps its alignment.
+buffer_backing backing_of(const planned_tensor& t, const std::vector<index_range>& used) {
+  buffer_backing backing;
+  backing.flush_end = t.type == dtype::i32 || (t.type == dtype::f32 && t.shape.size() <= 2);
+  if (t.is_pool && is_sparse(t.type, t.shape)) backing.used = used;
+  return backing;
+}
+
 void apply(const override_bits& o, std::vector<buffer>& buffers) {
   const auto found =
       std::ranges::find(buffers, o.tensor, [](const buffer& b) -> const std::string& { return b.name(); });
@@ -204,8 +214,12 @@ inputs fill(const attention_case& c) {
   inputs in;
   in.stated = to_problem(c);
   const filler f(c);
+  std::vector<index_range> used;
+  for (const std::int64_t page : pages_in_use(c)) used.push_back({page, page + 1});
+  used = joined(std::move(used));
   for (planned_tensor& t : plan_tensors(c)) {
-    in.buffers.emplace_back(std::move(t.name), t.type, std::move(t.shape), std::move(t.order));
+    buffer_backing backing = backing_of(t, used);
+    in.buffers.emplace_back(std::move(t.name), t.type, std::move(t.shape), std::move(t.order), std::move(backing));
     f.fill(in.buffers.back());
   }
   for (const override_bits& o : c.data.overrides) apply(o, in.buffers);

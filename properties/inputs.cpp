@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
 #include <numeric>
+#include <stdexcept>
 #include <utility>
 
 #include "oracle/enclosure.hpp"
@@ -19,6 +19,26 @@ std::byte guard_byte(std::int64_t i) {
   return static_cast<std::byte>((0xA5 + 31 * i) & 0xFF);
 }
 
+/// Dense strides in that memory order; no data yet.
+tensor dense_view(dtype type, const std::vector<std::int64_t>& shape, std::vector<int> order) {
+  tensor view;
+  view.type = type;
+  view.rank = static_cast<int>(shape.size());
+  assert(view.rank <= max_rank);
+  if (order.empty()) {
+    order.resize(shape.size());
+    std::iota(order.begin(), order.end(), 0);
+  }
+  std::ranges::copy(shape, view.shape);
+  std::int64_t stride = 1;
+  for (int i = view.rank - 1; i >= 0; --i) {
+    const int dim = order[static_cast<std::size_t>(i)];
+    view.stride[dim] = stride;
+    stride *= std::max<std::int64_t>(view.shape[dim], 1);
+  }
+  return view;
+}
+
 template <typename Buffers>
 std::vector<named_tensor> views_of(const Buffers& buffers) {
   std::vector<named_tensor> views;
@@ -29,55 +49,78 @@ std::vector<named_tensor> views_of(const Buffers& buffers) {
 
 }  // namespace
 
-buffer::buffer(std::string name, dtype type, std::vector<std::int64_t> shape, std::vector<int> order)
-    : name_(std::move(name)) {
-  const auto rank = static_cast<int>(shape.size());
-  assert(rank <= max_rank);
-  if (order.empty()) {
-    order.resize(shape.size());
-    std::iota(order.begin(), order.end(), 0);
+buffer::buffer(std::string name, dtype type, std::vector<std::int64_t> shape, std::vector<int> order,
+               buffer_backing backing)
+    : name_(std::move(name)), backing_(std::move(backing)), view_(dense_view(type, shape, std::move(order))) {
+  backing_.flush_end = backing_.flush_end || type == dtype::i32;
+  element_bytes_ = view_.size() * assay::size_bytes(type);
+  if (backing_.used) {
+    const std::int64_t index_bytes = view_.stride[0] * assay::size_bytes(type);
+    std::vector<index_range> used;
+    for (const index_range& r : *backing_.used) used.push_back({r.begin * index_bytes, r.end * index_bytes});
+    memory_ = guarded_memory(element_bytes_, used);
+    view_.data = memory_.body();
+    const bool has_end = !memory_.accessible().empty() && memory_.accessible().back().end == memory_.body_bytes();
+    if (has_end) back_guard_ = memory_.body_bytes() - element_bytes_;
+  } else {
+    front_guard_ = guard_bytes;
+    // Rounded down to its alignment, the start moves by less than alignment_bytes: the front guard still fits.
+    const std::int64_t behind = backing_.flush_end ? 0 : guard_bytes + alignment_bytes;
+    memory_ = guarded_memory(front_guard_ + element_bytes_ + behind);
+    const std::int64_t last_start = memory_.body_bytes() - element_bytes_ - (backing_.flush_end ? 0 : guard_bytes);
+    const std::int64_t start = backing_.flush_end ? last_start : last_start / alignment_bytes * alignment_bytes;
+    view_.data = memory_.body() + start;
+    back_guard_ = memory_.body_bytes() - start - element_bytes_;
   }
-  view_.type = type;
-  view_.rank = rank;
-  std::copy(shape.begin(), shape.end(), view_.shape);
-  std::int64_t stride = 1;
-  for (int i = rank - 1; i >= 0; --i) {
-    const int dim = order[static_cast<std::size_t>(i)];
-    view_.stride[dim] = stride;
-    stride *= std::max<std::int64_t>(view_.shape[dim], 1);
-  }
-  element_bytes_ = view_.size() * size_bytes(type);
-  const std::int64_t total = guard_bytes + alignment_bytes + element_bytes_ + guard_bytes;
-  memory_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(total));
-  const auto after_guard = reinterpret_cast<std::uintptr_t>(memory_.get()) + guard_bytes;
-  const auto padding = static_cast<std::int64_t>(-after_guard % alignment_bytes);
-  lead_bytes_ = guard_bytes + padding;
-  std::byte* elements = memory_.get() + lead_bytes_;
-  view_.data = elements;
-  for (std::int64_t i = 1; i <= guard_bytes; ++i) elements[-i] = guard_byte(-i);
-  for (std::int64_t i = 0; i < guard_bytes; ++i) elements[element_bytes_ + i] = guard_byte(element_bytes_ + i);
-  std::fill_n(elements, element_bytes_, unwritten);
+  for (std::int64_t i = 1; i <= front_guard_; ++i) elements()[-i] = guard_byte(-i);
+  for (std::int64_t i = 0; i < back_guard_; ++i) elements()[element_bytes_ + i] = guard_byte(element_bytes_ + i);
+  for (const index_range& r : accessible()) std::ranges::fill(bytes(r), unwritten);
+}
+
+std::vector<index_range> buffer::accessible() const {
+  if (!is_sparse())
+    return element_bytes_ > 0 ? std::vector{index_range{0, element_bytes_}} : std::vector<index_range>{};
+  std::vector<index_range> ranges = memory_.accessible();
+  if (!ranges.empty()) ranges.back().end = std::min(ranges.back().end, element_bytes_);
+  return ranges;
+}
+
+std::span<std::byte> buffer::bytes(index_range range) {
+  return {elements() + range.begin, static_cast<std::size_t>(range.size())};
+}
+
+std::span<const std::byte> buffer::bytes(index_range range) const {
+  return {elements() + range.begin, static_cast<std::size_t>(range.size())};
 }
 
 std::span<std::byte> buffer::bytes() {
-  return {static_cast<std::byte*>(view_.data), static_cast<std::size_t>(element_bytes_)};
+  if (is_sparse()) throw std::logic_error(name_ + " is sparse");
+  return bytes({0, element_bytes_});
 }
 
 std::span<const std::byte> buffer::bytes() const {
-  return {static_cast<const std::byte*>(view_.data), static_cast<std::size_t>(element_bytes_)};
+  if (is_sparse()) throw std::logic_error(name_ + " is sparse");
+  return bytes({0, element_bytes_});
+}
+
+std::vector<index_range> buffer::used() const {
+  return backing_.used.value_or(std::vector{index_range{0, view_.shape[0]}});
+}
+
+index_range buffer::reserved() const {
+  const std::int64_t start = elements() - memory_.body();
+  return {memory_.reserved().begin - start, memory_.reserved().end - start};
 }
 
 bool buffer::guards_intact(std::int64_t* first_changed_byte) const {
-  if (memory_ == nullptr) return true;
-  const std::byte* elements = memory_.get() + lead_bytes_;
   const auto changed = [&](std::int64_t i) {
-    if (elements[i] == guard_byte(i)) return false;
+    if (elements()[i] == guard_byte(i)) return false;
     if (first_changed_byte != nullptr) *first_changed_byte = i;
     return true;
   };
-  for (std::int64_t i = -guard_bytes; i < 0; ++i)
+  for (std::int64_t i = -front_guard_; i < 0; ++i)
     if (changed(i)) return false;
-  for (std::int64_t i = element_bytes_; i < element_bytes_ + guard_bytes; ++i)
+  for (std::int64_t i = element_bytes_; i < element_bytes_ + back_guard_; ++i)
     if (changed(i)) return false;
   return true;
 }

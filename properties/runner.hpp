@@ -51,12 +51,13 @@ struct execution {
   contract declared;
   outputs written;
   std::vector<platform_defect> defects;
-  std::string memory_fault;  ///< empty, or what was written outside the outputs: a guard, an input
+  std::string memory_fault;  ///< empty, or what was written outside the outputs: a guard, an input. A fault is no
+                             ///< execution's result: it ends the process, see fault_watch.
   double seconds = 0;
 };
 
-/// Plans, allocates, runs. Inputs are compared with a copy afterwards; guards of all buffers are checked.
-/// `workers` spreads blocks over threads. Never throws for what a kernel does.
+/// Plans, allocates, runs. Inputs are watched (input_snapshot), guards of all buffers are checked, faults are told
+/// (fault_watch). `workers` spreads blocks over threads. Never throws for what a kernel does.
 execution execute(const library& lib, const attention_case& c, inputs& in, int workers = 1);
 
 enum class outcome { pass, fail, discard, undecided };
@@ -71,6 +72,7 @@ struct verdict {
   std::int64_t outputs_sharp = 0;   ///< those of them whose enclosure admits at most two values
   double kernel_seconds = 0;
   double oracle_seconds = 0;
+  std::string accuracy;  ///< one line on the distance to exact attention, where it was asked for
 };
 
 /// The way of the data, whole: fill, run, enclose, judge. Every entry point goes through it.

@@ -36,12 +36,12 @@ std::vector<planned_tensor> plan_tensors(const attention_case& c) {
 
   std::vector<planned_tensor> planned{
       {"q", c.q_type, {total_q, c.heads_q, c.head_dim_qk}, memory_order(c.q_order)},
-      {"k", c.kv_type, {c.pool_pages, c.page_size, c.heads_kv, c.head_dim_qk}, pool_order},
-      {"v", v_type(c), {c.pool_pages, c.page_size, c.heads_kv, c.head_dim_v}, pool_order},
+      {"k", c.kv_type, {c.pool_pages, c.page_size, c.heads_kv, c.head_dim_qk}, pool_order, true},
+      {"v", v_type(c), {c.pool_pages, c.page_size, c.heads_kv, c.head_dim_v}, pool_order, true},
   };
   if (c.kv_descale == descale_kind::per_page)
     for (const char* name : {"k_descale", "v_descale"})
-      planned.push_back({name, dtype::f32, {c.pool_pages, c.heads_kv}, {}});
+      planned.push_back({name, dtype::f32, {c.pool_pages, c.heads_kv}, {}, true});
   if (c.batching == q_batching::group) planned.push_back({"cu_seqlens_q", dtype::i32, {num_seqs + 1}, {}});
   planned.push_back({"seqlens_k", dtype::i32, {num_seqs}, {}});
   if (c.page_table == page_table_kind::block_table) {
@@ -62,6 +62,31 @@ std::optional<std::int64_t> checked_bytes(dtype type, const std::vector<std::int
   for (const std::int64_t n : shape)
     if (__builtin_mul_overflow(bytes, n, &bytes)) return std::nullopt;
   return bytes;
+}
+
+bool is_sparse(dtype type, const std::vector<std::int64_t>& shape) {
+  return checked_bytes(type, shape).value_or(dense_pool_bytes_max + 1) > dense_pool_bytes_max;
+}
+
+std::vector<std::int64_t> pages_in_use(const attention_case& c) {
+  std::vector<std::int64_t> pages;
+  for (const sequence& s : c.sequences) pages.insert(pages.end(), s.pages.begin(), s.pages.end());
+  std::ranges::sort(pages);
+  const auto repeated = std::ranges::unique(pages);
+  pages.erase(repeated.begin(), repeated.end());
+  return pages;
+}
+
+std::vector<index_range> joined(std::vector<index_range> ranges) {
+  std::ranges::sort(ranges, {}, &index_range::begin);
+  std::vector<index_range> runs;
+  for (const index_range& r : ranges) {
+    if (!runs.empty() && r.begin <= runs.back().end)
+      runs.back().end = std::max(runs.back().end, r.end);
+    else
+      runs.push_back(r);
+  }
+  return runs;
 }
 
 key_range visible_keys(const attention_case& c, const sequence& s) {

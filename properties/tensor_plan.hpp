@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "properties/case.hpp"
+#include "properties/guarded_memory.hpp"
 
 namespace assay {
 
@@ -16,11 +17,32 @@ struct planned_tensor {
   dtype type = dtype::none;
   std::vector<std::int64_t> shape;
   std::vector<int> order;
+  bool is_pool = false;  ///< the first axis is the page
 };
 
 /// All inputs of a case in problem.hpp's order; optional ones only where the case has them. The fields must have passed
 /// the range checks of validate(), the sizes of the tensors need not be bounded yet.
 std::vector<planned_tensor> plan_tensors(const attention_case& c);
+
+/// Pool tensors of more bytes are sparse: only the OS pages that hold pages in use are there, and all else faults. Up
+/// to this size they are whole, and poisoned where they are dead, as a kernel may read dead pages of an allocation.
+constexpr std::int64_t dense_pool_bytes_max = std::int64_t{64} << 20;
+/// A relation holds up to three copies of K and V, 6 * 2^44 bytes of addresses, and a process has 2^47 of them (under
+/// AddressSanitizer, whose shadow takes an eighth, 7 * 2^44).
+constexpr std::int64_t sparse_pool_bytes_max = std::int64_t{1} << 44;
+/// Pages in use by a case with a sparse pool. Each that has no neighbour costs two of the process's mappings, in up to
+/// three copies of four pool tensors: 2048 * 2 * 3 * 4 = 49,152 of the 65,530 that Linux allows by default
+/// (vm.max_map_count).
+constexpr std::int64_t sparse_pages_max = 2048;
+
+/// Whether a pool tensor of this size is sparse.
+bool is_sparse(dtype type, const std::vector<std::int64_t>& shape);
+
+/// Pages of the pool that the case's sequences use, in ascending order, each once.
+std::vector<std::int64_t> pages_in_use(const attention_case& c);
+
+/// Ranges in any order, sorted and joined where they touch.
+std::vector<index_range> joined(std::vector<index_range> ranges);
 
 /// Bytes of a tensor, or nothing where they do not fit int64.
 std::optional<std::int64_t> checked_bytes(dtype type, const std::vector<std::int64_t>& shape);

@@ -21,9 +21,9 @@ std::vector<std::int64_t> shape_of(const tensor& t) {
 }
 
 buffer copy(const buffer& b) {
-  buffer same(b.name(), b.view().type, shape_of(b.view()), memory_order(b.view()));
-  if (same.bytes().size() != b.bytes().size()) throw std::logic_error(b.name() + ": not dense");
-  std::ranges::copy(b.bytes(), same.bytes().begin());
+  buffer same(b.name(), b.view().type, shape_of(b.view()), memory_order(b.view()), b.backing());
+  if (same.size_bytes() != b.size_bytes()) throw std::logic_error(b.name() + ": not dense");
+  for (const index_range& r : b.accessible()) std::ranges::copy(b.bytes(r), same.bytes(r).begin());
   return same;
 }
 
@@ -50,7 +50,8 @@ buffer gather(const buffer& b, int axis, const std::vector<std::int64_t>& indice
   std::vector<std::int64_t> shape = shape_of(from);
   shape[static_cast<std::size_t>(axis)] = static_cast<std::int64_t>(indices.size());
   const std::vector<int> order = memory_order(from);
-  buffer to(b.name(), from.type, shape, order);
+  if (b.is_sparse() && axis == 0) throw std::logic_error(b.name() + ": sparse, its pages move by repage()");
+  buffer to(b.name(), from.type, shape, order, b.backing());
 
   // In memory, b is [outer][axis][inner] with dense inner parts.
   std::int64_t outer = 1;
@@ -64,16 +65,21 @@ buffer gather(const buffer& b, int axis, const std::vector<std::int64_t>& indice
     }
   }
   const std::int64_t length = from.shape[axis];
-  if (static_cast<std::int64_t>(b.bytes().size()) != outer * length * inner)
-    throw std::logic_error(b.name() + ": not dense");
+  if (b.size_bytes() != outer * length * inner) throw std::logic_error(b.name() + ": not dense");
   if (inner == 0) return to;
-  const std::byte* source = b.bytes().data();
-  std::byte* target = to.bytes().data();
-  for (std::int64_t o = 0; o < outer; ++o)
-    for (const std::int64_t i : indices) {
-      std::memcpy(target, source + (o * length + i) * inner, static_cast<std::size_t>(inner));
-      target += inner;
+  const auto picked = static_cast<std::int64_t>(indices.size());
+  const auto gather_outer = [&](std::int64_t o) {
+    for (std::int64_t n = 0; n < picked; ++n) {
+      const std::int64_t source = (o * length + indices[static_cast<std::size_t>(n)]) * inner;
+      const std::int64_t target = (o * picked + n) * inner;
+      std::ranges::copy(b.bytes({source, source + inner}), to.bytes({target, target + inner}).begin());
     }
+  };
+  // A sparse buffer's first axis is its outermost: of `outer`, only the used pages are there.
+  const std::int64_t per_page = b.is_sparse() ? outer / from.shape[0] : outer;
+  const std::vector<index_range> pages = b.is_sparse() ? b.used() : std::vector<index_range>{{0, 1}};
+  for (const index_range& run : pages)
+    for (std::int64_t o = run.begin * per_page; o < run.end * per_page; ++o) gather_outer(o);
   return to;
 }
 

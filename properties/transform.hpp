@@ -18,7 +18,8 @@ buffer* find_buffer(std::vector<buffer>& buffers, const std::string& name);
 const buffer* find_buffer(const std::vector<buffer>& buffers, const std::string& name);
 
 /// The same elements along one axis, chosen by index: out[.., i, ..] = b[.., indices[i], ..]. The memory order of the
-/// dimensions stays. Permuting, dropping and duplicating along an axis are all this.
+/// dimensions stays. Permuting, dropping and duplicating along an axis are all this; but not along the first one of a
+/// sparse buffer (std::logic_error).
 buffer gather(const buffer& b, int axis, const std::vector<std::int64_t>& indices);
 
 /// A copy of all buffers.
@@ -67,6 +68,8 @@ std::optional<std::string> first_difference(const outputs& before, const outputs
 
 /// Calls with every logical index of a tensor, row major.
 void for_each_index(const tensor& t, const std::function<void(const std::vector<std::int64_t>&)>& visit);
+/// As above; of a sparse buffer only with the indices of used pages.
+void for_each_index(const buffer& b, const std::function<void(const std::vector<std::int64_t>&)>& visit);
 std::int64_t offset_of(const tensor& t, const std::vector<std::int64_t>& index);
 
 }  // namespace assay

@@ -30,7 +30,8 @@ std::string verdict_to_json(const verdict& v) {
                                                     {"outputs_judged", v.outputs_judged},
                                                     {"outputs_sharp", v.outputs_sharp},
                                                     {"kernel_seconds", v.kernel_seconds},
-                                                    {"oracle_seconds", v.oracle_seconds}});
+                                                    {"oracle_seconds", v.oracle_seconds},
+                                                    {"accuracy", v.accuracy}});
 }
 
 verdict verdict_from_json(const std::string& text) {
@@ -44,11 +45,13 @@ verdict verdict_from_json(const std::string& text) {
   v.outputs_sharp = o.at("outputs_sharp").to_number<std::int64_t>();
   v.kernel_seconds = o.at("kernel_seconds").to_number<double>();
   v.oracle_seconds = o.at("oracle_seconds").to_number<double>();
+  v.accuracy = text_of(o, "accuracy");
   return v;
 }
 
 verdict verdict_of(const work_result& result) {
   if (result.reply) return verdict_from_json(*result.reply);
+  if (!result.last_words.empty()) return failed("memory", result.last_words);
   const bool hung = result.death.starts_with("did not end");
   return failed(hung ? "hang" : "crash", "the process that ran the case " + result.death);
 }

@@ -12,8 +12,8 @@ namespace assay {
 std::string verdict_to_json(const verdict& v);
 verdict verdict_from_json(const std::string& text);
 
-/// The verdict in a worker's reply; that the worker ended is a failure: of origin "hang" where it took too long, else
-/// "crash".
+/// The verdict in a worker's reply; that the worker ended is a failure: of origin "memory" where its last words say
+/// what it touched, "hang" where it took too long, else "crash".
 verdict verdict_of(const work_result& result);
 
 const char* name_of(outcome result);

@@ -1,6 +1,7 @@
 #include "properties/worker.hpp"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -9,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
@@ -50,11 +52,19 @@ std::string framed(const std::string& text) {
   return frame + text;
 }
 
-/// Takes one whole frame off the front of `bytes`.
-std::optional<std::string> unframe(std::string& bytes) {
+/// Marks the length of a frame that holds last words.
+constexpr std::uint64_t last_words_mark = std::uint64_t{1} << 63;
+
+/// A child's end of its reply pipe.
+int child_reply_fd = -1;
+
+/// Takes one whole frame off the front of `bytes`. `is_last` tells whether it held last words.
+std::optional<std::string> unframe(std::string& bytes, bool* is_last = nullptr) {
   std::uint64_t size = 0;
   if (bytes.size() < sizeof size) return std::nullopt;
   std::memcpy(&size, bytes.data(), sizeof size);
+  if (is_last != nullptr) *is_last = (size & last_words_mark) != 0;
+  size &= ~last_words_mark;
   if (bytes.size() - sizeof size < size) return std::nullopt;
   std::string text = bytes.substr(sizeof size, size);
   bytes.erase(0, sizeof size + size);
@@ -103,6 +113,7 @@ worker::worker(const serve_function& serve) {
     signal(SIGPIPE, SIG_IGN);
     // A test framework's handlers would report the child's end as its own. SIGSEGV stays: sanitizers report with it.
     for (const int number : {SIGABRT, SIGFPE, SIGILL, SIGINT, SIGTERM}) signal(number, SIG_DFL);
+    child_reply_fd = reply[1];
     serve_requests(request[0], reply[1], serve);
   }
   close(request[0]);
@@ -130,8 +141,26 @@ void worker::send(const std::string& request) {
 
 bool worker::receive() {
   if (!read_some(reply_fd_, received_)) return true;
-  reply_ = unframe(received_);
-  return reply_.has_value();
+  bool is_last = false;
+  auto frame = unframe(received_, &is_last);
+  if (!frame) return false;
+  if (is_last)
+    last_words_ = std::move(*frame);
+  else
+    reply_ = std::move(frame);
+  return true;
+}
+
+void worker::end_with_last_words(const char* text, std::size_t size) {
+  if (child_reply_fd < 0) return;
+  // One write of no more than PIPE_BUF bytes is whole, whatever other threads write.
+  char frame[PIPE_BUF];
+  size = std::min(size, sizeof frame - sizeof(std::uint64_t));
+  const std::uint64_t head = size | last_words_mark;
+  std::memcpy(frame, &head, sizeof head);
+  std::memcpy(frame + sizeof head, text, size);
+  const ssize_t written = write(child_reply_fd, frame, sizeof head + size);
+  _exit(written < 0 ? 2 : 1);
 }
 
 std::string worker::end() {
@@ -172,10 +201,11 @@ double seconds_since(clock::time_point start) {
 
 /// Waits for one slot's reply or end until its limit; gives nothing as long as neither is there.
 std::optional<work_result> collect(slot& s, bool readable, double limit_seconds) {
-  work_result result{s.request, std::nullopt, {}, seconds_since(s.since)};
+  work_result result{s.request, std::nullopt, {}, {}, seconds_since(s.since)};
   if (readable) {
     if (!s.process->receive()) return std::nullopt;
     result.reply = s.process->reply();
+    result.last_words = s.process->last_words();
     if (!result.reply) result.death = s.process->end();
   } else if (result.seconds > limit_seconds) {
     result.death = fmt::format("did not end within {:g} s", limit_seconds);

@@ -33,8 +33,14 @@ class worker {
   const std::optional<std::string>& reply() const { return reply_; }
   /// After the child ended: "killed by signal 11 (Segmentation fault)", "exited with status 1".
   std::string end();
+  /// After receive() without a reply: what the child said of its own end; empty if it could not.
+  const std::string& last_words() const { return last_words_; }
   /// Ends the child at once.
   void kill();
+
+  /// In a child: sends these words instead of a reply and ends the process. Elsewhere it does nothing.
+  /// Async-signal-safe: it is for the handlers of faults.
+  static void end_with_last_words(const char* text, std::size_t size);
 
  private:
   pid_t pid_ = -1;
@@ -42,13 +48,15 @@ class worker {
   int reply_fd_ = -1;
   std::string received_;
   std::optional<std::string> reply_;
+  std::string last_words_;
 };
 
 /// What came of one request: a reply, or how the child that worked on it ended.
 struct work_result {
   std::string request;
   std::optional<std::string> reply;
-  std::string death;  ///< empty with a reply
+  std::string death;       ///< empty with a reply
+  std::string last_words;  ///< what the child said before it ended
   double seconds = 0;
 };
 

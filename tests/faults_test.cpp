@@ -2,6 +2,7 @@
 /// hidden case once per patch, with ASSAY_FAULT=NAME. The patch's head says which checks must catch it:
 ///   Caught-by: <origin>[, <origin>...]   "enclosure", "platform defect", "memory" or a property's name
 ///   Heads: <n>                           query heads that the smallest failing case needs; 1 if not said
+///   Kernel: <name>, Types: <types>       what is patched, and of it what is built; split_kv and f16 if not said
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -55,9 +56,9 @@ TEST_CASE("the suite catches the fault, names the check, and shrinks to the fewe
   REQUIRE(!expected.empty());
 
   suite_options options;
-  options.kernels = faulty->kernels();
+  options.kernels = {said(fault, "Kernel: ", "split_kv")};
   for (const property& p : properties()) options.selected.push_back(&p);
-  options.types = {"f16"};  // all that a fault library is built for
+  options.types = {said(fault, "Types: ", "f16")};
   options.cases = 700;
   options.seed = 1;
   options.findings = fs::path(ASSAY_BINARY_DIR) / "fault_findings" / fault;

@@ -6,16 +6,19 @@
 ///   mma_chain(c, count, load_a, load_b) c += A_0 B_0 + ... + A_n-1 B_n-1, atom by atom, ascending; load_x(i, fragment)
 ///   accumulation_model(type)            what one atom's arithmetic does, for the contract
 ///   flushed_below(type)                 P below this magnitude may be taken as 0, for the contract
+/// FP8 is multiplied by atoms of depth 32: device/mma/bytes.hpp.
 #pragma once
 
 #include <hip/hip_runtime.h>
 
+#include "kernels/platform/current.hpp"
+
 #if defined(__HIP_PLATFORM_ASSAY_CPU__)
-#include "kernels/device/mma/cpu.hpp"
+#include "kernels/device/mma/cpu_fp8.hpp"
 #elif defined(__HIP_PLATFORM_ASSAY_NVIDIA__)
-#include "kernels/device/mma/nvidia.hpp"
+#include "kernels/device/mma/nvidia_fp8.hpp"
 #else
-#include "kernels/device/mma/amd.hpp"
+#include "kernels/device/mma/amd_fp8.hpp"
 #endif
 
 namespace assay::device {
@@ -41,6 +44,17 @@ __device__ inline void load_b(fragment<T>& f, const T* b, int column_stride, int
   for (int i = 0; i < f.count(); ++i) {
     const coordinate at = b_coordinate(i);
     f.value[i] = b[at.outer * column_stride + at.k * k_stride];
+  }
+}
+
+/// FP8's A[row][k] at a[row * stride + k], or B[k][column] at b[column * stride + k]; rows of words, so stride and
+/// address are multiples of 4.
+template <int Words, class T>
+__device__ inline void load_words(byte_fragment<Words>& f, const T* from, int stride) {
+  ASSAY_UNROLL
+  for (int i = 0; i < fragment_words(); ++i) {
+    const word_place at = word_coordinate(i);
+    f.word[i] = *reinterpret_cast<const std::uint32_t*>(from + at.outer * stride + at.k);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <string_view>
 
+#include "properties/fault_watch.hpp"
 #include "properties/relations/mutations.hpp"
 #include "properties/relations/relation.hpp"
 #include "properties/relations/relations.hpp"
@@ -60,6 +61,7 @@ class refusal_check {
   void run(const problem& p, const std::vector<assay_tensor>& tensors, const std::string& name) {
     std::vector<platform_defect> defects;
     const assay_launch launch = make_launch(case_, 1, &defects);
+    const fault_watch watch(given_.buffers, out_.buffers);
     const assay_status status = kernel_.run(&p, tensors.data(), static_cast<std::int32_t>(tensors.size()), &launch);
     if (!refused(status))
       relation_.fail(fmt::format("run() accepted {}: status {} '{}'", name, status.code, status.message));

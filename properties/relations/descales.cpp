@@ -11,11 +11,11 @@ void edit(inputs& in, const std::string& name, const page_choice& chosen, const 
   buffer* b = find_buffer(in.buffers, name);
   if (b == nullptr) return;
   const tensor& t = b->view();
-  for (std::int64_t page = 0; page < t.shape[0]; ++page)
-    for (std::int64_t h = 0; h < t.shape[1] && chosen(page); ++h) {
-      const std::int64_t at = t.offset(page, h);
-      set_bits(t, at, std::bit_cast<std::uint32_t>(change(value_at(t, at))));
-    }
+  for_each_index(*b, [&](const std::vector<std::int64_t>& index) {
+    if (!chosen(index[0])) return;
+    const std::int64_t at = offset_of(t, index);
+    set_bits(t, at, std::bit_cast<std::uint32_t>(change(value_at(t, at))));
+  });
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-#include <algorithm>
 #include <limits>
+#include <unordered_map>
 
 #include "properties/alter.hpp"
 #include "properties/kernel_space.hpp"
@@ -17,35 +17,42 @@ void for_each_row(const inputs& in, const std::function<void(std::int64_t, std::
     for (std::int64_t i = 0; i < rows_of(in, s); ++i) visit(s, i);
 }
 
-/// One flag per slot of the pool: whether a row sees it.
-using slot_set = std::vector<bool>;
+/// Slots of the pool that a row sees; by page, as a pool may have billions.
+class slot_set {
+ public:
+  explicit slot_set(std::int64_t page_size) : page_size_(static_cast<std::size_t>(page_size)) {}
+  void insert(std::int64_t page, std::int64_t slot) {
+    pages_.try_emplace(page, page_size_).first->second[static_cast<std::size_t>(slot)] = true;
+  }
+  bool contains(std::int64_t page, std::int64_t slot) const {
+    const auto found = pages_.find(page);
+    return found != pages_.end() && found->second[static_cast<std::size_t>(slot)];
+  }
+  bool contains_any_of(std::int64_t page) const { return pages_.contains(page); }
+
+ private:
+  std::size_t page_size_;
+  std::unordered_map<std::int64_t, std::vector<bool>> pages_;
+};
 
 void add_visible_slots(inputs& in, std::int64_t s, std::int64_t i, slot_set& seen) {
   const std::int64_t page_size = in.stated.page_size;
   for (std::int64_t j = 0; j < keys_of(in, s); ++j)
-    if (is_visible(in, s, i, j))
-      seen[static_cast<std::size_t>(page_entry(in, s, j / page_size) * page_size + j % page_size)] = true;
+    if (is_visible(in, s, i, j)) seen.insert(page_entry(in, s, j / page_size), j % page_size);
 }
 
 /// Replaces every element of K and V in slots that are not in `seen`.
 void replace_unseen(inputs& in, const slot_set& seen,
                     const std::function<std::uint32_t(dtype, std::uint32_t)>& replace) {
   for (const char* name : {"k", "v"}) {
-    const tensor& t = find_buffer(in.buffers, name)->view();
-    for_each_index(t, [&](const std::vector<std::int64_t>& index) {
-      if (seen[static_cast<std::size_t>(index[0] * in.stated.page_size + index[1])]) return;
+    const buffer& pool = *find_buffer(in.buffers, name);
+    const tensor& t = pool.view();
+    for_each_index(pool, [&](const std::vector<std::int64_t>& index) {
+      if (seen.contains(index[0], index[1])) return;
       const std::int64_t at = offset_of(t, index);
       set_bits(t, at, replace(t.type, bits_at(t, at)));
     });
   }
-}
-
-/// The pages none of whose slots is in `seen`.
-std::function<bool(std::int64_t)> unseen_pages(const inputs& in, const slot_set& seen) {
-  return [&seen, size = in.stated.page_size](std::int64_t page) {
-    const auto first = seen.begin() + page * size;
-    return std::find(first, first + size, true) == first + size;
-  };
 }
 
 /// Poisons the bias of every key that its row does not see.
@@ -67,8 +74,7 @@ verdict check(const library& lib, const attention_case& c) {
   if (r.decided()) return r.result();
 
   inputs poisoned = clone(r.given());
-  const auto slots = static_cast<std::size_t>(poisoned.stated.num_pages * poisoned.stated.page_size);
-  slot_set seen_by_any(slots, false);
+  slot_set seen_by_any(c.page_size);
   std::vector<std::pair<std::int64_t, std::int64_t>> pivots;  // rows from which a key is hidden
   for_each_row(r.given(), [&](std::int64_t s, std::int64_t i) {
     add_visible_slots(poisoned, s, i, seen_by_any);
@@ -86,18 +92,20 @@ verdict check(const library& lib, const attention_case& c) {
   replace_unseen(poisoned, seen_by_any,
                  [&](dtype type, std::uint32_t bits) { return had_nan ? other_bits(type, bits) : poison_bits(type); });
   poison_hidden_bias(poisoned);
-  set_descales(poisoned, unseen_pages(poisoned, seen_by_any), had_nan ? 2.0F : std::numeric_limits<float>::quiet_NaN());
+  set_descales(
+      poisoned, [&](std::int64_t page) { return !seen_by_any.contains_any_of(page); },
+      had_nan ? 2.0F : std::numeric_limits<float>::quiet_NaN());
   r.expect_same_bits(poisoned, c, "replacing the keys that no row sees");
 
   // Hidden from one row but not from its neighbours: those need finite values, and only that row is compared.
   const auto [s, i] = pivots[c.data.seed % pivots.size()];
   inputs changed = clone(r.given());
-  slot_set seen_by_one(slots, false);
+  slot_set seen_by_one(c.page_size);
   add_visible_slots(changed, s, i, seen_by_one);
   replace_unseen(changed, seen_by_one, other_bits);
   // Other rows of the row's block may visit the page: the row's accumulator follows its descale, and no bit moves only
   // where that takes a power of two.
-  scale_descales(changed, 1, unseen_pages(changed, seen_by_one));
+  scale_descales(changed, 1, [&](std::int64_t page) { return !seen_by_one.contains_any_of(page); });
   const std::int64_t row = first_row_of(changed, s) + i;
   const std::string change = "changing all keys that row " + std::to_string(row) + " does not see, in this row,";
   if (const auto ran = r.run(changed, c, change))

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <numeric>
+#include <unordered_set>
 
 #include "properties/alter.hpp"
 #include "properties/relations/adapt.hpp"
@@ -47,7 +48,7 @@ inputs alone(const inputs& in, std::int64_t s) {
 void alter(buffer* b, const std::function<bool(const std::vector<std::int64_t>&)>& matters) {
   if (b == nullptr) return;
   const tensor& t = b->view();
-  for_each_index(t, [&](const std::vector<std::int64_t>& index) {
+  for_each_index(*b, [&](const std::vector<std::int64_t>& index) {
     if (matters(index)) return;
     const std::int64_t at = offset_of(t, index);
     set_bits(t, at, other_bits(t.type, bits_at(t, at)));
@@ -57,16 +58,14 @@ void alter(buffer* b, const std::function<bool(const std::vector<std::int64_t>&)
 /// Gives all other sequences other queries, other keys where they have pages of their own, and half their length.
 inputs with_others_altered(const inputs& in, std::int64_t s) {
   inputs altered = clone(in);
-  std::vector<bool> mine(static_cast<std::size_t>(in.stated.num_pages), false);
+  std::unordered_set<std::int64_t> mine;
   for_each_page(altered, [&](std::int64_t t, std::int64_t, std::int32_t& page) {
-    if (t == s) mine[static_cast<std::size_t>(page)] = true;
+    if (t == s) mine.insert(page);
   });
-  const auto page_matters = [&](const std::vector<std::int64_t>& i) {
-    return bool{mine[static_cast<std::size_t>(i[0])]};
-  };
+  const auto page_matters = [&](const std::vector<std::int64_t>& i) { return mine.contains(i[0]); };
   alter(find_buffer(altered.buffers, "k"), page_matters);
   alter(find_buffer(altered.buffers, "v"), page_matters);
-  scale_descales(altered, 1, [&](std::int64_t page) { return !mine[static_cast<std::size_t>(page)]; });
+  scale_descales(altered, 1, [&](std::int64_t page) { return !mine.contains(page); });
   alter(find_buffer(altered.buffers, "q"), [&](const std::vector<std::int64_t>& i) {
     return i[0] >= first_row_of(in, s) && i[0] < first_row_of(in, s + 1);
   });

@@ -1,5 +1,6 @@
-#include <algorithm>
+#include <unordered_set>
 
+#include "properties/pool.hpp"
 #include "properties/relations/adapt.hpp"
 #include "properties/relations/relation.hpp"
 #include "properties/relations/relations.hpp"
@@ -13,18 +14,17 @@ verdict check(const library& lib, const attention_case& c) {
 
   // A pool in which every table entry has a page of its own, in table order.
   inputs unshared = clone(r.given());
-  std::vector<std::int64_t> source;
-  std::vector<bool> used(static_cast<std::size_t>(c.pool_pages), false);
+  std::vector<page_move> moves;
+  std::unordered_set<std::int64_t> used;
   bool shared = false;
   for_each_page(unshared, [&](std::int64_t, std::int64_t, std::int32_t& page) {
-    shared = shared || used[static_cast<std::size_t>(page)];
-    used[static_cast<std::size_t>(page)] = true;
-    source.push_back(page);
-    page = static_cast<std::int32_t>(source.size() - 1);
+    shared = shared || !used.insert(page).second;
+    const auto own = static_cast<std::int64_t>(moves.size());
+    moves.push_back({page, own});
+    page = static_cast<std::int32_t>(own);
   });
   if (!shared) r.discard("no page is shared");
-  for (const char* name : {"k", "v", "k_descale", "v_descale"}) gather_input(unshared, name, 0, source);
-  unshared.stated.num_pages = static_cast<std::int64_t>(source.size());
+  repage(unshared, static_cast<std::int64_t>(moves.size()), moves);
   r.expect_same_bits(unshared, c, "giving every sequence private copies of its pages");
   return r.result();
 }

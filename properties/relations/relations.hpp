@@ -9,6 +9,8 @@ extern const property output_enclosed;
 extern const property split_count;
 extern const property page_permutation;
 extern const property page_sharing;
+extern const property pool_shift;
+extern const property table_tail;
 extern const property dead_memory;
 extern const property other_sequences;
 extern const property wave_schedule;

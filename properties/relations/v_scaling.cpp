@@ -29,8 +29,9 @@ constexpr double smallest_compared = 0x1p-10;
 constexpr double largest_compared = 0x1p14;
 
 void tame(inputs& in) {
-  const tensor& v = find_buffer(in.buffers, "v")->view();
-  for_each_index(v, [&](const std::vector<std::int64_t>& index) {
+  const buffer& pool = *find_buffer(in.buffers, "v");
+  const tensor& v = pool.view();
+  for_each_index(pool, [&](const std::vector<std::int64_t>& index) {
     const std::int64_t at = offset_of(v, index);
     const double magnitude = std::fabs(value_at(v, at));
     // Dead memory keeps its NaNs and infinities.
@@ -40,8 +41,9 @@ void tame(inputs& in) {
 }
 
 void scale_v(inputs& in, int exponent) {
-  const tensor& v = find_buffer(in.buffers, "v")->view();
-  for_each_index(v, [&](const std::vector<std::int64_t>& index) {
+  const buffer& pool = *find_buffer(in.buffers, "v");
+  const tensor& v = pool.view();
+  for_each_index(pool, [&](const std::vector<std::int64_t>& index) {
     const std::int64_t at = offset_of(v, index);
     if (const auto scaled = scaled_bits(v.type, bits_at(v, at), exponent)) set_bits(v, at, *scaled);
   });

@@ -32,10 +32,13 @@ plain_row plain_attention(const testing::setting& s, std::int64_t seq, std::int6
                 static_cast<std::size_t>(size_bytes(t.type)));
     if (t.type == dtype::i32) return static_cast<long double>(static_cast<std::int32_t>(bits));
     if (t.type == dtype::f32) return static_cast<long double>(std::bit_cast<float>(bits));
+    if (size_bytes(t.type) == 1)
+      return static_cast<long double>(testing::e4m3_value(bits & 0xFFU, t.type == dtype::e4m3fnuz));
     return static_cast<long double>(std::bit_cast<_Float16>(static_cast<std::uint16_t>(bits)));
   };
-  const auto first = static_cast<std::int64_t>(at("cu_seqlens_q", seq));
-  const auto queries = static_cast<std::int64_t>(at("cu_seqlens_q", seq + 1)) - first;
+  const bool is_batch = p.batching == q_batching::batch, has_descales = p.kv_descale == descale_kind::per_page;
+  const auto first = is_batch ? seq * p.max_q : static_cast<std::int64_t>(at("cu_seqlens_q", seq));
+  const auto queries = is_batch ? p.max_q : static_cast<std::int64_t>(at("cu_seqlens_q", seq + 1)) - first;
   const auto keys = static_cast<std::int64_t>(at("seqlens_k", seq));
   const bool has_prefix = find(inputs, "prefix_offset") != nullptr;
   const std::int64_t position = (has_prefix ? static_cast<std::int64_t>(at("prefix_offset", seq)) : keys - queries) + i;
@@ -49,10 +52,13 @@ plain_row plain_attention(const testing::setting& s, std::int64_t seq, std::int6
     long double x = 0;
     for (std::int64_t d = 0; d < p.head_dim_qk; ++d)
       x += at("q", s["q"].view.offset(row, head, d)) * at("k", s["k"].view.offset(page, j % p.page_size, head_kv, d));
-    const long double e = std::exp(x * static_cast<long double>(p.scale));
+    const std::int64_t descale_at = page * p.heads_kv + head_kv;
+    const long double kd = has_descales ? at("k_descale", descale_at) : 1.0L;
+    const long double vd = has_descales ? at("v_descale", descale_at) : 1.0L;
+    const long double e = std::exp(x * static_cast<long double>(p.scale) * kd);
     z += e;
     for (std::int64_t d = 0; d < p.head_dim_v; ++d)
-      r.o[static_cast<std::size_t>(d)] += e * at("v", s["v"].view.offset(page, j % p.page_size, head_kv, d));
+      r.o[static_cast<std::size_t>(d)] += e * vd * at("v", s["v"].view.offset(page, j % p.page_size, head_kv, d));
   }
   if (z == 0) return r;
   for (long double& o : r.o) o = o / z * static_cast<long double>(p.v_scale);
@@ -126,6 +132,42 @@ TEST_CASE("every small shape, mask and split count agrees with a naive evaluatio
   CHECK(wrong == 0);
   CHECK(loose == 0);
   CHECK(cases == 18 * 19 * 5 * 4);
+}
+
+TEST_CASE("descales per page and batch mode agree with the naive evaluation", "[oracle]") {
+  std::int64_t wrong = 0;
+  for (std::uint64_t n = 0; n < 60; ++n) {
+    options o;
+    o.seed = n;
+    const auto rows = static_cast<std::int32_t>(1 + n % 4);
+    o.sequences = {{rows, static_cast<std::int32_t>(n % 23)}, {rows, 7}, {rows, 0}};
+    o.batch = n % 2 == 0;
+    if (!o.batch) o.sequences[1].q = 2;
+    o.qk_type = o.v_type = n % 3 == 0 ? dtype::e4m3fn : n % 3 == 1 ? dtype::e4m3fnuz : dtype::f16;
+    o.heads_q = 4;
+    o.heads_kv = 2;
+    o.dim_v = 2;
+    o.page_size = 4;
+    o.causal = n % 4 >= 2;
+    o.v_scale = 0.75F;
+    o.descale = [](char which, std::int64_t nth, std::int64_t head) {
+      return (which == 'k' ? 0.7 : 1.9) * std::pow(1.3, static_cast<double>((3 * nth + 2 * head) % 5));
+    };
+    const testing::setting s = testing::make_setting(o);
+    const enclosure exact = evaluate_exactly(s.stated, s.tensors());
+    std::size_t row = 0;
+    for (std::size_t seq = 0; seq < o.sequences.size(); ++seq)
+      for (std::int32_t i = 0; i < o.sequences[seq].q; ++i, ++row)
+        for (std::size_t head = 0; head < 4; ++head) {
+          const plain_row plain =
+              plain_attention(s, static_cast<std::int64_t>(seq), i, static_cast<std::int64_t>(head), false);
+          wrong += !near(exact.tensors[1].elements[row * 4 + head], plain.lse);
+          for (std::size_t d = 0; d < 2; ++d)
+            wrong += !near(exact.tensors[0].elements[(row * 4 + head) * 2 + d], plain.o[d]);
+        }
+    CHECK(static_cast<std::int64_t>(row) == s.stated.total_q);
+  }
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("the enclosure of a contract that quantises nothing holds the exact value", "[oracle]") {

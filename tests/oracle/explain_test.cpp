@@ -22,6 +22,9 @@ TEST_CASE("tiles and keys of an explained element add up to its exact value", "[
   o.num_splits = 3;
   o.sinks = true;
   o.v_scale = 0.5F;
+  o.descale = [](char which, std::int64_t nth, std::int64_t) {
+    return (which == 'k' ? 0.5 : 0.25) + 0.125 * static_cast<double>(nth);
+  };
   const testing::setting s = testing::make_setting(o);
   contract c;
   c.tile_keys = 16;
@@ -44,6 +47,8 @@ TEST_CASE("tiles and keys of an explained element add up to its exact value", "[
       CHECK(k.page == reinterpret_cast<const std::int32_t*>(
                           s["block_table"].bytes->data())[s["block_table"].view.offset(1, k.key / 4)]);
       CHECK(k.slot == k.key % 4);
+      CHECK(k.k_descale == 0.5 + 0.125 * static_cast<double>(k.key / 4));
+      CHECK(k.v_descale == 0.25 + 0.125 * static_cast<double>(k.key / 4));
     }
   CHECK(std::fabs(sum - value) < 1e-12);
   CHECK(std::fabs(story.value - value) < 1e-12);

@@ -96,4 +96,84 @@ TEST_CASE("constants outside of f32's normal range are not guessed at", "[oracle
   CHECK(!scale_of(p, {}).is_usable);
 }
 
+TEST_CASE("a constant rounded once is the f32 that it is, and so is its product with a descale", "[oracle]") {
+  std::mt19937_64 random(3);
+  contract c;
+  c.constant_roundings = 1;
+  c.fuses_logits = 1;
+  c.p_type = dtype::e4m3fn;
+  std::int64_t free = 0;
+  for (int i = 0; i < 1000; ++i) {
+    problem p = with_scale(static_cast<float>(0.01 + testing::uniform(random)));
+    p.k_scale = static_cast<float>(0.01 + testing::uniform(random));
+    const logit_scale launch = scale_of(p, c);
+    REQUIRE(launch.is_usable);
+    if (!launch.is_pinned) {
+      ++free;
+      continue;
+    }
+    const long double log2e = 1.44269504088896340735992468100189214L;
+    const auto c2 = static_cast<float>(static_cast<long double>(p.scale) * static_cast<long double>(p.k_scale) * log2e);
+    CHECK(launch.factor == static_cast<double>(c2));
+    CHECK(launch.common_error == 0);
+    const auto descale = static_cast<float>(0.01 + testing::uniform(random));
+    CHECK(scale_of_tile(launch, static_cast<double>(descale)).factor == static_cast<double>(c2 * descale));
+    CHECK(scale_of_tile(launch, static_cast<double>(descale)).factor_error == 0);
+  }
+  CHECK(free <= 1);
+  for (const double bad : {0.0, -1.0, 1e-40, 1e39, std::nan("")})
+    CHECK(!scale_of_tile(scale_of(with_scale(1), c), bad).is_usable);
+  c.constant_roundings = 2;
+  CHECK(!scale_of(with_scale(0.1F), c).is_pinned);
+  CHECK(!scale_of(with_scale(0.1F), c).snaps);
+  CHECK(scale_of_tile(scale_of(with_scale(0.1F), c), 0.3).factor_error >= 0x1p-24);
+  c.constant_roundings = 1;
+  c.p_type = dtype::f32;  // exact arithmetic is admissible: nothing is pinned
+  CHECK(!scale_of(with_scale(0.1F), c).is_pinned);
+}
+
+TEST_CASE("fused maximum, base and argument are f32's own where the logits are known", "[oracle]") {
+  std::mt19937_64 random(4);
+  contract c;
+  c.constant_roundings = 1;
+  c.fuses_logits = 1;
+  c.p_type = dtype::e4m3fn;
+  c.p_shift = 8;
+  const logit_scale scale = scale_of(with_scale(0.1F), c);
+  REQUIRE(scale.snaps);
+  std::int64_t outside = 0, open = 0, above_peak = 0;
+  for (int i = 0; i < 20000; ++i) {
+    const auto size = static_cast<float>(std::ldexp(1.0, static_cast<int>(random() % 12)));
+    const float c2 = static_cast<float>(scale.factor), top = size * static_cast<float>(testing::normal(random));
+    const float a = i % 4 == 0 ? top : top - size * static_cast<float>(testing::uniform(random));
+    const float m = c2 * top, base = m - 8.0F, d = std::fma(a, c2, -base);
+    double w[] = {static_cast<double>(a), static_cast<double>(top)}, e[] = {0, 0};
+    to_logits(scale, nullptr, 2, w, e);
+    const logit_gap rounded = round_to_f32(scale, w[1], e[1]);
+    outside += !(std::fabs(static_cast<double>(m) - rounded.mid) <= rounded.radius);
+    const logit_gap held = base_of(scale, rounded.mid, rounded.radius, 8);
+    outside += !(std::fabs(static_cast<double>(base) + 8 - held.mid) <= held.radius);
+    const logit_gap found = gap(scale, w[0], e[0], held.mid, held.radius, 8);
+    outside += !(std::fabs(static_cast<double>(d) - found.mid) <= found.radius);
+    open += found.radius > 0;
+    const probability peak = peak_of(scale, rounded.mid, rounded.radius, c);
+    above_peak += !(std::exp2(static_cast<double>(d)) <= peak.hi);
+    if (i % 4 == 0) above_peak += !(std::exp2(static_cast<double>(d)) >= peak.lo);
+  }
+  CHECK(outside == 0);
+  CHECK(above_peak == 0);
+  CHECK(open < 20);
+}
+
+TEST_CASE("the peak is exactly 1 without shift and fusion, else 2^shift up to roundings", "[oracle]") {
+  contract c;
+  CHECK(peak_of(scale_of(with_scale(1), c), 1e6, 1, c).lo == 1);
+  CHECK(peak_of(scale_of(with_scale(1), c), 1e6, 1, c).hi == 1);
+  c.p_shift = 7;
+  const probability p = peak_of(scale_of(with_scale(1), c), 10, 0, c);
+  CHECK(p.lo < 128);
+  CHECK(p.hi > 128);
+  CHECK(p.hi - p.lo < 128 * 1e-5);
+}
+
 }  // namespace assay::oracle

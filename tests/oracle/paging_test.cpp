@@ -4,6 +4,8 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <stdexcept>
+#include <string_view>
+#include <vector>
 
 #include "tests/oracle/mqa_setting.hpp"
 
@@ -101,6 +103,51 @@ TEST_CASE("block tables and page lists lead to the same keys, and nowhere beyond
   }
   CHECK_THROWS_AS(a.place(1, 12), std::invalid_argument);
   CHECK_THROWS_AS(b.place(1, 12), std::invalid_argument);
+}
+
+TEST_CASE("in batch mode the rows of all sequences are as many, and no cu_seqlens_q is read", "[oracle]") {
+  testing::options o;
+  o.sequences = {{3, 6}, {3, 0}, {3, 2}};
+  o.batch = true;
+  testing::setting s = testing::make_setting(o);
+  const auto inputs = s.tensors();
+  const problem_view view(s.stated, inputs);
+  CHECK(view.first_row(2) == 6);
+  CHECK(view.row_count(1) == 3);
+  CHECK(view.sequence_of(5) == 1);
+  s.stated.max_q = 2;
+  CHECK_THROWS_AS(problem_view(s.stated, inputs), std::invalid_argument);
+}
+
+TEST_CASE("descales are those of page and kv head, 1 where there are none, and held to their shape", "[oracle]") {
+  testing::options o;
+  o.sequences = {{1, 9}};
+  o.heads_q = o.heads_kv = 2;
+  o.descale = [](char which, std::int64_t nth, std::int64_t head) {
+    return (which == 'k' ? 1 : 100) + 10 * static_cast<double>(nth) + static_cast<double>(head);
+  };
+  testing::setting s = testing::make_setting(o);
+  const auto inputs = s.tensors();
+  const problem_view view(s.stated, inputs);
+  CHECK(view.k_descale(view.place(0, 8).page, 1) == 22);
+  CHECK(view.v_descale(view.place(0, 3).page, 0) == 100);
+  for (const char* name : {"k_descale", "v_descale"}) {
+    auto fewer = inputs;
+    std::erase_if(fewer, [&](const named_tensor& t) { return std::string_view(t.name) == name; });
+    CHECK_THROWS_AS(problem_view(s.stated, fewer), std::invalid_argument);
+    auto other = inputs;
+    for (named_tensor& t : other)
+      if (std::string_view(t.name) == name) t.view.type = dtype::i32;
+    CHECK_THROWS_AS(problem_view(s.stated, other), std::invalid_argument);
+    other = inputs;
+    for (named_tensor& t : other)
+      if (std::string_view(t.name) == name) t.view.shape[1] = 1;
+    CHECK_THROWS_AS(problem_view(s.stated, other), std::invalid_argument);
+  }
+  s.stated.kv_descale = descale_kind::per_tensor;
+  const problem_view plain(s.stated, inputs);
+  CHECK(plain.k_descale(0, 0) == 1);
+  CHECK(!plain.has_page_descales());
 }
 
 }  // namespace assay::oracle

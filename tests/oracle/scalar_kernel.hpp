@@ -6,6 +6,7 @@
 #include <limits>
 #include <numbers>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "tests/oracle/setting.hpp"
@@ -25,12 +26,24 @@ enum class fault {
   future_key,       ///< causal mask one too wide
   sink_per_split,   ///< every split counts the sink
   unweighted_combine,
+  // Of descales per page: what a tile takes is that of the tile two after it or before it, as in a ring of two.
+  early_k_descale,
+  early_v_descale,
+  early_descales,
+  late_descales,
+  missing_ratio,  ///< O stays in units of the v descale before
+  unshifted_lse,  ///< m for the base
+  truncated_p,    ///< P is rounded towards zero
 };
+
+/// How a kernel uses what the contract leaves open: anything, or its end above or below, or these in turn.
+enum class bias { random, above, below, alternating };
 
 class scalar_kernel {
  public:
-  scalar_kernel(const setting& s, const contract& c, std::uint64_t seed, fault planted = fault::none)
-      : s_(s), p_(s.stated), c_(c), random_(seed), fault_(planted) {}
+  scalar_kernel(const setting& s, const contract& c, std::uint64_t seed, fault planted = fault::none,
+                bias leaning = bias::random)
+      : s_(s), p_(s.stated), c_(c), random_(seed), fault_(planted), leaning_(leaning) {}
 
   std::vector<memory> run() {
     const memory o("o", p_.o_type, {p_.total_q, p_.heads_q, p_.head_dim_v}),
@@ -67,7 +80,12 @@ class scalar_kernel {
   static constexpr double unit = 0x1p-24;
   static constexpr double nothing = -std::numeric_limits<double>::infinity();
 
-  std::int64_t first_row(std::int32_t seq) const { return static_cast<std::int64_t>(number("cu_seqlens_q", seq)); }
+  bool has(const char* name) const {
+    return std::any_of(s_.buffers.begin(), s_.buffers.end(), [&](const memory& m) { return m.name == name; });
+  }
+  std::int64_t first_row(std::int32_t seq) const {
+    return has("cu_seqlens_q") ? static_cast<std::int64_t>(number("cu_seqlens_q", seq)) : std::int64_t{seq} * p_.max_q;
+  }
   double number(const char* name, std::int64_t at) const { return element(name, at); }
   double element(const char* name, std::int64_t offset) const {
     const memory& m = s_[name];
@@ -84,23 +102,28 @@ class scalar_kernel {
     }
   }
 
-  double uniform_in(double lo, double hi) { return lo + (hi - lo) * uniform(random_); }
+  double uniform_in(double lo, double hi) {
+    turn_ = !turn_;
+    if (leaning_ == bias::random) return lo + (hi - lo) * uniform(random_);
+    return leaning_ == bias::above || (leaning_ == bias::alternating && turn_) ? hi : lo;
+  }
 
   /// An f32 number within `bound` of x: its neighbours below and above where they are near enough, else the nearest.
   double f32_near(double x, double bound) {
-    const double target = uniform_in(x - bound, x + bound);
-    const double nearest = static_cast<float>(x);
-    const auto t = static_cast<float>(target);
-    return std::fabs(static_cast<double>(t) - x) <= bound ? static_cast<double>(t) : nearest;
+    auto t = static_cast<float>(uniform_in(x - bound, x + bound));
+    if (std::fabs(static_cast<double>(t) - x) > bound) t = std::nextafter(t, static_cast<float>(x));
+    return std::fabs(static_cast<double>(t) - x) <= bound ? static_cast<double>(t) : static_cast<float>(x);
   }
   double f32(double x, int times = 1) {
     for (int i = 0; i < times; ++i) x = f32_near(x, unit * std::fabs(x));
     return x;
   }
-  double exp2_with_error(double d, double base_e = 1) {
+  /// A rounding of the fused path: to nearest, which leaves nothing open.
+  double fused_f32(double x) { return c_.fuses_logits != 0 ? static_cast<float>(x) : f32(x); }
+  double exp2_with_error(double d, double base_e = 1, double most = 1) {
     if (d == 0) return 1;
     const double exact = std::exp2(d * base_e), error = static_cast<double>(c_.exp2_relative_error);
-    const double p = std::min(1.0, f32_near(exact, error * exact));
+    const double p = std::min(most, f32_near(exact, error * exact));
     return p < static_cast<double>(c_.exp2_flush) && random_() % 2 == 0 ? 0 : p;
   }
   double log_with_error(double l) {
@@ -128,37 +151,75 @@ class scalar_kernel {
   void choose_constants() {
     const double scale =
         static_cast<double>(p_.scale) * static_cast<double>(p_.q_scale) * static_cast<double>(p_.k_scale);
-    c1_ = f32(scale, c_.constant_roundings);
-    c2_ = f32(scale * std::numbers::log2e, c_.constant_roundings);
-    log2e_ = f32(std::numbers::log2e, c_.constant_roundings);
-    ln2_ = f32(std::numbers::ln2, c_.constant_roundings);
+    // One rounding is the one to nearest; of several, others may have missed it.
+    const auto constant = [&](double x) {
+      return c_.constant_roundings == 1 ? static_cast<float>(x) : f32(x, c_.constant_roundings);
+    };
+    c1_ = constant(scale);
+    c2_ = constant(scale * std::numbers::log2e);
+    log2e_ = constant(std::numbers::log2e);
+    ln2_ = constant(std::numbers::ln2);
+  }
+
+  std::int64_t page_of(std::int32_t seq, std::int64_t nth) {
+    const bool is_list = p_.page_table == page_table_kind::page_list;
+    return static_cast<std::int64_t>(
+        is_list ? number("page_indices", static_cast<std::int64_t>(number("page_indptr", seq)) + nth)
+                : number("block_table", s_["block_table"].view.offset(seq, nth)));
+  }
+
+  /// A descale of the tile's page; of another tile's, `apart` tiles away, where there is one.
+  double descale(const char* name, std::int32_t seq, std::int64_t head_kv, std::int64_t tile, std::int64_t apart) {
+    if (p_.kv_descale == descale_kind::per_tensor) return 1;
+    const auto last = (static_cast<std::int64_t>(number("seqlens_k", seq)) - 1) / c_.tile_keys;
+    const std::int64_t of = std::clamp<std::int64_t>(tile + apart, 0, last);
+    return number(name, page_of(seq, of * c_.tile_keys / p_.page_size) * p_.heads_kv + head_kv);
+  }
+  double k_descale(std::int32_t seq, std::int64_t head_kv, std::int64_t tile) {
+    const bool is_early = fault_ == fault::early_k_descale || fault_ == fault::early_descales;
+    return descale("k_descale", seq, head_kv, tile, is_early ? 2 : fault_ == fault::late_descales ? -2 : 0);
+  }
+  double v_descale(std::int32_t seq, std::int64_t head_kv, std::int64_t tile) {
+    const bool is_early = fault_ == fault::early_v_descale || fault_ == fault::early_descales;
+    return descale("v_descale", seq, head_kv, tile, is_early ? 2 : fault_ == fault::late_descales ? -2 : 0);
+  }
+
+  /// Whether one of the rows that share a block with `row` sees a key at or behind the tile's first.
+  bool is_visited(std::int32_t seq, std::int64_t row, std::int64_t tile) {
+    const std::int64_t first = first_row(seq), block = (row - first) / c_.tile_rows;
+    const auto keys = static_cast<std::int64_t>(number("seqlens_k", seq));
+    for (std::int64_t r = first + block * c_.tile_rows;
+         r < std::min(first + (block + 1) * c_.tile_rows, first_row(seq + 1)); ++r)
+      for (std::int64_t key = tile * c_.tile_keys; key < keys; ++key)
+        if (is_visible(seq, r, key)) return true;
+    return false;
   }
 
   std::int64_t pool_row(std::int32_t seq, std::int64_t key, std::int64_t head_kv) {
     std::int64_t nth = key / p_.page_size;
-    const bool is_list = p_.page_table == page_table_kind::page_list;
     if (fault_ == fault::wrong_page && nth > 0) --nth;
-    const double page = is_list ? number("page_indices", static_cast<std::int64_t>(number("page_indptr", seq)) + nth)
-                                : number("block_table", s_["block_table"].view.offset(seq, nth));
-    return (static_cast<std::int64_t>(page) * p_.page_size + key % p_.page_size) * p_.heads_kv + head_kv;
+    return (page_of(seq, nth) * p_.page_size + key % p_.page_size) * p_.heads_kv + head_kv;
   }
 
   bool is_visible(std::int32_t seq, std::int64_t row, std::int64_t key) const {
-    const double first = number("cu_seqlens_q", seq), queries = number("cu_seqlens_q", seq + 1) - first;
+    const auto first = static_cast<double>(first_row(seq)), queries = static_cast<double>(first_row(seq + 1)) - first;
     const double keys = number("seqlens_k", seq), i = static_cast<double>(row) - first;
-    const bool has_prefix =
-        std::any_of(s_.buffers.begin(), s_.buffers.end(), [](const memory& m) { return m.name == "prefix_offset"; });
-    double position = (has_prefix ? number("prefix_offset", seq) : keys - queries) + i;
+    double position = (has("prefix_offset") ? number("prefix_offset", seq) : keys - queries) + i;
     const auto j = static_cast<double>(key);
     if (fault_ == fault::future_key)
       return (p_.causal == 0 || j <= position + 1) && (p_.window == 0 || j > position - p_.window);
     return (p_.causal == 0 || j <= position) && (p_.window == 0 || j > position - p_.window);
   }
 
-  double logit(std::int64_t row, std::int64_t head, std::int64_t key, double dot) {
+  /// Not rounded where the contract fuses it: the product of two f32 is exact.
+  double logit(std::int64_t row, std::int64_t head, std::int64_t key, double dot, double kd) {
     const bool has_bias = p_.bias_type != dtype::none;
-    if (p_.soft_cap == 0.0F && !has_bias) return f32(dot * c2_);
-    double x = f32(dot * c1_);
+    const auto of_tile = [&](double constant) {
+      return kd == 1 ? constant : static_cast<double>(static_cast<float>(constant * kd));
+    };
+    if (c_.fuses_logits != 0) return dot * of_tile(c2_);
+    if (p_.soft_cap == 0.0F && !has_bias) return f32(dot * of_tile(c2_));
+    double x = f32(dot * of_tile(c1_));
     if (p_.soft_cap > 0) {
       const double cap = p_.soft_cap, value = std::tanh(f32(x / cap));
       x = f32(cap * f32_near(value, static_cast<double>(c_.tanh_relative_error) * std::fabs(value)));
@@ -191,60 +252,80 @@ class scalar_kernel {
     if (fault_ == fault::swapped_head) head_kv = (head_kv + 1) % p_.heads_kv;
     double m = nothing, l = 0;
     std::vector<double> o(columns, 0.0);
-    if (std::any_of(s_.buffers.begin(), s_.buffers.end(), [](const memory& b) { return b.name == "sinks"; }) &&
-        (split == 0 || fault_ == fault::sink_per_split) && number("sinks", head) != nothing)
+    if (has("sinks") && (split == 0 || fault_ == fault::sink_per_split) && number("sinks", head) != nothing)
       m = f32(number("sinks", head) * log2e_), l = 1;
+    double vd = 0;  // of the last tile visited
     std::int64_t last_visible = -1;
     for (std::int64_t key = 0; key < keys; ++key) last_visible = is_visible(seq, row, key) ? key : last_visible;
 
     for (std::int64_t tile = split * per_split; tile < std::min((split + 1) * per_split, tiles); ++tile) {
       struct entry {
         std::int64_t key, pool;
-        double y, p;
+        double y, p, code;
       };
       std::vector<entry> seen;
+      const double kd = k_descale(seq, head_kv, tile);
       for (std::int64_t key = tile * c_.tile_keys; key < std::min((tile + 1) * c_.tile_keys, keys); ++key) {
         if (!is_visible(seq, row, key) || (fault_ == fault::dropped_key && key == last_visible)) continue;
         const std::int64_t pool = pool_row(seq, key, head_kv);
-        seen.push_back({key, pool, logit(row, head, key, dot(row, head, pool)), 0});
+        seen.push_back({key, pool, logit(row, head, key, dot(row, head, pool), kd), 0, 0});
       }
-      if (seen.empty()) continue;
+      double ratio = 1;
+      if (p_.kv_descale == descale_kind::per_page && (!seen.empty() || is_visited(seq, row, tile))) {
+        const double before = std::exchange(vd, v_descale(seq, head_kv, tile));
+        if (before != 0 && before != vd) ratio = f32(before / vd, std::min(1, c_.merge_roundings));
+        if (fault_ == fault::missing_ratio) ratio = 1;
+      }
+      if (seen.empty()) {
+        for (double& x : o)
+          if (ratio != 1) x = f32(x * ratio);
+        continue;
+      }
       const bool is_last = last_visible / c_.tile_keys == tile;
       double top = m;
-      for (const entry& e : seen) top = std::max(top, e.y);
-      const double alpha = top == m ? 1 : m == nothing ? 0 : exp2_with_error(f32(m - top));
-      const double base = fault_ == fault::stale_maximum && is_last && m != nothing ? m : top;
+      for (const entry& e : seen) top = std::max(top, c_.fuses_logits != 0 ? fused_f32(e.y) : e.y);
+      const double alpha = top == m ? 1 : m == nothing ? 0 : exp2_with_error(fused_f32(m - top));
+      const double base = base_of(fault_ == fault::stale_maximum && is_last && m != nothing ? m : top);
       double sum = 0;
       for (entry& e : seen) {
-        e.p = exp2_with_error(f32(e.y - base));
+        // Without shift and fusion y is at most m, and no exp2 makes more than 1 of that.
+        e.p = exp2_with_error(fused_f32(e.y - base), 1, c_.fuses_logits != 0 || c_.p_shift != 0 ? 0x1p30 : 1);
+        e.code = rounded_p(e.p);
         sum += e.p;
       }
       if (fault_ == fault::extra_zero_key && is_last) sum += std::exp2(-top);
       l = f32(l * alpha + sum, c_.sum_roundings);
       m = top;
+      const double factor = ratio == 1 ? alpha : f32(alpha * ratio, std::max(0, c_.merge_roundings - 1));
       for (double& x : o)
-        if (alpha != 1 && !(fault_ == fault::missing_rescale && is_last)) x = f32(x * alpha);
+        if (factor != 1 && !(fault_ == fault::missing_rescale && is_last)) x = f32(x * factor);
       for (std::int64_t first = 0; first < c_.tile_keys; first += c_.pv.products)
         for (std::size_t d = 0; d < columns; ++d) {
           std::vector<double> products;
           for (const entry& e : seen) {
             const std::int64_t at = e.key - tile * c_.tile_keys;
             if (at < first || at >= first + c_.pv.products) continue;
-            products.push_back(rounded_p(e.p) * number("v", e.pool * p_.head_dim_v + static_cast<std::int64_t>(d)));
+            products.push_back(e.code * number("v", e.pool * p_.head_dim_v + static_cast<std::int64_t>(d)));
           }
           o[d] = atom(c_.pv, o[d], products);
         }
     }
     const double v_scale = static_cast<double>(p_.v_scale) * (fault_ == fault::v_scale_off ? 1.01 : 1.0);
-    for (double& x : o) x = l > 0 ? f32(x * v_scale / l, c_.normalise_roundings) : 0;
-    return {o, l > 0 ? f32(f32(m * ln2_) + log_with_error(l)) : nothing};
+    for (double& x : o) x = l > 0 ? f32(x * v_scale * (vd == 0 ? 1 : vd) / l, c_.normalise_roundings) : 0;
+    const double base = fault_ == fault::unshifted_lse ? m : base_of(m);
+    return {o, l > 0 ? f32(f32(base * ln2_) + log_with_error(l)) : nothing};
   }
+
+  double base_of(double m) { return c_.p_shift == 0 ? m : fused_f32(m - c_.p_shift); }
 
   double rounded_p(double p) const {
     if (c_.p_type == dtype::f16) return static_cast<_Float16>(p);
     if (c_.p_type == dtype::bf16) return std::bit_cast<float>(encode(dtype::bf16, p) << 16);
-    if (c_.p_type == dtype::e4m3fn) return e4m3_value(encode(dtype::e4m3fn, p), false);
-    return p;
+    if (c_.p_type == dtype::f32 || p == 0) return p;
+    const bool is_fnuz = c_.p_type == dtype::e4m3fnuz;
+    const double quantum = std::ldexp(1.0, std::max(std::ilogb(p) - 3, is_fnuz ? -10 : -9));
+    const double units = fault_ == fault::truncated_p ? std::floor(p / quantum) : std::nearbyint(p / quantum);
+    return std::min(units * quantum, is_fnuz ? 240.0 : 448.0);
   }
 
   split_result combine(const std::vector<split_result>& splits) {
@@ -269,6 +350,8 @@ class scalar_kernel {
   const contract& c_;
   std::mt19937_64 random_;
   fault fault_;
+  bias leaning_;
+  bool turn_ = false;
   double c1_ = 0, c2_ = 0, log2e_ = 0, ln2_ = 0;
 };
 

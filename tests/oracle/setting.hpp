@@ -91,6 +91,9 @@ struct options {
   float scale = 0.25F, q_scale = 1.0F, k_scale = 1.0F, v_scale = 1.0F, soft_cap = 0.0F;
   bool sinks = false;
   bool page_list = false;
+  bool batch = false;  ///< no cu_seqlens_q: all sequences have as many query rows
+  /// Descales of live pages; null: per tensor. Called with ('k' or 'v', page of the sequence, kv head).
+  std::function<double(char tensor, std::int64_t nth, std::int64_t head)> descale;
   std::uint64_t seed = 1;
   /// Numbers of q, k, v; null: normal. Called with (tensor, flat index of live data, generator).
   std::function<double(char tensor, std::int64_t at, std::mt19937_64& random)> draw;
@@ -129,6 +132,8 @@ inline setting make_setting(const options& o) {
   p.o_type = o.o_type;
   p.bias_type = o.bias_type;
   p.page_table = o.page_list ? page_table_kind::page_list : page_table_kind::block_table;
+  p.batching = o.batch ? q_batching::batch : q_batching::group;
+  p.kv_descale = o.descale ? descale_kind::per_page : descale_kind::per_tensor;
   p.num_seqs = static_cast<std::int32_t>(o.sequences.size());
   p.heads_q = o.heads_q;
   p.heads_kv = o.heads_kv;
@@ -160,6 +165,8 @@ inline setting make_setting(const options& o) {
   const memory q("q", p.q_type, {p.total_q, p.heads_q, p.head_dim_qk});
   const memory k("k", p.k_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_qk});
   const memory v("v", p.v_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_v});
+  const memory k_descale("k_descale", dtype::f32, {p.num_pages, p.heads_kv});
+  const memory v_descale("v_descale", dtype::f32, {p.num_pages, p.heads_kv});
   const memory cu("cu_seqlens_q", dtype::i32, {p.num_seqs + 1}), lengths("seqlens_k", dtype::i32, {p.num_seqs});
   const memory table("block_table", dtype::i32, {p.num_seqs, most_pages + 1});
   const memory indptr("page_indptr", dtype::i32, {p.num_seqs + 1}), list("page_indices", dtype::i32, {live_pages + 2});
@@ -183,6 +190,10 @@ inline setting make_setting(const options& o) {
         page = ids[static_cast<std::size_t>(next_page)];
         list.set(next_page++, static_cast<double>(page));
         table.set(table.view.offset(seq, key / p.page_size), static_cast<double>(page));
+        for (std::int64_t head = 0; o.descale && head < p.heads_kv; ++head) {
+          k_descale.set(k_descale.view.offset(page, head), o.descale('k', key / p.page_size, head));
+          v_descale.set(v_descale.view.offset(page, head), o.descale('v', key / p.page_size, head));
+        }
       }
       for (std::int64_t head = 0; head < p.heads_kv; ++head, ++at) {
         for (std::int64_t d = 0; d < p.head_dim_qk; ++d)
@@ -193,7 +204,9 @@ inline setting make_setting(const options& o) {
     }
     indptr.set(seq + 1, static_cast<double>(next_page));
   }
-  s.buffers = {q, k, v, cu, lengths};
+  s.buffers = {q, k, v, lengths};
+  if (!o.batch) s.buffers.push_back(cu);
+  if (o.descale) s.buffers.insert(s.buffers.end(), {k_descale, v_descale});
   if (o.page_list) {
     s.buffers.insert(s.buffers.end(), {indptr, list});
   } else {

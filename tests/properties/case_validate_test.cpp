@@ -62,7 +62,32 @@ TEST_CASE("a malformed case is refused by the field that is wrong", "[validate]"
       {"page_size: ", [](c_ref c) { c.page_size = 0; }},
       {"pool_pages: ", [](c_ref c) { c.pool_pages = -1; }},
       {"pool_pages: ", [](c_ref c) { c.pool_pages = std::int64_t{1} << 40; }},
-      {"k: the tensor of shape [2147483647, 16, 1, 64] exceeds", [](c_ref c) { c.pool_pages = int_max; }},
+      {"k: the pool of shape [2147483647, 128, 1, 64] exceeds 16 TiB",
+       [](c_ref c) {
+         c.pool_pages = int_max;
+         c.page_size = 128;
+         c.sequences[0].pages = {3};
+       }},
+      {"k: the 2 pages in use of the pool of shape [8, 65536, 8, 1024] exceed 1 GiB",
+       [](c_ref c) {
+         c.page_size = 65536;
+         c.heads_q = c.heads_kv = 8;
+         c.head_dim_qk = 1024;
+         c.sequences[0].pages = {3};
+         c.sequences[1] = {1, 1, std::nullopt, {4}};
+       }},
+      {"k: 2049 pages are used of a pool beyond 64 MiB, more than 2048",
+       [](c_ref c) {
+         c.pool_pages = 1 << 20;
+         c.page_size = 1;
+         c.sequences = {{1, 2049, std::nullopt, {}}};
+         for (std::int64_t page = 0; page < 2049; ++page) c.sequences[0].pages.push_back(page);
+       }},
+      {"data.overrides[0].index[0]: no sequence uses page 2 of the sparse pool",
+       [](c_ref c) {
+         c.pool_pages = 1 << 20;
+         c.data.overrides = {{"k", {2, 0, 0, 0}, 0}};
+       }},
       {"window: ", [](c_ref c) { c.window = -1; }},
       {"scale: ", [](c_ref c) { c.scale = std::numeric_limits<float>::quiet_NaN(); }},
       {"v_scale: ", [](c_ref c) { c.v_scale = std::numeric_limits<float>::infinity(); }},

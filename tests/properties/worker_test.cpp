@@ -13,6 +13,7 @@ namespace {
 std::string serve(const std::string& request) {
   if (request == "crash") raise(SIGKILL);
   if (request == "exit") _exit(7);
+  if (request == "speak") worker::end_with_last_words("farewell", 8);
   if (request == "hang") pause();
   if (request == "big") return std::string(1 << 20, 'x');
   return request + "!";
@@ -50,6 +51,16 @@ TEST_CASE("a worker that dies is named with its request and replaced") {
   CHECK(results.at("crash").death == "killed by signal 9 (Killed)");
   CHECK(results.at("exit").death == "exited with status 7");
   for (const char* alive : {"a", "b", "c"}) CHECK(results.at(alive).reply.has_value());
+}
+
+TEST_CASE("a worker's last words are no reply, and it is replaced") {
+  const auto results = run(1, {"a", "speak", "b"});
+  CHECK_FALSE(results.at("speak").reply.has_value());
+  CHECK(results.at("speak").last_words == "farewell");
+  CHECK(results.at("speak").death == "exited with status 1");
+  CHECK(results.at("b").reply == "b!");
+  CHECK(results.at("b").last_words.empty());
+  worker::end_with_last_words("not a child", 11);
 }
 
 TEST_CASE("a worker that hangs is ended at its limit") {

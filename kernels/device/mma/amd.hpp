@@ -19,6 +19,7 @@ inline constexpr int largest_wave = 32;
 #define ASSAY_WMMA 0
 inline constexpr int largest_wave = 64;
 #endif
+inline constexpr int smallest_wave = largest_wave;
 
 __host__ __device__ constexpr int wave_lanes() {
   return largest_wave;

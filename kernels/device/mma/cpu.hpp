@@ -51,6 +51,7 @@ inline int c_column(int) {
 }
 
 inline constexpr int largest_wave = 64;
+inline constexpr int smallest_wave = 32;
 
 inline int wave_lanes() {
   return cpu::wave_size();

@@ -12,6 +12,7 @@
 namespace assay::device {
 
 inline constexpr int largest_wave = 32;
+inline constexpr int smallest_wave = largest_wave;
 
 __host__ __device__ constexpr int wave_lanes() {
   return 32;

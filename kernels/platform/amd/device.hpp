@@ -62,4 +62,20 @@ inline bool has_wave_size(int) {
   return true;
 }
 
+/// Lanes of a wave: a multiple of it is a block's number of threads.
+inline int wave_size(const assay_launch&) {
+  int device = 0, lanes = 0;
+  const bool known = hipGetDevice(&device) == hipSuccess &&
+                     hipDeviceGetAttribute(&lanes, hipDeviceAttributeWarpSize, device) == hipSuccess;
+  return known && lanes > 0 ? lanes : 64;
+}
+
+/// Orders the LDS accesses of a wave's lanes: what they wrote before it, all of them see after it. The lanes run in
+/// lockstep; only the compiler must be kept from moving accesses.
+__device__ inline void wave_fence() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
+  __builtin_amdgcn_wave_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
+}
+
 }  // namespace assay::platform

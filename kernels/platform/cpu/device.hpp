@@ -6,6 +6,7 @@
 
 #include "kernels/library.hpp"
 #include "kernels/platform/cpu/executor.hpp"
+#include "kernels/platform/cpu/wave.hpp"
 #include "kernels/platform/math_errors.hpp"
 
 /// Before a loop that a GPU's compiler must unroll for its arrays to live in registers.
@@ -65,6 +66,16 @@ class launch_guard {
 /// Wave sizes that a launch may ask for.
 inline bool has_wave_size(int lanes) {
   return lanes == 32 || lanes == 64;
+}
+
+/// Lanes of a wave under this launch: a multiple of it is a block's number of threads.
+inline int wave_size(const assay_launch& launch) {
+  return launch.wave_size;
+}
+
+/// Orders the LDS accesses of a wave's lanes: what they wrote before it, all of them see after it.
+inline void wave_fence(ASSAY_HERE) {
+  cpu::wave_barrier("wave_fence", where, cpu::every_lane);
 }
 
 }  // namespace assay::platform

@@ -55,4 +55,14 @@ inline bool has_wave_size(int) {
   return true;
 }
 
+/// Lanes of a wave: a multiple of it is a block's number of threads.
+inline int wave_size(const assay_launch&) {
+  return 32;
+}
+
+/// Orders the LDS accesses of a wave's lanes: what they wrote before it, all of them see after it.
+__device__ inline void wave_fence() {
+  __syncwarp();
+}
+
 }  // namespace assay::platform

@@ -97,6 +97,31 @@ TEST_CASE("page_permutation catches a bit that depends on a page's number") {
                 "after permuting the physical pages o[0, 0, 0]: ");
 }
 
+TEST_CASE("pool_shift catches a bit that depends on how far away a page is") {
+  expect_caught(pool_shift, corrupting_library([](call& c) {
+                  const tensor k = c.view("k");
+                  const std::int64_t at = c.i32("block_table", 0, 0) * k.stride[0] * size_bytes(k.type);
+                  if (at >= std::int64_t{1} << 32) c.flip_o();
+                }),
+                "after shifting the pool by 2^32 bytes o[0, 0, 0]: ");
+}
+
+TEST_CASE("table_tail catches a bit that depends on an entry past the last page") {
+  for (const auto& [entry, name] : {std::pair{-1, "-1"}, {2147483647, "2147483647"}, {0, "0"}})
+    expect_caught(table_tail, corrupting_library([entry = entry](call& c) {
+                    // Sequence 0 has two pages, sequence 1 three; two entries are spare.
+                    if (c.i32("block_table", 0, 2) == entry && c.i32("block_table", 0, 3) == entry) c.flip_o();
+                  }),
+                  std::string("after setting all table entries past the last page to ") + name + " ");
+}
+
+TEST_CASE("table_tail catches a bit that depends on the length of the table") {
+  const auto faulty = corrupting_library([](call& c) {
+    if (c.view("block_table").shape[1] == 3) c.flip_o();
+  });
+  expect_caught(table_tail, faulty, "cutting the page table to its exact length");
+}
+
 TEST_CASE("page_sharing catches a bit that depends on two sequences having one page") {
   expect_caught(page_sharing, corrupting_library([](call& c) {
                   if (c.i32("block_table", 0, 0) != c.i32("block_table", 1, 0)) c.flip_o();

@@ -72,7 +72,7 @@ __device__ inline float copysignf(float x, float sign) {
 
 enum hipError_t { hipSuccess = 0 };
 using hipStream_t = struct assay_stream*;
-enum hipDeviceAttribute_t { hipDeviceAttributeMultiprocessorCount };
+enum hipDeviceAttribute_t { hipDeviceAttributeMultiprocessorCount, hipDeviceAttributeWarpSize };
 hipError_t hipGetLastError();
 const char* hipGetErrorString(hipError_t error);
 hipError_t hipDeviceSynchronize();

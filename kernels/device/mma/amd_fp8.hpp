@@ -1,0 +1,117 @@
+/// FP8 atoms of AMD: v_mfma_f32_16x16x32_fp8_fp8 where the unit has the format (FNUZ on gfx942, OCP on gfx950).
+/// Elsewhere elements are widened to f16, exactly, and two f16 atoms of depth 16 take their place. Which k goes to
+/// which of the two does not matter to the sum, as long as A and B agree.
+#pragma once
+
+#include "kernels/device/mma/amd.hpp"
+#include "kernels/device/mma/bytes.hpp"
+
+namespace assay::device {
+
+#if defined(__gfx940__) || defined(__gfx941__) || defined(__gfx942__)
+template <class T>
+inline constexpr bool has_fp8_atom = std::is_same_v<T, e4m3fnuz>;
+#elif defined(__gfx950__)
+template <class T>
+inline constexpr bool has_fp8_atom = std::is_same_v<T, e4m3fn>;
+#else
+template <class T>
+inline constexpr bool has_fp8_atom = false;
+#endif
+
+/// 16 rows of 32 bytes over 64 lanes; in RDNA3's WMMA each half of the 32 lanes holds them all.
+inline constexpr int words_per_fragment = ASSAY_WMMA ? 8 : 2;
+using fp8_fragment = byte_fragment<words_per_fragment>;
+
+__host__ __device__ constexpr int fragment_words() {
+  return words_per_fragment;
+}
+__device__ inline word_place word_coordinate(int i) {
+  const int lane = mma_lane();
+  return {lane % 16, ASSAY_WMMA ? 4 * i : lane / 16 * 8 + 4 * i};
+}
+
+inline constexpr int max_row_slots = accumulator_elements;
+inline constexpr int row_sum_roundings = 4;  // one element a row and atom in a lane; 16 lanes share a row
+
+__host__ __device__ constexpr int row_slots() {
+  return max_row_slots;
+}
+__device__ constexpr int row_slot(int i) {
+  return i;
+}
+__device__ inline int row_of(int slot) {
+  return c_row(slot);
+}
+__device__ inline bool leads_row() {
+  return mma_lane() % 16 == 0;
+}
+
+template <class Join>
+__device__ inline void reduce_rows(float (&values)[max_row_slots], Join join) {
+#pragma unroll
+  for (float& value : values)
+#pragma unroll
+    for (int distance = 1; distance < 16; distance *= 2) value = join(value, __shfl_xor(value, distance, 16));
+}
+
+/// The words of half `half` of the fragment as an f16 fragment.
+template <class T>
+__device__ inline fragment<f16> widen(const fp8_fragment& from, int half) {
+  fragment<f16> to;
+#pragma unroll
+  for (int i = 0; i < fragment_elements; ++i) {
+    const std::uint32_t word = from.word[half * words_per_fragment / 2 + i / 4];
+    to.value[i] = to_compute<f16>(T{static_cast<std::uint8_t>(word >> (8 * (i % 4)))});
+  }
+  return to;
+}
+
+template <class T>
+__device__ inline void multiply_bytes(accumulator<float>& c, const fp8_fragment& a, const fp8_fragment& b) {
+#if defined(__gfx940__) || defined(__gfx941__) || defined(__gfx942__) || defined(__gfx950__)
+  if constexpr (has_fp8_atom<T>) {
+    const auto joined = __builtin_amdgcn_mfma_f32_16x16x32_fp8_fp8(
+        __builtin_bit_cast(long, a), __builtin_bit_cast(long, b), __builtin_bit_cast(lanes_of<float, 4>, c), 0, 0, 0);
+    c = __builtin_bit_cast(accumulator<float>, joined);
+    return;
+  }
+#endif
+  mma(c, widen<T>(a, 0), widen<T>(b, 0));
+  mma(c, widen<T>(a, 1), widen<T>(b, 1));
+}
+
+template <class T, int MaxSteps, int MaxColumns, class LoadA, class LoadB>
+__device__ inline void mma_panel(accumulator<float> (&c)[MaxColumns], int columns, int steps, LoadA load_a_step,
+                                 LoadB load_b_step) {
+#pragma unroll
+  for (int i = 0; i < MaxSteps; ++i) {
+    if (i >= steps) break;
+    fp8_fragment a;
+    load_a_step(i, a);
+#pragma unroll
+    for (int n = 0; n < MaxColumns; ++n) {
+      if (n >= columns) break;
+      fp8_fragment b;
+      load_b_step(n, i, b);
+      multiply_bytes<T>(c[n], a, b);
+    }
+  }
+}
+
+/// One bound for all paths of an atom of 32, since the host does not know the device at compile time. With E = e_max of
+/// the atom, all products and c are below 2^(E+1), and so the sum of j products and c is below (j + 1) 2^(E+1).
+/// - CDNA3's and CDNA4's own atom: two groups of 16, truncated at 24 bits below their largest, with a floor: 18 units
+/// of
+///   2^-24 of the group's e_max, E and (17 * 2 < 2^6) at most E + 5, and one rounding between them: 18 + 18 * 32 + 34.
+/// - f16 atoms of CDNA3: four groups of 8, 10 units each, their e_max at most E + 0, 4, 5, 5, roundings between them of
+///   sums below 18, 34 and 50: 10 * (1 + 16 + 32 + 32) + 102.
+/// - f16 atoms of CDNA2: 8 groups of 4, each of 4 roundings of sums below (4 g + 1) 2^(E+1): 8 * (4 * 36 + 8) = 1216.
+/// - f16 atoms of RDNA: no published model; taken as 32 multiply-adds one after the other, each off by an ulp, 2^-23,
+/// of
+///   a sum below (j + 1) 2^(E+1): 4 * sum of (j + 1) for j = 1..32 = 4 * 560 = 2240.
+inline accumulation fp8_accumulation_model() {
+  return {32, 24, 2240.0F, 0x1p-23F, 0x1p-126F};
+}
+
+}  // namespace assay::device

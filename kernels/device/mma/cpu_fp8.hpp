@@ -1,0 +1,162 @@
+/// FP8 atoms of the cpu platform, laid out as CDNA3's v_mfma_f32_16x16x32_fp8_fp8 with 64 lanes, and alike with 32. All
+/// atoms of a panel share one rendezvous.
+///
+/// Arithmetic of an atom: an E4M3 value is a multiple of 2^-10 up to 448, so the 32 products are multiples of 2^-20 and
+/// their sum is below 32 * 2^18: 43 bits. Binary64 holds it exactly, in whatever order. The accumulator is added to it
+/// with one rounding to binary64, and the result is rounded once to f32.
+#pragma once
+
+#include "kernels/device/mma/bytes.hpp"
+#include "kernels/device/mma/cpu.hpp"
+
+namespace assay::device {
+
+using fp8_fragment = byte_fragment<4>;
+
+inline int fragment_words() {
+  return 128 / cpu::wave_size();
+}
+inline word_place word_coordinate(int i) {
+  const int lane = cpu::lane_id();
+  return {lane % 16, lane / 16 * (512 / cpu::wave_size()) + 4 * i};
+}
+
+inline constexpr int max_row_slots = 8;
+inline constexpr int row_sum_roundings = 4;  // one element a row and atom in a lane; 16 lanes share a row
+
+inline int row_slots() {
+  return 256 / cpu::wave_size();
+}
+inline int row_slot(int i) {
+  return i;
+}
+inline int row_of(int slot) {
+  return c_row(slot);
+}
+inline bool leads_row() {
+  return cpu::lane_id() % 16 == 0;
+}
+
+template <class Join>
+void join_rows(cpu::wave_records& records) {
+  const int slots = 256 / records.size;
+  for (int first = 0; first < records.size; first += 16)
+    for (int slot = 0; slot < slots; ++slot) {
+      float value[16];
+      for (int i = 0; i < 16; ++i) value[i] = static_cast<const float*>(records.lane[first + i])[slot];
+      for (int width = 8; width > 0; width /= 2)
+        for (int i = 0; i < width; ++i) value[i] = Join{}(value[i], value[i + width]);
+      for (int i = 0; i < 16; ++i) static_cast<float*>(records.lane[first + i])[slot] = value[0];
+    }
+}
+
+/// The whole wave must come here: a lane that has left would be missed.
+template <class Join>
+void reduce_rows(float (&values)[max_row_slots], Join, ASSAY_HERE) {
+  cpu::wave_rendezvous("reduce_rows", where, values, &join_rows<Join>);
+}
+
+/// Values of all codes.
+template <class T>
+struct code_table {
+  double value[256];
+  code_table() {
+    for (int code = 0; code < 256; ++code) value[code] = static_cast<double>(to_float(T{static_cast<uint8_t>(code)}));
+  }
+};
+template <class T>
+inline const code_table<T> decoded;
+
+inline constexpr int max_panel_columns = 8;
+
+struct panel_record {
+  accumulator<float>* c;
+  const fp8_fragment* a;  // [step]
+  const fp8_fragment* b;  // [column][step]
+  int columns;
+  int steps;
+};
+
+/// One operand of an atom: [outer][k] decoded from the lanes' words at index `at` of their fragments.
+template <class T, class Fragments>
+void gather_words(const cpu::wave_records& records, Fragments fragments_of, double (&to)[16][byte_atom_depth]) {
+  const int words = 128 / records.size;
+  for (int lane = 0; lane < records.size; ++lane) {
+    const fp8_fragment& from = fragments_of(lane);
+    double* row = &to[lane % 16][lane / 16 * 4 * words];
+    for (int i = 0; i < words; ++i)
+      for (int byte = 0; byte < 4; ++byte) row[4 * i + byte] = decoded<T>.value[(from.word[i] >> (8 * byte)) & 0xFFU];
+  }
+}
+
+/// c[row][n] = f32(c[row][n] + sum over k of a[row][k] * b[k][n]) for rows of A that are not all zeros.
+inline void multiply_atom(const double (&a)[16][byte_atom_depth], const double (&b)[byte_atom_depth][16],
+                          const bool (&skipped)[16], float (&c)[16][16]) {
+  for (int row = 0; row < 16; ++row) {
+    if (skipped[row]) continue;
+    double products[16] = {};
+    for (int k = 0; k < byte_atom_depth; ++k)
+      for (int n = 0; n < 16; ++n) products[n] += a[row][k] * b[k][n];
+    for (int n = 0; n < 16; ++n) c[row][n] = static_cast<float>(static_cast<double>(c[row][n]) + products[n]);
+  }
+}
+
+template <class T>
+void multiply_panel(cpu::wave_records& records) {
+  const int share = 256 / records.size;
+  const auto record_of = [&](int lane) -> const panel_record& {
+    return *static_cast<const panel_record*>(records.lane[lane]);
+  };
+  const int columns = record_of(0).columns, steps = record_of(0).steps;
+  float c[max_panel_columns][16][16];
+  for (int lane = 0; lane < records.size; ++lane)
+    for (int n = 0; n < columns; ++n)
+      for (int i = 0; i < share; ++i) c[n][lane / 16 * share + i][lane % 16] = record_of(lane).c[n].value[i];
+  for (int step = 0; step < steps; ++step) {
+    double a[16][byte_atom_depth], b_columns[16][byte_atom_depth], b[byte_atom_depth][16];
+    gather_words<T>(records, [&](int lane) -> const fp8_fragment& { return record_of(lane).a[step]; }, a);
+    bool is_zero[16];
+    for (int row = 0; row < 16; ++row) {
+      is_zero[row] = true;
+      for (const double x : a[row]) is_zero[row] &= x == 0.0;
+    }
+    for (int n = 0; n < columns; ++n) {
+      const auto fragment_of = [&](int lane) -> const fp8_fragment& { return record_of(lane).b[n * steps + step]; };
+      gather_words<T>(records, fragment_of, b_columns);
+      double spoiled = 0;  // x - x is 0 for finite x, NaN otherwise
+      for (int column = 0; column < 16; ++column)
+        for (int k = 0; k < byte_atom_depth; ++k) {
+          b[k][column] = b_columns[column][k];
+          spoiled += b_columns[column][k] - b_columns[column][k];
+        }
+      // A row of zeros adds zeros unless B has a NaN: padding rows are many.
+      bool skipped[16];
+      for (int row = 0; row < 16; ++row) skipped[row] = is_zero[row] && spoiled == 0;
+      multiply_atom(a, b, skipped, c[n]);
+    }
+  }
+  for (int lane = 0; lane < records.size; ++lane)
+    for (int n = 0; n < columns; ++n)
+      for (int i = 0; i < share; ++i) record_of(lane).c[n].value[i] = c[n][lane / 16 * share + i][lane % 16];
+}
+
+/// The whole wave must come here, with the same extents.
+template <class T, int MaxSteps, int MaxColumns, class LoadA, class LoadB>
+void mma_panel(accumulator<float> (&c)[MaxColumns], int columns, int steps, LoadA load_a_step, LoadB load_b_step,
+               ASSAY_HERE) {
+  static_assert(MaxColumns <= max_panel_columns);
+  fp8_fragment a[MaxSteps], b[MaxColumns * MaxSteps];
+  for (int i = 0; i < steps; ++i) load_a_step(i, a[i]);
+  for (int n = 0; n < columns; ++n)
+    for (int i = 0; i < steps; ++i) load_b_step(n, i, b[n * steps + i]);
+  panel_record record{c, a, b, columns, steps};
+  cpu::wave_rendezvous("mma", where, &record, &multiply_panel<T>);
+}
+
+/// The sum of the atom's 32 products and c is below 33 * 2^(e_max + 1), and is rounded to binary64 once: off by at most
+/// 2^-53 of it. Then one rounding to f32.
+inline accumulation fp8_accumulation_model() {
+  return {32, 53, 66.0F, 0x1p-24F, 0.0F};
+}
+
+}  // namespace assay::device

@@ -1,0 +1,92 @@
+/// FP8 atoms of NVIDIA: elements are widened to f16, exactly, and multiplied by two f16 atoms of depth 16. The FP8
+/// atoms of Ada and Hopper are no choice: they keep 13 bits of fraction while they accumulate (MMA-Sim, arXiv
+/// 2511.10909), fewer than P V over a few hundred keys needs.
+#pragma once
+
+#include "kernels/device/mma/bytes.hpp"
+#include "kernels/device/mma/nvidia.hpp"
+
+namespace assay::device {
+
+using fp8_fragment = byte_fragment<4>;
+
+__host__ __device__ constexpr int fragment_words() {
+  return 4;
+}
+/// Words 0 and 1 belong to the first f16 atom, rows (or columns) 8 apart, 2 and 3 to the second. A lane holds four
+/// consecutive k where the f16 atom's lane holds 2t, 2t+1, 2t+8, 2t+9: a permutation within the atom, alike for A and
+/// B.
+__device__ inline word_place word_coordinate(int i) {
+  const int lane = mma_lane();
+  return {lane / 4 + 8 * (i % 2), 16 * (i / 2) + lane % 4 * 4};
+}
+
+inline constexpr int max_row_slots = 2;
+inline constexpr int row_sum_roundings = 3 + 2;  // four elements a row and atom in a lane; 4 lanes share a row
+
+__host__ __device__ constexpr int row_slots() {
+  return max_row_slots;
+}
+__device__ constexpr int row_slot(int i) {
+  return i / 2 % 2;
+}
+__device__ inline int row_of(int slot) {
+  return mma_lane() / 4 + 8 * slot;
+}
+__device__ inline bool leads_row() {
+  return mma_lane() % 4 == 0;
+}
+
+template <class Join>
+__device__ inline void reduce_rows(float (&values)[max_row_slots], Join join) {
+#pragma unroll
+  for (float& value : values)
+#pragma unroll
+    for (int distance = 1; distance < 4; distance *= 2) value = join(value, __shfl_xor(value, distance, 4));
+}
+
+/// Two neighbouring elements of a word, 0 and 1 or 2 and 3, as a pair of f16.
+template <class T>
+__device__ inline unsigned int widen_pair(std::uint32_t word, int first) {
+  return pair_of(to_compute<f16>(T{static_cast<std::uint8_t>(word >> (8 * first))}),
+                 to_compute<f16>(T{static_cast<std::uint8_t>(word >> (8 * first + 8))}));
+}
+
+template <class T>
+__device__ inline void multiply_bytes(accumulator<float>& c, const fp8_fragment& a, const fp8_fragment& b) {
+#pragma unroll
+  for (int atom = 0; atom < 4; atom += 2) {
+    const unsigned int rows[4] = {widen_pair<T>(a.word[atom], 0), widen_pair<T>(a.word[atom + 1], 0),
+                                  widen_pair<T>(a.word[atom], 2), widen_pair<T>(a.word[atom + 1], 2)};
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const unsigned int columns[2] = {widen_pair<T>(b.word[atom + half], 0), widen_pair<T>(b.word[atom + half], 2)};
+      mma_half(c.value + 4 * half, rows, columns, f16{});
+    }
+  }
+}
+
+template <class T, int MaxSteps, int MaxColumns, class LoadA, class LoadB>
+__device__ inline void mma_panel(accumulator<float> (&c)[MaxColumns], int columns, int steps, LoadA load_a_step,
+                                 LoadB load_b_step) {
+#pragma unroll
+  for (int i = 0; i < MaxSteps; ++i) {
+    if (i >= steps) break;
+    fp8_fragment a;
+    load_a_step(i, a);
+#pragma unroll
+    for (int n = 0; n < MaxColumns; ++n) {
+      if (n >= columns) break;
+      fp8_fragment b;
+      load_b_step(n, i, b);
+      multiply_bytes<T>(c[n], a, b);
+    }
+  }
+}
+
+/// The f16 atom's own model: an atom here is two of them, one after the other, in ascending k.
+inline accumulation fp8_accumulation_model() {
+  return accumulation_model(dtype::f16);
+}
+
+}  // namespace assay::device

@@ -1,0 +1,69 @@
+#include <fmt/format.h>
+
+#include <limits>
+#include <numeric>
+
+#include "properties/pool.hpp"
+#include "properties/relations/relation.hpp"
+#include "properties/relations/relations.hpp"
+
+namespace assay::relations {
+namespace {
+
+/// Sets every table entry past its sequence's last page.
+void set_tails(inputs& in, std::int32_t entry) {
+  const bool is_list = in.stated.page_table == page_table_kind::page_list;
+  for (std::int64_t s = 0; s < in.stated.num_seqs; ++s) {
+    const std::int64_t pages = (keys_of(in, s) + in.stated.page_size - 1) / in.stated.page_size;
+    const std::int64_t entries = is_list ? i32_at(in, "page_indptr", s + 1) - i32_at(in, "page_indptr", s)
+                                         : find_buffer(in.buffers, "block_table")->view().shape[1];
+    for (std::int64_t ordinal = pages; ordinal < entries; ++ordinal) page_entry(in, s, ordinal) = entry;
+  }
+}
+
+/// With the table at its exact length: the page list, or the row of the longest sequence, ends at an OS page that
+/// nobody can read.
+void check_exact(relation& r, const attention_case& c) {
+  attention_case exact = c;
+  exact.spare_table_entries = 0;
+  inputs cut = fill(exact);
+  r.expect_same_bits(cut, c, "cutting the page table to its exact length");
+  if (c.sequences.size() < 2) return;
+
+  // A block table of several rows ends flush for its last row only if that is the longest: the first alone, too. Its
+  // data stays: it follows sequence and key.
+  exact.sequences.resize(1);
+  inputs alone = fill(exact);
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(exact.sequences[0].q));
+  std::iota(rows.begin(), rows.end(), std::int64_t{0});
+  const std::string change = "leaving only sequence 0, with a page table of its exact length,";
+  if (const auto ran = r.run(alone, c, change))
+    r.compare(gather_outputs(r.base().written, output_axis::rows, rows), ran->written, change);
+}
+
+verdict check(const library& lib, const attention_case& c) {
+  relation r(table_tail, lib, c);
+  if (r.decided()) return r.result();
+  std::vector<std::int64_t> entries{-1, std::numeric_limits<std::int32_t>::max(),
+                                    std::numeric_limits<std::int32_t>::min()};
+  const std::vector<std::int64_t> pages = pages_in_use(r.given());
+  if (!pages.empty()) entries.insert(entries.end(), {pages.front(), pages.back()});
+  for (const std::int64_t entry : entries) {
+    inputs changed = clone(r.given());
+    set_tails(changed, static_cast<std::int32_t>(entry));
+    r.expect_same_bits(changed, c, fmt::format("setting all table entries past the last page to {}", entry));
+  }
+  check_exact(r, c);
+  return r.result();
+}
+
+void adapt(attention_case& c) {
+  if (c.spare_table_entries == 0) c.spare_table_entries = 2;
+}
+
+}  // namespace
+
+const property table_tail{"table_tail", "table entries past the last page may be anything, or absent, and move no bit",
+                          check, adapt};
+
+}  // namespace assay::relations

@@ -1,0 +1,109 @@
+/// The eight page-permutation probes of Composable Kernel PR 6054, on the kernels and on faulty copies of them: a table
+/// of what upstream measured, what we measure, and what the enclosure says. CTest runs the hidden case.
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include <fmt/format.h>
+#include <catch2/catch_test_macros.hpp>
+
+#include "properties/accuracy.hpp"
+#include "properties/execute.hpp"
+#include "properties/verdict_json.hpp"
+
+namespace fs = std::filesystem;
+using namespace assay;
+
+namespace {
+
+/// A probe of the report, with its max_diff before and after the fix, and whether the hazard touches it.
+struct probe {
+  const char* pages;
+  const char* file;
+  double upstream;
+  double upstream_fixed;
+  bool affected;
+};
+
+constexpr probe probes[] = {
+    {"[4096]", "4096", 0.0061, 0.0061, false},
+    {"[4097]", "4097", 0.0063, 0.0063, false},
+    {"[4096, 4096]", "4096_4096", 0.0054, 0.0054, false},
+    {"[4096, 4097]", "4096_4097", 0.0801, 0.0084, true},
+    {"[4098, 4099]", "4098_4099", 0.1108, 0.0088, true},
+    {"[4097, 4098]", "4097_4098", 0.0312, 0.0151, true},
+    {"[4096, 4098]", "4096_4098", 0.0157, 0.0054, true},
+    {"[4095, 4096]", "4095_4096", 0.0247, 0.0072, true},
+};
+
+attention_case load_probe(const probe& p) {
+  const fs::path path =
+      fs::path(ASSAY_SOURCE_DIR) / "corpus" / "batch_prefill" / ("ck_6054_probe_" + std::string(p.file) + ".json");
+  std::ifstream file(path);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  return from_json(text, path.string());
+}
+
+struct outcome_of_probe {
+  verdict judged;
+  accuracy distance;
+};
+
+outcome_of_probe run_probe(const library& lib, const probe& p) {
+  const detailed_run run = run_in_detail(lib, load_probe(p));
+  outcome_of_probe o{run.result, {}};
+  if (!run.bounds.tensors.empty()) o.distance = measure_accuracy(run.given, run.ran, run.result);
+  return o;
+}
+
+/// Prints a line per probe and returns how each ended.
+std::array<outcome_of_probe, std::size(probes)> print_table(const std::string& title, const library& lib,
+                                                            const library& clean) {
+  std::array<outcome_of_probe, std::size(probes)> all;
+  fmt::print("{}\n{:<14} {:>9} {:>9} | {:>8} {:>12} {:>12} {:>9} {:>8}\n", title, "pages", "upstream", "fixed",
+             "verdict", "|o - exact|", "unpatched", "factor", "outside");
+  for (std::size_t i = 0; i < std::size(probes); ++i) {
+    const probe& p = probes[i];
+    all[i] = run_probe(lib, p);
+    const accuracy sound = run_probe(clean, p).distance;
+    fmt::print("{:<14} {:>9.4f} {:>9.4f} | {:>8} {:>12.5f} {:>12.5f} {:>9.4g} {:>7.1f}%\n", p.pages, p.upstream,
+               p.upstream_fixed, name_of(all[i].judged.result), all[i].distance.largest, sound.largest,
+               all[i].distance.worst_factor, 100 * all[i].distance.outside_share);
+    std::fflush(stdout);
+  }
+  return all;
+}
+
+std::shared_ptr<library> faulty(const std::string& name) {
+  return library::load((fs::path(ASSAY_BINARY_DIR) / "lib" / ("fault_" + name + ".so")).string());
+}
+
+/// The affected probes fail by far, and only they.
+void check_affected(const std::array<outcome_of_probe, std::size(probes)>& all) {
+  for (std::size_t i = 0; i < std::size(probes); ++i) {
+    INFO(probes[i].pages << ": " << all[i].judged.what);
+    if (probes[i].affected) {
+      CHECK(all[i].judged.result == outcome::fail);
+      CHECK(all[i].judged.origin == "enclosure");
+      CHECK(all[i].distance.worst_factor > 100);
+    } else {
+      CHECK(all[i].judged.result == outcome::pass);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("an early-saved descale fails exactly the five probes that the report names, the kernel none", "[.probes]") {
+  const auto clean = library::built_in();
+  for (const outcome_of_probe& o : print_table("the kernels as they are", *clean, *clean)) {
+    INFO(o.judged.what);
+    CHECK(o.judged.result == outcome::pass);
+  }
+  check_affected(
+      print_table("both descales saved before their reader", *faulty("prefill_early_saved_descale"), *clean));
+  check_affected(print_table("V's descale alone", *faulty("prefill_early_saved_v_descale"), *clean));
+}

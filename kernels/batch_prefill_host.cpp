@@ -36,6 +36,9 @@ prefill_launcher find_launcher(const problem& p) {
 }
 
 assay_status check_features(const problem& p) {
+  if (const assay_status status = check_operation(p, operation_kind::attention, "batch_prefill");
+      status.code != ASSAY_OK)
+    return status;
   if (find_launcher(p) == nullptr)
     return refuse(ASSAY_UNSUPPORTED, "q_type %s, k_type %s, v_type %s, o_type %s: no kernel for these types together",
                   name_of(p.q_type), name_of(p.k_type), name_of(p.v_type), name_of(p.o_type));

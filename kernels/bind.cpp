@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 
 #include "kernels/check.hpp"
 #include "kernels/platform/current.hpp"
@@ -79,10 +80,20 @@ assay_status bind_one(const expectation& e, std::span<const assay_tensor> given,
 
 }  // namespace
 
+std::vector<expectation> page_tables(const problem& p) {
+  using b = bound_tensors;
+  const std::int64_t sequences = p.num_seqs;
+  if (p.page_table == page_table_kind::block_table)
+    return {{"block_table", &b::block_table, dtype::i32, {sequences, any_extent}, true, true}};
+  return {{"page_indptr", &b::page_indptr, dtype::i32, {sequences + 1}, true, true},
+          {"page_indices", &b::page_indices, dtype::i32, {any_extent}, true, true}};
+}
+
 std::vector<expectation> paged_attention_tensors(const problem& p) {
   using b = bound_tensors;
   const std::int64_t sequences = p.num_seqs, rows = p.total_q, heads = p.heads_q;
-  std::vector<expectation> all = {
+  std::vector<expectation> all = page_tables(p);
+  const expectation own[] = {
       {"q", &b::q, p.q_type, {rows, heads, p.head_dim_qk}},
       {"k", &b::k, p.k_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_qk}, true, true, false, 8},
       {"v", &b::v, p.v_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_v}, true, true, false, 8},
@@ -91,14 +102,9 @@ std::vector<expectation> paged_attention_tensors(const problem& p) {
       {"o", &b::o, p.o_type, {rows, heads, p.head_dim_v}, true, false, true},
       {"lse", &b::lse, dtype::f32, {rows, heads}, true, false, true},
   };
+  all.insert(all.end(), std::begin(own), std::end(own));
   if (p.batching == q_batching::group)
     all.push_back({"cu_seqlens_q", &b::cu_seqlens_q, dtype::i32, {sequences + 1}, true, true});
-  if (p.page_table == page_table_kind::block_table) {
-    all.push_back({"block_table", &b::block_table, dtype::i32, {sequences, any_extent}, true, true});
-  } else {
-    all.push_back({"page_indptr", &b::page_indptr, dtype::i32, {sequences + 1}, true, true});
-    all.push_back({"page_indices", &b::page_indices, dtype::i32, {any_extent}, true, true});
-  }
   return all;
 }
 

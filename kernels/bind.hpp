@@ -15,7 +15,8 @@ namespace assay {
 struct bound_tensors {
   tensor q, k, v, k_descale, v_descale;
   tensor cu_seqlens_q, seqlens_k, block_table, page_indptr, page_indices, prefix_offset, bias, sinks;
-  tensor o, lse, o_partial, lse_partial;
+  tensor weights, k_row_scale;
+  tensor o, lse, o_partial, lse_partial, logits;
 };
 
 inline constexpr std::int64_t any_extent = -1;
@@ -32,8 +33,11 @@ struct expectation {
   int vector_elements = 1;  ///< loads of that many elements: alignment of the start and of all but the last stride
 };
 
-/// The tensors that every kernel of this library has; a kernel adds its own.
+/// The tensors that every attention kernel of this library has; a kernel adds its own.
 std::vector<expectation> paged_attention_tensors(const problem& p);
+
+/// Those that tell where a sequence's keys are.
+std::vector<expectation> page_tables(const problem& p);
 
 /// ASSAY_OK, or ASSAY_REJECTED with a message that names the tensor and what is wrong. `p` has passed check_problem.
 /// Tensors that nobody expects are left alone.

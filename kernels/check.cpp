@@ -56,6 +56,8 @@ assay_status check_types(const problem& p) {
   if (p.bias_type != dtype::none && p.bias_type != dtype::f32 && p.bias_type != dtype::f16 &&
       p.bias_type != dtype::bf16)
     return refuse(ASSAY_REJECTED, "bias_type is %d, must be none, f32, f16 or bf16", static_cast<int>(p.bias_type));
+  if (p.operation != operation_kind::attention && p.operation != operation_kind::mqa_logits)
+    return refuse(ASSAY_REJECTED, "operation is %d, must be attention or mqa_logits", static_cast<int>(p.operation));
   if (p.page_table != page_table_kind::block_table && p.page_table != page_table_kind::page_list)
     return refuse(ASSAY_REJECTED, "page_table is %d, must be block_table or page_list", static_cast<int>(p.page_table));
   if (p.batching != q_batching::group && p.batching != q_batching::batch)
@@ -96,6 +98,12 @@ assay_status check_problem(const problem* p, bool planned) {
     if (const assay_status status = check(*p); status.code != ASSAY_OK) return status;
   if (planned && p->num_splits == 0) return refuse(ASSAY_REJECTED, "num_splits is 0: the problem has not been planned");
   return {};
+}
+
+assay_status check_operation(const problem& p, operation_kind computed, const char* kernel) {
+  if (p.operation == computed) return {};
+  return refuse(ASSAY_UNSUPPORTED, "operation is %s: %s does not compute it",
+                p.operation == operation_kind::attention ? "attention" : "mqa_logits", kernel);
 }
 
 }  // namespace assay

@@ -15,6 +15,9 @@ inline constexpr std::int64_t max_grid_extent = 65535;
 /// chosen. What a kernel supports of the legal problems is its own business.
 assay_status check_problem(const problem* p, bool planned);
 
+/// ASSAY_OK where the problem is of the operation that `kernel` computes.
+assay_status check_operation(const problem& p, operation_kind computed, const char* kernel);
+
 /// A status with a formatted message.
 [[gnu::format(printf, 2, 3)]] assay_status refuse(std::int32_t code, const char* format, ...);
 

@@ -2,8 +2,10 @@
 
 #include "kernels/batch_prefill.hpp"
 #include "kernels/device/mma.hpp"
+#include "kernels/device/mma/columns.hpp"
 #include "kernels/device/softmax.hpp"
 #include "kernels/device/tile_softmax.hpp"
+#include "kernels/mqa_logits.hpp"
 #include "kernels/platform/current.hpp"
 #include "kernels/split_kv.hpp"
 
@@ -55,6 +57,27 @@ contract declare_batch_prefill(const problem& p) {
   c.sum_roundings = device::tile_sum_roundings;
   // v_scale times the last descale, over l, times O. A factor of 1 rounds nothing.
   c.normalise_roundings = per_page && p.v_scale != 1.0F ? 3 : 2;
+  declare_functions(c);
+  return c;
+}
+
+contract declare_mqa_logits(const problem& p) {
+  const int head_atoms = (p.heads_q + device::atom_rows - 1) / device::atom_rows;
+  contract c;
+  c.tile_keys = mqa_stage_keys;
+  c.qk = device::fp8_accumulation_model();
+  c.pv = c.qk;
+  c.p_type = dtype::f32;
+  c.p_flush = 0.0F;
+  c.p_shift = 0;
+  c.fuses_logits = 0;
+  c.tile_rows = 1;
+  c.merge_roundings = 0;
+  c.constant_roundings = 0;
+  // The product with the weight; an addition for each further atom of heads, the first being to 0; the tree over the
+  // atom's rows; the product with the key's scale.
+  c.sum_roundings = 1 + (head_atoms - 1) + device::column_sum_roundings + 1;
+  c.normalise_roundings = 0;
   declare_functions(c);
   return c;
 }

@@ -13,4 +13,6 @@ contract declare_split_kv(const problem& p);
 
 contract declare_batch_prefill(const problem& p);
 
+contract declare_mqa_logits(const problem& p);
+
 }  // namespace assay

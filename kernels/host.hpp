@@ -9,6 +9,7 @@ namespace assay {
 
 extern const assay_kernel split_kv_kernel;
 extern const assay_kernel batch_prefill_kernel;
+extern const assay_kernel mqa_logits_kernel;
 
 /// scale * q_scale * k_scale as f32 constants, each rounded once.
 struct logit_scales {

@@ -16,6 +16,8 @@ constexpr int blocks_per_compute_unit = 2;
 }  // namespace
 
 assay_status check_split_kv(const problem& p) {
+  if (const assay_status status = check_operation(p, operation_kind::attention, "split_kv"); status.code != ASSAY_OK)
+    return status;
   if (p.batching != q_batching::group)
     return refuse(ASSAY_UNSUPPORTED, "batching is batch: split_kv takes cu_seqlens_q only");
   if (p.kv_descale != descale_kind::per_tensor)

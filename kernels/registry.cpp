@@ -7,7 +7,7 @@
 
 extern "C" [[gnu::visibility("default")]] const assay_library* assay_library_v1(void) {
   using namespace assay;
-  static const assay_kernel kernels[] = {split_kv_kernel, batch_prefill_kernel};
+  static const assay_kernel kernels[] = {split_kv_kernel, batch_prefill_kernel, mqa_logits_kernel};
   static const assay_library library{1,
                                      platform::name,
                                      static_cast<std::int32_t>(sizeof(problem)),

@@ -1,0 +1,59 @@
+/// Sums over the 16 rows of an accumulator tile, column by column: within a lane, then over the lanes that share its
+/// columns.
+#pragma once
+
+#include <hip/hip_runtime.h>
+
+#include "kernels/device/mma.hpp"
+
+namespace assay::device {
+
+#if defined(__HIP_PLATFORM_ASSAY_NVIDIA__)
+inline constexpr int column_slots = 4;   ///< columns in which a lane has elements
+inline constexpr int column_stride = 4;  ///< lanes that far apart share columns
+#else
+inline constexpr int column_slots = 1;
+inline constexpr int column_stride = 16;
+#endif
+
+/// Additions that an element passes through on its way into the sum of its column: a binary tree over 16 rows.
+inline constexpr int column_sum_roundings = 4;
+
+/// Of the tile.
+__device__ inline int column_of(int slot) {
+#if defined(__HIP_PLATFORM_ASSAY_NVIDIA__)
+  return c_column(slot % 2 + 4 * (slot / 2));
+#else
+  return c_column(slot);
+#endif
+}
+
+/// Whether this lane is the first of those that hold its columns' sums.
+__device__ inline bool leads_columns() {
+  return static_cast<int>(threadIdx.x) % wave_lanes() < column_stride;
+}
+
+/// sums[slot] = sum of column `column_of(slot)`, in all lanes that share it. The whole wave must come here.
+__device__ inline void sum_columns(const accumulator<float>& tile, float (&sums)[column_slots]) {
+  float part[sizeof tile.value / sizeof(float)];
+  ASSAY_UNROLL
+  for (int i = 0; i < tile.count(); ++i) part[i] = tile.value[i];
+#if defined(__HIP_PLATFORM_ASSAY_NVIDIA__)
+  ASSAY_UNROLL
+  for (int slot = 0; slot < column_slots; ++slot) {
+    const int upper = slot % 2 + 4 * (slot / 2);
+    sums[slot] = part[upper] + part[upper + 2];
+  }
+#else
+  ASSAY_UNROLL
+  for (int width = tile.count() / 2; width > 0; width /= 2) ASSAY_UNROLL
+  for (int i = 0; i < width; ++i) part[i] += part[i + width];
+  sums[0] = part[0];
+#endif
+  ASSAY_UNROLL
+  for (float& sum : sums)
+    for (int distance = column_stride; distance < wave_lanes(); distance *= 2)
+      sum += __shfl_xor(sum, distance, wave_lanes());
+}
+
+}  // namespace assay::device

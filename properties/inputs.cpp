@@ -53,7 +53,12 @@ buffer::buffer(std::string name, dtype type, std::vector<std::int64_t> shape, st
                buffer_backing backing)
     : name_(std::move(name)), backing_(std::move(backing)), view_(dense_view(type, shape, std::move(order))) {
   backing_.flush_end = backing_.flush_end || type == dtype::i32;
-  element_bytes_ = view_.size() * assay::size_bytes(type);
+  if (backing_.row_gap > 0) {
+    if (backing_.used) throw std::logic_error(name_ + ": a sparse buffer has no gaps between rows");
+    view_.stride[0] += backing_.row_gap;
+  }
+  element_bytes_ =
+      (view_.size() + (backing_.row_gap > 0 ? view_.shape[0] * backing_.row_gap : 0)) * assay::size_bytes(type);
   if (backing_.used) {
     const std::int64_t index_bytes = view_.stride[0] * assay::size_bytes(type);
     std::vector<index_range> used;
@@ -132,9 +137,14 @@ std::vector<named_tensor> outputs::tensors() const {
   return views_of(buffers);
 }
 
-outputs make_outputs(const problem& planned) {
+outputs make_outputs(const problem& planned, std::int64_t row_margin) {
   const std::int64_t rows = planned.total_q, heads = planned.heads_q, dim = planned.head_dim_v;
   outputs out;
+  if (planned.operation == operation_kind::mqa_logits) {
+    out.buffers.emplace_back("logits", dtype::f32, std::vector<std::int64_t>{rows, planned.max_model_len},
+                             std::vector<int>{}, buffer_backing{.row_gap = row_margin});
+    return out;
+  }
   out.buffers.emplace_back("o", planned.o_type, std::vector<std::int64_t>{rows, heads, dim});
   out.buffers.emplace_back("lse", dtype::f32, std::vector<std::int64_t>{rows, heads});
   if (planned.num_splits > 1) {

@@ -53,12 +53,12 @@ buffer::buffer(std::string name, dtype type, std::vector<std::int64_t> shape, st
                buffer_backing backing)
     : name_(std::move(name)), backing_(std::move(backing)), view_(dense_view(type, shape, std::move(order))) {
   backing_.flush_end = backing_.flush_end || type == dtype::i32;
+  element_bytes_ = view_.size() * assay::size_bytes(type);
   if (backing_.row_gap > 0) {
     if (backing_.used) throw std::logic_error(name_ + ": a sparse buffer has no gaps between rows");
     view_.stride[0] += backing_.row_gap;
+    element_bytes_ = view_.shape[0] * view_.stride[0] * assay::size_bytes(type);
   }
-  element_bytes_ =
-      (view_.size() + (backing_.row_gap > 0 ? view_.shape[0] * backing_.row_gap : 0)) * assay::size_bytes(type);
   if (backing_.used) {
     const std::int64_t index_bytes = view_.stride[0] * assay::size_bytes(type);
     std::vector<index_range> used;

@@ -65,7 +65,8 @@ buffer gather(const buffer& b, int axis, const std::vector<std::int64_t>& indice
     }
   }
   const std::int64_t length = from.shape[axis];
-  if (axis == order.front()) inner += b.backing().row_gap * size_bytes(from.type);  // what lies behind a row goes along
+  // What lies behind a row goes along with it.
+  if (axis == order.front() && b.backing().row_gap > 0) inner = from.stride[axis] * size_bytes(from.type);
   if (b.size_bytes() != outer * length * inner) throw std::logic_error(b.name() + ": not dense");
   if (inner == 0) return to;
   const auto picked = static_cast<std::int64_t>(indices.size());

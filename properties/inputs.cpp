@@ -141,8 +141,10 @@ outputs make_outputs(const problem& planned, std::int64_t row_margin) {
   const std::int64_t rows = planned.total_q, heads = planned.heads_q, dim = planned.head_dim_v;
   outputs out;
   if (planned.operation == operation_kind::mqa_logits) {
+    buffer_backing backing;
+    backing.row_gap = row_margin;
     out.buffers.emplace_back("logits", dtype::f32, std::vector<std::int64_t>{rows, planned.max_model_len},
-                             std::vector<int>{}, buffer_backing{.row_gap = row_margin});
+                             std::vector<int>{}, std::move(backing));
     return out;
   }
   out.buffers.emplace_back("o", planned.o_type, std::vector<std::int64_t>{rows, heads, dim});

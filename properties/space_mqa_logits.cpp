@@ -10,7 +10,6 @@ namespace {
 // Of aiter 2866: contexts are worked off in chunks of two stages.
 constexpr std::int64_t stage_keys = 128;
 constexpr std::int64_t chunk_keys = 256;
-constexpr std::int32_t preshuffled_step = 16;
 
 /// Fields that the operation does not have, or has in one way only.
 void fix(attention_case& c) {

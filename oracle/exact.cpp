@@ -14,6 +14,7 @@
 
 #include "oracle/enclosure.hpp"
 #include "oracle/interval.hpp"
+#include "oracle/mqa_logits.hpp"
 #include "oracle/paging.hpp"
 
 namespace assay::oracle {
@@ -153,6 +154,7 @@ class definition {
 }  // namespace
 
 enclosure evaluate_exactly(const problem& planned, std::span<const named_tensor> inputs) {
+  if (planned.operation == operation_kind::mqa_logits) return evaluate_mqa_logits_exactly(planned, inputs);
   const definition attention(planned, inputs);
   const auto rows = static_cast<std::size_t>(planned.total_q), heads = static_cast<std::size_t>(planned.heads_q);
   const auto dim = static_cast<std::size_t>(planned.head_dim_v);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <stdexcept>
 
 #include "oracle/decode.hpp"
@@ -10,8 +11,8 @@
 namespace assay::oracle {
 namespace {
 
-/// Calls visit(flat, value) for each element, row major over the logical shape. The index is kept by counting; rows
-/// that lie together are decoded together.
+/// Calls visit(flat, offset, value) for each element, row major over the logical shape. The index is kept by counting;
+/// rows that lie together are decoded together.
 template <class Visit>
 void for_each_element(const tensor& t, Visit visit) {
   if (t.size() == 0) return;
@@ -24,7 +25,7 @@ void for_each_element(const tensor& t, Visit visit) {
       load_contiguous(t, first, columns, values.data());
     else
       for (std::int64_t c = 0; c < columns; ++c) values.data()[c] = load(t, first + c * stride);
-    for (const double value : values) visit(flat++, value);
+    for (std::int64_t c = 0; c < columns; ++c) visit(flat++, first + c * stride, values.data()[c]);
     for (int d = t.rank - 2; d >= 0 && ++index[d] == t.shape[d]; --d) index[d] = 0;
   }
 }
@@ -56,17 +57,47 @@ const tensor& matching(const enclosed_tensor& bounds, std::span<const named_tens
   if (t == nullptr) throw std::invalid_argument("oracle: output " + bounds.name + " is missing");
   bool fits = t->type == bounds.type && static_cast<std::size_t>(t->rank) == bounds.shape.size();
   for (int d = 0; fits && d < t->rank; ++d) fits = t->shape[d] == bounds.shape[static_cast<std::size_t>(d)];
+  fits = fits && (bounds.kept.empty() || bounds.kept.size() == bounds.elements.size());
   if (!fits || static_cast<std::size_t>(t->size()) != bounds.elements.size())
     throw std::invalid_argument("oracle: output " + bounds.name + " does not have the type and shape of its enclosure");
   return *t;
+}
+
+std::uint32_t bits_at(const tensor& t, std::int64_t offset) {
+  const std::int64_t bytes = size_bytes(t.type);
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, static_cast<const std::byte*>(t.data) + offset * bytes, static_cast<std::size_t>(bytes));
+  return bits;
+}
+
+/// What an element holds that nobody wrote.
+std::uint32_t unwritten_bits(dtype type) {
+  return (unwritten_byte * 0x01010101U) >> (32 - 8 * size_bytes(type));
 }
 
 judgement judge_tensor(const enclosed_tensor& bounds, const tensor& output) {
   judgement j;
   j.tensor = bounds.name;
   std::int64_t worst = -1;
-  for_each_element(output, [&](std::int64_t flat, double value) {
+  const auto rank = [&](std::int64_t flat, std::int64_t offset, double value, double factor) {
+    if (worst >= 0 && !(factor > j.worst_factor)) return;
+    worst = flat;
+    j.worst_factor = factor;
+    j.worst_value = value;
+    j.worst_bits = bits_at(output, offset);
+    j.worst_enclosure = bounds.elements[static_cast<std::size_t>(flat)];
+    j.worst_had_to_stay = bounds.keeps(flat);
+  };
+  for_each_element(output, [&](std::int64_t flat, std::int64_t offset, double value) {
     ++j.elements;
+    if (bounds.keeps(flat)) {
+      const bool is_kept = bits_at(output, offset) == unwritten_bits(bounds.type);
+      j.outside += is_kept ? 0 : 1;
+      j.overwritten += is_kept ? 0 : 1;
+      ++j.sharp;
+      rank(flat, offset, value, is_kept ? 0 : infinity);
+      return;
+    }
     const interval& e = bounds.elements[static_cast<std::size_t>(flat)];
     if (!(e.lo <= e.hi)) throw std::logic_error("oracle: the enclosure of " + bounds.name + " is no interval");
     if (is_everything(e)) {
@@ -77,14 +108,8 @@ judgement judge_tensor(const enclosed_tensor& bounds, const tensor& output) {
     const interval rounded{lo, e.lo == e.hi ? lo : round_to_nearest(bounds.type, e.hi)};
     if (holds_two_at_most(rounded, bounds.type)) ++j.sharp;
     const bool is_inside = value >= rounded.lo && value <= rounded.hi;  // false for NaN
-    const double factor = factor_of(value, rounded, bounds.type);
     if (!is_inside) ++j.outside;
-    if (worst < 0 || factor > j.worst_factor) {
-      worst = flat;
-      j.worst_factor = factor;
-      j.worst_value = value;
-      j.worst_enclosure = e;
-    }
+    rank(flat, offset, value, factor_of(value, rounded, bounds.type));
   });
   if (worst >= 0) j.worst_index = unflatten(worst, bounds.shape);
   return j;

@@ -32,6 +32,20 @@ std::int64_t index_at(const tensor& t, std::int64_t i, std::int64_t j = 0) {
   return static_cast<const std::int32_t*>(t.data)[t.offset(i, j)];
 }
 
+constexpr std::int64_t side = 16;  ///< of the square tiles in which preshuffled keys lie
+
+/// What mqa_logits asks of a problem beyond the tensors.
+void check_mqa_logits(const problem& p) {
+  const char* fault = nullptr;
+  if (p.heads_kv != 1) fault = "mqa_logits has one kv head";
+  if (p.kv_descale != descale_kind::per_tensor) fault = "mqa_logits has a scale per key, none per page";
+  if (p.batching != q_batching::batch) fault = "mqa_logits is in batch mode";
+  if (p.max_model_len < 0) fault = "max_model_len is negative";
+  if (p.k_order == key_order::preshuffled && (p.page_size % side != 0 || p.head_dim_qk % side != 0))
+    fault = "preshuffled keys need page_size and head_dim_qk to be multiples of 16";
+  if (fault != nullptr) throw std::invalid_argument(std::string("oracle: ") + fault);
+}
+
 /// A row of a tensor whose last stride may be anything.
 void load_row(const tensor& t, std::int64_t offset, std::int64_t count, double* values) {
   const std::int64_t stride = t.stride[t.rank - 1];
@@ -54,7 +68,13 @@ problem_view::problem_view(const problem& stated, std::span<const named_tensor> 
     throw std::invalid_argument("oracle: the problem's sizes do not make a problem");
   q_ = take(inputs, "q", true, p.q_type, {p.total_q, p.heads_q, p.head_dim_qk});
   k_ = take(inputs, "k", true, p.k_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_qk});
-  v_ = take(inputs, "v", true, p.v_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_v});
+  if (p.operation == operation_kind::mqa_logits) {
+    check_mqa_logits(p);
+    weights_ = take(inputs, "weights", true, dtype::f32, {p.total_q, p.heads_q});
+    k_row_scale_ = take(inputs, "k_row_scale", true, dtype::f32, {p.num_pages, p.page_size});
+  } else {
+    v_ = take(inputs, "v", true, p.v_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_v});
+  }
   if (p.kv_descale == descale_kind::per_page) {
     k_descale_ = take(inputs, "k_descale", true, dtype::f32, {p.num_pages, p.heads_kv});
     v_descale_ = take(inputs, "v_descale", true, dtype::f32, {p.num_pages, p.heads_kv});
@@ -96,6 +116,12 @@ std::int64_t problem_view::sequence_of(std::int64_t row) const {
 
 key_range problem_view::visible(std::int64_t seq, std::int64_t i) const {
   const std::int64_t keys = key_count(seq);
+  if (stated_.operation == operation_kind::mqa_logits) {
+    if (keys < 0 || keys > stated_.max_model_len)
+      throw std::invalid_argument("oracle: context " + std::to_string(keys) + " of sequence " + std::to_string(seq) +
+                                  " is not within max_model_len");
+    return {0, keys - row_count(seq) + i + 1};
+  }
   const std::int64_t position =
       prefix_offset_ != nullptr ? index_at(*prefix_offset_, seq) + i : keys - row_count(seq) + i;
   key_range range{0, keys};
@@ -125,7 +151,15 @@ void problem_view::load_query(std::int64_t row, std::int64_t head, double* value
 }
 
 void problem_view::load_key(key_place at, std::int64_t head_kv, double* values) const {
-  load_row(*k_, k_->offset(at.page, at.slot, head_kv), stated_.head_dim_qk, values);
+  if (stated_.k_order == key_order::plain) {
+    load_row(*k_, k_->offset(at.page, at.slot, head_kv), stated_.head_dim_qk, values);
+    return;
+  }
+  // A strip of 16 slots is a row of tiles along the dims; a tile holds 16 dims of its first slot, then of its second.
+  const std::int64_t tiles = stated_.head_dim_qk / side, strip = at.slot / side, slot_in_strip = at.slot % side;
+  const std::int64_t first = k_->offset(at.page) + strip * (tiles * side * side) + slot_in_strip * side;
+  for (std::int64_t tile = 0; tile < tiles; ++tile)
+    load_contiguous(*k_, first + tile * (side * side), side, values + tile * side);
 }
 
 void problem_view::load_value(key_place at, std::int64_t head_kv, double* values) const {
@@ -146,6 +180,14 @@ double problem_view::bias(std::int64_t head, std::int64_t row, std::int64_t key)
 
 double problem_view::sink(std::int64_t head) const {
   return sinks_ == nullptr ? -std::numeric_limits<double>::infinity() : load(*sinks_, sinks_->offset(head));
+}
+
+double problem_view::weight(std::int64_t row, std::int64_t head) const {
+  return load(*weights_, weights_->offset(row, head));
+}
+
+double problem_view::key_scale(key_place at) const {
+  return load(*k_row_scale_, k_row_scale_->offset(at.page, at.slot));
 }
 
 }  // namespace assay::oracle

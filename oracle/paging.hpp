@@ -44,15 +44,17 @@ class problem_view {
   std::int64_t sequence_of(std::int64_t row) const;
   std::int64_t heads_per_group() const { return stated_.heads_q / stated_.heads_kv; }
 
-  /// Keys visible to the i-th row of a sequence (i counts within the sequence): always one range.
+  /// Keys visible to the i-th row of a sequence (i counts within the sequence): always one range. Of mqa_logits these
+  /// are the columns that hold logits; the range lies within [0, max_model_len) or is empty.
   key_range visible(std::int64_t seq, std::int64_t i) const;
 
   /// Where a key lies. Throws std::invalid_argument when the table has no such entry or the page is not in the pool.
   key_place place(std::int64_t seq, std::int64_t key) const;
 
   void load_query(std::int64_t row, std::int64_t head, double* values) const;  ///< head_dim_qk values
-  void load_key(key_place at, std::int64_t head_kv, double* values) const;     ///< head_dim_qk values
-  void load_value(key_place at, std::int64_t head_kv, double* values) const;   ///< head_dim_v values
+  /// head_dim_qk values, in whichever order the page holds its keys.
+  void load_key(key_place at, std::int64_t head_kv, double* values) const;
+  void load_value(key_place at, std::int64_t head_kv, double* values) const;  ///< head_dim_v values
   bool has_page_descales() const { return k_descale_ != nullptr; }
   /// Descales of a page of the pool, as they stand: whether they are finite and above 0 is the caller's to check. 1
   /// with per-tensor descales. Ask for pages that hold a live key only: other entries may lie on memory that is not
@@ -63,11 +65,17 @@ class problem_view {
   double bias(std::int64_t head, std::int64_t row, std::int64_t key) const;
   double sink(std::int64_t head) const;  ///< -inf when there is none
 
+  /// Of mqa_logits only.
+  double weight(std::int64_t row, std::int64_t head) const;
+  double key_scale(key_place at) const;
+
  private:
   const problem stated_;
   const tensor* q_;
   const tensor* k_;
-  const tensor* v_;
+  const tensor* v_ = nullptr;
+  const tensor* weights_ = nullptr;
+  const tensor* k_row_scale_ = nullptr;
   const tensor* k_descale_ = nullptr;
   const tensor* v_descale_ = nullptr;
   const tensor* cu_seqlens_q_ = nullptr;

@@ -18,6 +18,8 @@ BOOST_DESCRIBE_ENUM(dtype, none, f32, f16, bf16, e4m3fn, e4m3fnuz, i8, i32)
 BOOST_DESCRIBE_ENUM(page_table_kind, block_table, page_list)
 BOOST_DESCRIBE_ENUM(q_batching, group, batch)
 BOOST_DESCRIBE_ENUM(descale_kind, per_tensor, per_page)
+BOOST_DESCRIBE_ENUM(key_order, plain, preshuffled)
+BOOST_DESCRIBE_ENUM(context_split, fixed, variable)
 
 /// Order of a K/V pool's dimensions in memory: [page, slot, head, dim] or [page, head, slot, dim].
 BOOST_DEFINE_ENUM_CLASS(pool_layout, nhd, hnd)
@@ -103,6 +105,11 @@ struct attention_case {
   float soft_cap = 0.0F;
   dtype bias_type = dtype::none;
   bool sinks = false;
+  key_order k_order = key_order::plain;  ///< these five: mqa_logits only
+  context_split split_contexts = context_split::fixed;
+  std::int32_t max_model_len = 0;           ///< columns of logits
+  std::int32_t row_margin = 0;              ///< elements between the rows of logits, which are nobody's
+  bool fills_hidden = false;                ///< columns of hidden keys become -inf
   std::int32_t num_splits = 0;              ///< 0: the library's planner chooses
   std::int64_t workspace_budget_bytes = 0;  ///< 0: the library's own budget
   std::vector<sequence> sequences;
@@ -113,12 +120,21 @@ struct attention_case {
 BOOST_DESCRIBE_STRUCT(attention_case, (),
                       (version, why, kernel, q_type, kv_type, o_type, heads_q, heads_kv, head_dim_qk, head_dim_v,
                        page_size, pool_pages, layout, q_order, page_table, batching, kv_descale, spare_table_entries,
-                       causal, window, scale, q_scale, k_scale, v_scale, soft_cap, bias_type, sinks, num_splits,
-                       workspace_budget_bytes, sequences, data, schedule))
+                       causal, window, scale, q_scale, k_scale, v_scale, soft_cap, bias_type, sinks, k_order,
+                       split_contexts, max_model_len, row_margin, fills_hidden, num_splits, workspace_budget_bytes,
+                       sequences, data, schedule))
 
 /// V's type: K's, except that int8 K goes with f16 V.
 inline dtype v_type(const attention_case& c) {
   return c.kv_type == dtype::i8 ? dtype::f16 : c.kv_type;
+}
+
+/// What the kernel of that name computes: the name implies it.
+inline operation_kind operation_of(std::string_view kernel) {
+  return kernel == "mqa_logits" ? operation_kind::mqa_logits : operation_kind::attention;
+}
+inline bool computes_attention(std::string_view kernel) {
+  return operation_of(kernel) == operation_kind::attention;
 }
 
 /// The scalar problem that a case states (num_splits as the case has it: 0 is the planner's).

@@ -81,6 +81,33 @@ void check_scalars(const attention_case& c) {
   if (c.schedule.wave_size != 32 && c.schedule.wave_size != 64) refuse("schedule.wave_size", "must be 32 or 64");
 }
 
+/// What problem.hpp says of the one operation and does not have in the other.
+void check_operation(const attention_case& c) {
+  check_range("max_model_len", c.max_model_len, 0, int32_max);
+  check_range("row_margin", c.row_margin, 0, 65536);
+  if (computes_attention(c.kernel)) {
+    if (c.k_order != key_order::plain) refuse("k_order", "preshuffled keys are mqa_logits'");
+    if (c.split_contexts != context_split::fixed) refuse("split_contexts", "variable contexts are mqa_logits'");
+    if (c.max_model_len != 0) refuse("max_model_len", "only mqa_logits has columns");
+    if (c.row_margin != 0) refuse("row_margin", "only mqa_logits has it");
+    if (c.fills_hidden) refuse("fills_hidden", "only mqa_logits has columns");
+    return;
+  }
+  if (c.heads_kv != 1) refuse("heads_kv", "mqa_logits has one kv head");
+  if (c.batching != q_batching::batch) refuse("batching", "mqa_logits is in batch mode");
+  if (c.kv_descale != descale_kind::per_tensor) refuse("kv_descale", "mqa_logits has a scale per key");
+  if (c.bias_type != dtype::none) refuse("bias_type", "mqa_logits has no bias");
+  if (c.sinks) refuse("sinks", "mqa_logits has none");
+  if (c.k_order == key_order::preshuffled && (c.page_size % 16 != 0 || c.head_dim_qk % 16 != 0))
+    refuse("k_order", "preshuffled keys need page_size and head_dim_qk to be multiples of 16");
+  for (std::size_t i = 0; i < c.sequences.size(); ++i) {
+    const std::string at = fmt::format("sequences[{}].", i);
+    if (c.sequences[i].prefix_offset) refuse(at + "prefix_offset", "mqa_logits has none");
+    if (c.sequences[i].k > c.max_model_len)
+      refuse(at + "k", fmt::format("{} keys, but max_model_len is {}", c.sequences[i].k, c.max_model_len));
+  }
+}
+
 void check_pages(const attention_case& c, const sequence& s, const std::string& field) {
   const std::int64_t wanted = pages_for(s.k, c.page_size);
   if (static_cast<std::int64_t>(s.pages.size()) != wanted)
@@ -142,13 +169,19 @@ void check_descale(const std::string& field, std::uint32_t bits) {
   if (!(value > 0) || !std::isfinite(value)) refuse(field, "a descale must be finite and above 0");
 }
 
+void check_key_scale(const std::string& field, std::uint32_t bits) {
+  const auto value = std::bit_cast<float>(bits);
+  if (!(value >= 0) || !std::isfinite(value)) refuse(field, "a key's scale must be finite and at least 0");
+}
+
 void check_override(const override_bits& o, const std::string& at, const std::vector<planned_tensor>& tensors,
                     const std::vector<std::int64_t>& used) {
   const auto found = std::ranges::find(tensors, o.tensor, &planned_tensor::name);
   // Index tensors say where memory is: changing them makes another problem, not other data.
   if (found == tensors.end() || found->type == dtype::i32)
     refuse(at + "tensor",
-           fmt::format("'{}' is none of q, k, v, k_descale, v_descale, bias, sinks of this case", o.tensor));
+           fmt::format("'{}' is none of q, k, v, k_descale, v_descale, bias, sinks, weights, k_row_scale of this case",
+                       o.tensor));
   if (o.index.size() != found->shape.size())
     refuse(at + "index", fmt::format("{} coordinates given, {} has {}", o.index.size(), o.tensor, found->shape.size()));
   for (std::size_t d = 0; d < o.index.size(); ++d)
@@ -160,6 +193,7 @@ void check_override(const override_bits& o, const std::string& at, const std::ve
     refuse(at + "bits", fmt::format("{} does not fit the tensor's type", o.bits));
   if (o.tensor == "sinks") check_sink(at + "bits", o.bits);
   if (o.tensor.ends_with("_descale")) check_descale(at + "bits", o.bits);
+  if (o.tensor == "k_row_scale") check_key_scale(at + "bits", o.bits);
 }
 
 }  // namespace
@@ -167,6 +201,7 @@ void check_override(const override_bits& o, const std::string& at, const std::ve
 void validate(const attention_case& c) {
   check_scalars(c);
   check_sequences(c);
+  check_operation(c);
   const std::vector<planned_tensor> tensors = plan_tensors(c);
   const std::vector<std::int64_t> used = pages_in_use(c);
   for (const planned_tensor& t : tensors)
@@ -175,13 +210,17 @@ void validate(const attention_case& c) {
     else
       check_bytes(t.name, t.type, t.shape);
   const std::int64_t total_q = tensors.front().shape.front();
-  check_bytes("o_partial", dtype::f32, {std::max(c.num_splits, 1), total_q, c.heads_q, c.head_dim_v});
+  if (computes_attention(c.kernel))
+    check_bytes("o_partial", dtype::f32, {std::max(c.num_splits, 1), total_q, c.heads_q, c.head_dim_v});
+  else
+    check_bytes("logits", dtype::f32, {total_q, std::int64_t{c.max_model_len} + c.row_margin});
   for (std::size_t i = 0; i < c.data.overrides.size(); ++i)
     check_override(c.data.overrides[i], fmt::format("data.overrides[{}].", i), tensors, used);
 }
 
 problem to_problem(const attention_case& c) {
   problem p;
+  p.operation = operation_of(c.kernel);
   p.q_type = c.q_type;
   p.k_type = c.kv_type;
   p.v_type = v_type(c);
@@ -205,6 +244,10 @@ problem to_problem(const attention_case& c) {
   p.causal = c.causal ? 1 : 0;
   p.window = c.window;
   p.num_splits = c.num_splits;
+  p.k_order = c.k_order;
+  p.split_contexts = c.split_contexts;
+  p.max_model_len = c.max_model_len;
+  p.fills_hidden = c.fills_hidden ? 1 : 0;
   p.scale = c.scale;
   p.q_scale = c.q_scale;
   p.k_scale = c.k_scale;

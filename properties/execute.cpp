@@ -7,6 +7,7 @@
 #include "properties/contract_fault.hpp"
 #include "properties/fault_watch.hpp"
 #include "properties/input_snapshot.hpp"
+#include "properties/row_gaps.hpp"
 
 namespace assay {
 namespace {
@@ -113,6 +114,7 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
   }
 
   const input_snapshot before(in.buffers);
+  const row_gaps between(ran.written.buffers);
   abi_tensors tensors(in, ran.written);
   std::optional<fault_watch> watch(std::in_place, in.buffers, ran.written.buffers);
   const auto start = std::chrono::steady_clock::now();
@@ -124,6 +126,7 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
   ran.memory_fault = before.first_change();
   if (ran.memory_fault.empty()) ran.memory_fault = guard_fault(in.buffers);
   if (ran.memory_fault.empty()) ran.memory_fault = guard_fault(ran.written.buffers);
+  if (ran.memory_fault.empty()) ran.memory_fault = between.first_change();
   return ran;
 }
 
@@ -137,7 +140,7 @@ execution execute(const library& lib, const attention_case& c, inputs& in, int w
   }
   ran.status = plan_problem(*kernel, in.stated, c.workspace_budget_bytes, &ran.planned);
   if (ran.status.code != ASSAY_OK) return ran;
-  return execute_planned(lib, c, in, ran.planned, make_outputs(ran.planned), workers);
+  return execute_planned(lib, c, in, ran.planned, make_outputs(ran.planned, c.row_margin), workers);
 }
 
 }  // namespace assay

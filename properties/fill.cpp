@@ -97,6 +97,8 @@ class filler {
     const std::string& name = b.name();
     if (name == "q") fill_q(b);
     if (name == "k" || name == "v") fill_pool(b, name == "k");
+    if (name == "weights") fill_weights(b);
+    if (name == "k_row_scale") fill_key_scales(b);
     if (name == "k_descale" || name == "v_descale") fill_descales(b, name == "k_descale");
     if (name == "cu_seqlens_q") fill_sums(b, [](const sequence& s) { return std::int64_t{s.q}; });
     if (name == "seqlens_k") fill_each(b, [](const sequence& s) { return std::int64_t{s.k}; });
@@ -128,8 +130,32 @@ class filler {
       for (std::int64_t h = 0; h < case_.heads_kv; ++h)
         for (std::int64_t d = 0; d < dims; ++d) {
           const place at{s, key, h, d};
-          set(b, b.view().offset(page, slot, h, d), is_k ? recipe_.k(at) : recipe_.v(at));
+          const std::int64_t offset = case_.k_order == key_order::plain
+                                          ? b.view().offset(page, slot, h, d)
+                                          : b.view().offset(page) + preshuffled_offset(slot, d, dims);
+          set(b, offset, is_k ? recipe_.k(at) : recipe_.v(at));
         }
+    });
+  }
+
+  /// Tiles of 16 slots and 16 dims one after another, those of the same slots together; see key_order.
+  static std::int64_t preshuffled_offset(std::int64_t slot, std::int64_t dim, std::int64_t dims) {
+    const std::int64_t tile = slot / 16 * (dims / 16) + dim / 16;
+    return (tile * 16 + slot % 16) * 16 + dim % 16;
+  }
+
+  void fill_weights(buffer& b) const {
+    std::int64_t total_row = 0;
+    for (std::size_t s = 0; s < case_.sequences.size(); ++s)
+      for (std::int64_t row = 0; row < case_.sequences[s].q; ++row, ++total_row)
+        for (std::int64_t h = 0; h < case_.heads_q; ++h)
+          set(b, b.view().offset(total_row, h), recipe_.weight({static_cast<std::int64_t>(s), row, h, 0}));
+  }
+
+  void fill_key_scales(buffer& b) const {
+    poison_all(b, case_.data.poison);
+    content_.for_each_live([&](std::int64_t page, std::int64_t slot, std::int64_t s, std::int64_t key) {
+      set(b, b.view().offset(page, slot), recipe_.key_scale({s, key, 0, 0}));
     });
   }
 

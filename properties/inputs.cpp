@@ -6,11 +6,13 @@
 #include <stdexcept>
 #include <utility>
 
+#include "oracle/enclosure.hpp"
+
 namespace assay {
 namespace {
 
 constexpr std::int64_t alignment_bytes = 256;
-constexpr std::byte unwritten{0xFF};
+constexpr std::byte unwritten{oracle::unwritten_byte};  // the judge knows unwritten elements by it
 
 /// No two neighbouring guard bytes are equal, so neither a memset nor a run of equal elements can pass for a guard.
 std::byte guard_byte(std::int64_t i) {
@@ -52,6 +54,11 @@ buffer::buffer(std::string name, dtype type, std::vector<std::int64_t> shape, st
     : name_(std::move(name)), backing_(std::move(backing)), view_(dense_view(type, shape, std::move(order))) {
   backing_.flush_end = backing_.flush_end || type == dtype::i32;
   element_bytes_ = view_.size() * assay::size_bytes(type);
+  if (backing_.row_gap > 0) {
+    if (backing_.used) throw std::logic_error(name_ + ": a sparse buffer has no gaps between rows");
+    view_.stride[0] += backing_.row_gap;
+    element_bytes_ = view_.shape[0] * view_.stride[0] * assay::size_bytes(type);
+  }
   if (backing_.used) {
     const std::int64_t index_bytes = view_.stride[0] * assay::size_bytes(type);
     std::vector<index_range> used;
@@ -130,9 +137,16 @@ std::vector<named_tensor> outputs::tensors() const {
   return views_of(buffers);
 }
 
-outputs make_outputs(const problem& planned) {
+outputs make_outputs(const problem& planned, std::int64_t row_margin) {
   const std::int64_t rows = planned.total_q, heads = planned.heads_q, dim = planned.head_dim_v;
   outputs out;
+  if (planned.operation == operation_kind::mqa_logits) {
+    buffer_backing backing;
+    backing.row_gap = row_margin;
+    out.buffers.emplace_back("logits", dtype::f32, std::vector<std::int64_t>{rows, planned.max_model_len},
+                             std::vector<int>{}, std::move(backing));
+    return out;
+  }
   out.buffers.emplace_back("o", planned.o_type, std::vector<std::int64_t>{rows, heads, dim});
   out.buffers.emplace_back("lse", dtype::f32, std::vector<std::int64_t>{rows, heads});
   if (planned.num_splits > 1) {

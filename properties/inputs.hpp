@@ -23,6 +23,8 @@ struct buffer_backing {
   /// outermost in memory. Whatever shares no OS page with them faults when touched. A kernel may read dead pages of an
   /// allocation, so only a pool that is too large to be one is made so: there, nobody's pages are unmapped.
   std::optional<std::vector<index_range>> used;
+  /// Elements behind each index of the first axis, which is outermost in memory then, that belong to no element.
+  std::int64_t row_gap = 0;
 };
 
 /// One tensor's memory: guards, elements, guards. The guards next to the elements are bytes of a fixed pattern that a
@@ -45,7 +47,7 @@ class buffer {
   const tensor& view() const { return view_; }
   const buffer_backing& backing() const { return backing_; }
   bool is_sparse() const { return backing_.used.has_value(); }
-  /// Of all elements, whether backed or not.
+  /// Of all elements, whether backed or not, and of what lies between rows.
   std::int64_t size_bytes() const { return element_bytes_; }
 
   /// The bytes of the elements that are accessible, relative to the elements' start: everything, or the OS pages that
@@ -96,7 +98,8 @@ struct attention_case;
 /// Makes the data that the case's recipe states. Deterministic on every machine.
 inputs fill(const attention_case& c);
 
-/// Unwritten outputs for a planned problem (num_splits >= 1): o, lse and, with more than one split, the partials.
-outputs make_outputs(const problem& planned);
+/// Unwritten outputs for a planned problem (num_splits >= 1): o, lse and, with more than one split, the partials; of
+/// mqa_logits: logits, whose rows lie `row_margin` elements apart.
+outputs make_outputs(const problem& planned, std::int64_t row_margin = 0);
 
 }  // namespace assay

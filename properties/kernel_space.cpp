@@ -20,6 +20,11 @@ constexpr type_choice batch_prefill_types[] = {
     {e4m3fnuz, e4m3fnuz, bf16},
 };
 
+constexpr type_choice mqa_logits_types[] = {
+    {e4m3fn, e4m3fn, f32},
+    {e4m3fnuz, e4m3fnuz, f32},
+};
+
 constexpr kernel_space table[] = {
     {.name = "split_kv",
      .types = split_kv_types,
@@ -35,6 +40,13 @@ constexpr kernel_space table[] = {
      .has_splits = false,
      .has_window = false,
      .walk = walk_batch_prefill},
+    {.name = "mqa_logits",
+     .types = mqa_logits_types,
+     .head_dim_step = 32,
+     .per_page_keys = 0,
+     .has_splits = false,
+     .has_window = false,
+     .walk = walk_mqa_logits},
 };
 
 }  // namespace

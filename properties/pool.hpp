@@ -9,7 +9,7 @@
 namespace assay {
 
 /// The tensors whose first axis is the page, where a problem has them.
-inline constexpr const char* pool_tensors[] = {"k", "v", "k_descale", "v_descale"};
+inline constexpr const char* pool_tensors[] = {"k", "v", "k_descale", "v_descale", "k_row_scale"};
 
 /// Physical pages that the page tables name for keys, ascending, each once.
 std::vector<std::int64_t> pages_in_use(const inputs& in);

@@ -16,7 +16,8 @@ std::span<const property> properties() {
       relations::table_tail,       relations::dead_memory,          relations::hidden_keys,
       relations::other_sequences,  relations::wave_schedule,        relations::head_permutation,
       relations::v_scaling,        relations::nothing_else_written, relations::bad_problem_rejected,
-      relations::descale_exchange, relations::equal_descales,
+      relations::descale_exchange, relations::equal_descales,       relations::context_splits,
+      relations::other_rows,       relations::logits_layout,
   };
   return table;
 }

@@ -20,7 +20,9 @@ enum stream : std::uint64_t {
   dim_stream,
   star_stream,
   k_descale_stream,
-  v_descale_stream
+  v_descale_stream,
+  weight_stream,
+  key_scale_stream
 };
 
 /// SplitMix64's finalizer (Steele, Lea, Flood 2014).
@@ -188,6 +190,43 @@ std::uint32_t recipe::sink(std::int64_t head) const {
   constexpr std::uint32_t minus_infinity = 0xFF800000U;
   const std::uint64_t drawn = noise(sink_stream, {0, 0, head, 0});
   return drawn % 4 == 0 ? minus_infinity : round_to_bits(dtype::f32, 2 * normal_of(mix(drawn)));
+}
+
+std::uint32_t recipe::weight(const place& at) const {
+  const auto rounded = [](double value) { return round_to_bits(dtype::f32, value); };
+  switch (case_.data.fill) {
+    case fill_kind::uniform: return rounded(2 * uniform_of(noise(weight_stream, at)) - 1);
+    case fill_kind::constant: return rounded(0.5);
+    case fill_kind::cancelling: {
+      place pair = at;
+      pair.head = at.head / 2;
+      return rounded((at.head % 2 == 0 ? 1 : -1) * normal(weight_stream, pair));
+    }
+    case fill_kind::saturating:
+    case fill_kind::ascending_maxima:
+    case fill_kind::heavy_tail_tile: return rounded(std::fabs(normal(weight_stream, at)));
+    case fill_kind::largest: return rounded(signed_by(noise(weight_stream, at), 0x1p40));
+    case fill_kind::subnormal: return rounded(0x1p-60 * normal(weight_stream, at));
+    default: return rounded(normal(weight_stream, at));
+  }
+}
+
+std::uint32_t recipe::key_scale(const place& at) const {
+  const double unit = 1 / (q_amplitude_ * k_amplitude_);
+  const std::uint64_t drawn = noise(key_scale_stream, at);
+  const auto rounded = [](double value) { return round_to_bits(dtype::f32, value); };
+  switch (case_.data.fill) {
+    case fill_kind::constant: return rounded(unit);
+    case fill_kind::page_tagged: {
+      constexpr std::int64_t tags = 8192;
+      const std::int64_t tag = (at.index + tagged_sequence_stride * at.sequence) % tags;
+      return rounded((1 + static_cast<double>(tag) / tags) * unit);
+    }
+    case fill_kind::uniform: return rounded(drawn % 4 == 0 ? 0 : (1 + uniform_of(drawn)) / 2 * unit);
+    case fill_kind::largest: return rounded(0x1p40);
+    case fill_kind::subnormal: return rounded(0x1p-60 * (1 + uniform_of(drawn)));
+    default: return rounded((1 + uniform_of(drawn)) / 2 * unit);
+  }
 }
 
 std::uint32_t recipe::descale(bool is_k, const place& at) const {

@@ -41,6 +41,17 @@ double amplitude(dtype type);
 /// - rounding_ties: k is 0, so all weights are equal; v of odd keys is one ulp above v of even keys, in [1, 2): with an
 ///   even number of visible keys and no bias or sink, o lies halfway between two values of v's type.
 ///
+/// Of mqa_logits, weights are N and the scale of a key is (1 + U[0, 1)) / (2 A_q A_k), so that logits have a size near
+/// that of dot products of normal data; but:
+/// - constant: weights 0.5, scales 1 / (A_q A_k). Every visible logit of a row is the same.
+/// - page_tagged: the scale is (1 + tag / 8192) / (A_q A_k), tag = (key + 1021 * sequence) mod 8192: no two keys near
+///   each other have the same.
+/// - uniform: weights U[-1, 1); the scale of a quarter of the keys is 0.
+/// - cancelling: the weight of head 2i+1 is that of head 2i negated.
+/// - saturating, ascending_maxima, heavy_tail_tile: weights |N|.
+/// - largest: weights +-2^40, scales 2^40: with dot products below 2^28 all sums over 1024 heads stay below 2^118.
+/// - subnormal: weights 2^-60 N, scales 2^-60 (1 + U): products of both with small dot products underflow.
+///
 /// Per-page descales do not depend on the fill. With r = descale_ratio (or its inverse, if that is above 1), the page
 /// of ordinal n of a sequence has
 ///   r^-level(n) * (1 + U[0, 1) * min(r - 1, 1) / 4),   level(n) = (start +- n) mod 3,
@@ -57,6 +68,9 @@ class recipe {
   std::uint32_t v(const place& at) const;
   std::uint32_t bias(std::int64_t sequence, std::int64_t row, std::int64_t key, std::int64_t head) const;
   std::uint32_t sink(std::int64_t head) const;
+  /// Bits (f32) of a row's weight of a head, and of a key's scale.
+  std::uint32_t weight(const place& at) const;
+  std::uint32_t key_scale(const place& at) const;
   /// Bits (f32) of the descale of K or V of page `at.index` of a sequence, counted in pages; `at.dim` is not used.
   std::uint32_t descale(bool is_k, const place& at) const;
 

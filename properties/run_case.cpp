@@ -45,6 +45,13 @@ std::optional<verdict> verdict_of(const execution& ran) {
 }
 
 std::string describe(const oracle::judgement& j) {
+  if (j.outside > 0 && j.worst_had_to_stay)
+    return fmt::format(
+        "{}[{}] was written: it holds {} (0x{:08x}) and had to keep what it held; {} of {} elements are "
+        "wrong, {} of them written so",
+        j.tensor, fmt::join(j.worst_index, ", "), j.worst_value, j.worst_bits, j.outside, j.elements, j.overwritten);
+  if (j.worst_had_to_stay)
+    return fmt::format("{}[{}], which was not to be written, kept its bits", j.tensor, fmt::join(j.worst_index, ", "));
   const std::string where = fmt::format("{}[{}] = {}", j.tensor, fmt::join(j.worst_index, ", "), j.worst_value);
   const std::string bounds = fmt::format("[{}, {}]", j.worst_enclosure.lo, j.worst_enclosure.hi);
   if (j.outside > 0)
@@ -66,7 +73,7 @@ verdict judge_execution(const inputs& in, const execution& ran, oracle::enclosur
   std::int64_t unbounded = 0;
   for (const oracle::judgement& j : v.judgements) {
     unbounded += j.unbounded;
-    if (j.tensor == "o") {
+    if (j.tensor == "o" || j.tensor == "logits") {
       v.outputs_judged += j.elements;
       v.outputs_sharp += j.sharp;
     }

@@ -24,10 +24,15 @@ type_choice types_of_case(const attention_case& c) {
 
 /// Page sizes are multiples of it.
 std::int32_t page_step(const attention_case& c) {
+  if (c.k_order == key_order::preshuffled) return 16;
   return c.kv_descale == descale_kind::per_page ? std::max(space_of(c).per_page_keys, 1) : 1;
 }
 std::int32_t plain_page_size(const attention_case& c) {
   return std::max(16, page_step(c));
+}
+
+q_batching plain_batching(const attention_case& c) {
+  return computes_attention(c.kernel) ? q_batching::group : q_batching::batch;
 }
 
 /// Simplest first: data that a reader can follow.
@@ -62,8 +67,11 @@ std::int64_t features(const attention_case& c) {
                 c.causal,
                 c.window != 0,
                 prefix,
-                c.batching != q_batching::group,
+                c.batching != plain_batching(c),
                 c.kv_descale != descale_kind::per_tensor,
+                c.k_order != key_order::plain,
+                c.split_contexts != context_split::fixed,
+                c.fills_hidden,
                 c.soft_cap != 0,
                 c.bias_type != dtype::none,
                 c.sinks,
@@ -225,6 +233,9 @@ class shrinker {
       c.kv_descale = descale_kind::per_tensor;
       c.data.descale_ratio = 1;
     });
+    attempt_value(&attention_case::k_order, key_order::plain);
+    attempt_value(&attention_case::split_contexts, context_split::fixed);
+    attempt_value(&attention_case::fills_hidden, false);
     types();
     for (const auto scale :
          {&attention_case::scale, &attention_case::q_scale, &attention_case::k_scale, &attention_case::v_scale})
@@ -287,6 +298,7 @@ class shrinker {
     const std::int32_t splits = from_.num_splits;
     for (const std::int32_t fewer : {1, 2, splits / 2, splits - 1})
       if (fewer > 0) attempt_value(&attention_case::num_splits, fewer);
+    columns();
     if (from_.window > 1)
       for (const std::int32_t narrower : {1, from_.window / 2, from_.window - 1})
         attempt_value(&attention_case::window, narrower);
@@ -299,6 +311,25 @@ class shrinker {
     offsets([](std::int32_t) { return 0; });
     offsets([](std::int32_t p) { return p / 2; });
     offsets([](std::int32_t p) { return p > 0 ? p - 1 : p < 0 ? p + 1 : 0; });
+  }
+
+  /// Down to the longest context, which max_model_len has to hold.
+  void columns() {
+    if (computes_attention(from_.kernel)) return;
+    std::int32_t longest = 0;
+    for (const sequence& s : from_.sequences) longest = std::max(longest, s.k);
+    for (const std::int32_t fewer : {longest, longest + 1, longest + (from_.max_model_len - longest) / 2})
+      attempt_value(&attention_case::max_model_len, fewer);
+    for (const std::int32_t narrower : {0, 1, from_.row_margin / 2})
+      attempt_value(&attention_case::row_margin, narrower);
+    // A context that fills its row stays full when it shrinks.
+    for (const std::int32_t shorter :
+         {longest / 2, longest - longest / 4, (std::max(longest, 1) - 1) / 64 * 64, longest - 1})
+      attempt([&](attention_case& c) {
+        if (shorter < 0) return;
+        c.max_model_len = std::max(c.max_model_len - (longest - shorter), 0);
+        for (sequence& s : c.sequences) set_keys(c, s, std::min(s.k, c.max_model_len));
+      });
   }
 
   void data() {
@@ -356,6 +387,8 @@ std::vector<std::int64_t> complexity(const attention_case& c) {
           disorder,
           c.window,
           offsets,
+          c.max_model_len,
+          c.row_margin,
           c.spare_table_entries,
           static_cast<std::int64_t>(c.data.overrides.size()),
           rank(c.data.fill),

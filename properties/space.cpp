@@ -11,7 +11,7 @@ namespace assay {
 std::int64_t multiply_adds(const attention_case& c) {
   std::int64_t pairs = 0;
   for (const sequence& s : c.sequences) pairs += std::int64_t{s.q} * s.k;
-  return pairs * c.heads_q * (c.head_dim_qk + c.head_dim_v);
+  return pairs * c.heads_q * (c.head_dim_qk + (computes_attention(c.kernel) ? c.head_dim_v : 0));
 }
 
 void walk(attention_case& c, choice_source& source, const space_limits& limits, std::span<const std::string> kernels) {

@@ -13,13 +13,14 @@ constexpr std::int32_t cost_classes = 6;
 constexpr std::int64_t cost_of_class[cost_classes] = {1 << 16, 1 << 18, 1 << 20, 2 << 20, 5 << 20, 20'000'000};
 
 std::int64_t row_cost(const attention_case& c) {
-  return std::int64_t{c.heads_q} * (c.head_dim_qk + c.head_dim_v);
+  return std::int64_t{c.heads_q} * (c.head_dim_qk + (computes_attention(c.kernel) ? c.head_dim_v : 0));
 }
 
 std::int64_t cost_class_of(const attention_case& c) {
   // A walk gives every sequence the same share, so the dearest one decides.
   std::int64_t dearest = 0;
-  for (const sequence& s : c.sequences) dearest = std::max(dearest, std::int64_t{std::max(s.q, 1)} * s.k * row_cost(c));
+  for (const sequence& s : c.sequences)
+    dearest = std::max(dearest, std::int64_t{std::max(s.q, 1)} * std::max(s.k, c.max_model_len) * row_cost(c));
   const std::int64_t needed = dearest * static_cast<std::int64_t>(c.sequences.size());
   std::int64_t least = 0;
   while (least + 1 < cost_classes && cost_of_class[least] < needed) ++least;

@@ -91,5 +91,6 @@ std::vector<float> distinct(std::span<const float> values);
 
 void walk_split_kv(space_walker& w);
 void walk_batch_prefill(space_walker& w);
+void walk_mqa_logits(space_walker& w);
 
 }  // namespace assay

@@ -5,6 +5,11 @@
 namespace assay {
 namespace {
 
+/// Whether keys behind a row's position are hidden from it.
+bool is_causal(const attention_case& c) {
+  return c.causal || !computes_attention(c.kernel);
+}
+
 /// Position of the sequence's first query row.
 std::int64_t first_position(const sequence& s) {
   return s.prefix_offset ? *s.prefix_offset : std::int64_t{s.k} - s.q;
@@ -37,8 +42,13 @@ std::vector<planned_tensor> plan_tensors(const attention_case& c) {
   std::vector<planned_tensor> planned{
       {"q", c.q_type, {total_q, c.heads_q, c.head_dim_qk}, memory_order(c.q_order)},
       {"k", c.kv_type, {c.pool_pages, c.page_size, c.heads_kv, c.head_dim_qk}, pool_order, true},
-      {"v", v_type(c), {c.pool_pages, c.page_size, c.heads_kv, c.head_dim_v}, pool_order, true},
   };
+  if (computes_attention(c.kernel)) {
+    planned.push_back({"v", v_type(c), {c.pool_pages, c.page_size, c.heads_kv, c.head_dim_v}, pool_order, true});
+  } else {
+    planned.push_back({"weights", dtype::f32, {total_q, c.heads_q}, {}});
+    planned.push_back({"k_row_scale", dtype::f32, {c.pool_pages, c.page_size}, {}, true});
+  }
   if (c.kv_descale == descale_kind::per_page)
     for (const char* name : {"k_descale", "v_descale"})
       planned.push_back({name, dtype::f32, {c.pool_pages, c.heads_kv}, {}, true});
@@ -94,13 +104,13 @@ key_range visible_keys(const attention_case& c, const sequence& s) {
   const std::int64_t first_p = first_position(s);
   const std::int64_t last_p = first_p + s.q - 1;
   const std::int64_t first = c.window == 0 ? 0 : std::max<std::int64_t>(0, first_p - c.window + 1);
-  const std::int64_t end = c.causal ? std::min<std::int64_t>(s.k, last_p + 1) : s.k;
+  const std::int64_t end = is_causal(c) ? std::min<std::int64_t>(s.k, last_p + 1) : s.k;
   return first < end ? key_range{first, end} : key_range{};
 }
 
 bool sees(const attention_case& c, const sequence& s, std::int64_t row, std::int64_t key) {
   const std::int64_t p = first_position(s) + row;
-  return key < s.k && (!c.causal || key <= p) && (c.window == 0 || key > p - c.window);
+  return key < s.k && (!is_causal(c) || key <= p) && (c.window == 0 || key > p - c.window);
 }
 
 }  // namespace assay

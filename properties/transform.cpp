@@ -65,6 +65,8 @@ buffer gather(const buffer& b, int axis, const std::vector<std::int64_t>& indice
     }
   }
   const std::int64_t length = from.shape[axis];
+  // What lies behind a row goes along with it.
+  if (axis == order.front() && b.backing().row_gap > 0) inner = from.stride[axis] * size_bytes(from.type);
   if (b.size_bytes() != outer * length * inner) throw std::logic_error(b.name() + ": not dense");
   if (inner == 0) return to;
   const auto picked = static_cast<std::int64_t>(indices.size());
@@ -161,7 +163,8 @@ void for_each_page(inputs& in, const std::function<void(std::int64_t, std::int64
 bool is_visible(const inputs& in, std::int64_t s, std::int64_t i, std::int64_t j) {
   const bool has_prefix = find_buffer(in.buffers, "prefix_offset") != nullptr;
   const std::int64_t position = i + (has_prefix ? i32_at(in, "prefix_offset", s) : keys_of(in, s) - rows_of(in, s));
-  return (in.stated.causal == 0 || j <= position) && (in.stated.window == 0 || j > position - in.stated.window);
+  const bool is_causal = in.stated.causal != 0 || in.stated.operation == operation_kind::mqa_logits;
+  return (!is_causal || j <= position) && (in.stated.window == 0 || j > position - in.stated.window);
 }
 
 }  // namespace assay

@@ -31,7 +31,7 @@ class refusal_check {
         case_(c),
         relation_(r),
         given_(clone(r.given())),
-        out_(make_outputs(r.base().planned)) {}
+        out_(make_outputs(r.base().planned, c.row_margin)) {}
 
   void plan(const problem_mutation& m) {
     problem broken = given_.stated;

@@ -37,6 +37,8 @@ void adapt(attention_case& c) {
 
 }  // namespace
 
-const property head_permutation{"head_permutation", "permuting heads permutes the output", check, adapt};
+// mqa_logits sums over the heads, in an order of its own.
+const property head_permutation{"head_permutation", "permuting heads permutes the output", check, adapt,
+                                computes_attention};
 
 }  // namespace assay::relations

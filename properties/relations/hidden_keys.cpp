@@ -41,14 +41,23 @@ void add_visible_slots(inputs& in, std::int64_t s, std::int64_t i, slot_set& see
     if (is_visible(in, s, i, j)) seen.insert(page_entry(in, s, j / page_size), j % page_size);
 }
 
-/// Replaces every element of K and V in slots that are not in `seen`.
+/// The slot of the key that an element of a pool tensor belongs to, by the element's logical index.
+std::int64_t slot_of(const inputs& in, const std::string& name, const std::vector<std::int64_t>& index) {
+  if (name != "k" || in.stated.k_order == key_order::plain) return index[1];
+  // Tiles of 16 slots and 16 dims, 256 elements each, lie where a plain page has its elements.
+  const std::int64_t tiles = in.stated.head_dim_qk / 16, at = index[1] * in.stated.head_dim_qk + index[3];
+  return at / 256 / tiles * 16 + at % 256 / 16;
+}
+
+/// Replaces every element of K, V and the keys' scales in slots that are not in `seen`.
 void replace_unseen(inputs& in, const slot_set& seen,
                     const std::function<std::uint32_t(dtype, std::uint32_t)>& replace) {
-  for (const char* name : {"k", "v"}) {
-    const buffer& pool = *find_buffer(in.buffers, name);
-    const tensor& t = pool.view();
-    for_each_index(pool, [&](const std::vector<std::int64_t>& index) {
-      if (seen.contains(index[0], index[1])) return;
+  for (const char* name : {"k", "v", "k_row_scale"}) {
+    const buffer* pool = find_buffer(in.buffers, name);
+    if (pool == nullptr) continue;
+    const tensor& t = pool->view();
+    for_each_index(*pool, [&](const std::vector<std::int64_t>& index) {
+      if (seen.contains(index[0], slot_of(in, name, index))) return;
       const std::int64_t at = offset_of(t, index);
       set_bits(t, at, replace(t.type, bits_at(t, at)));
     });
@@ -124,6 +133,7 @@ void adapt(attention_case& c) {
   ensure_rows(c, 0, 2);
   ensure_keys(c, 0, 2);
   sequence& first = c.sequences[0];
+  if (!computes_attention(c.kernel)) return;  // every row sees one key more than the one before it
   if (!c.causal && c.window == 0) {
     const kernel_space* known = find_kernel_space(c.kernel);
     c.causal = c.data.seed % 2 == 0 || (known != nullptr && !known->has_window);

@@ -19,6 +19,24 @@ bool set(problem& p) {
   return true;
 }
 
+/// For fields that only one of the operations reads.
+template <operation_kind Of, auto Field, auto Value>
+bool set_of(problem& p) {
+  return p.operation == Of && set<Field, Value>(p);
+}
+constexpr operation_kind attention = operation_kind::attention, mqa = operation_kind::mqa_logits;
+
+bool other_operation(problem& p) {
+  p.operation = p.operation == attention ? mqa : attention;
+  return true;
+}
+
+bool too_few_columns(problem& p) {
+  if (p.operation != mqa || p.max_k == 0) return false;
+  p.max_model_len = p.max_k - 1;
+  return true;
+}
+
 template <auto Field>
 bool set_nan(problem& p) {
   p.*Field = nan;
@@ -59,8 +77,8 @@ const problem_mutation scalars[] = {
     {"head_dim_qk 2^30", set<&problem::head_dim_qk, 1 << 30>},
     {"head_dim_v 0", set<&problem::head_dim_v, 0>},
     {"head_dim_v -64", set<&problem::head_dim_v, -64>},
-    {"head_dim_v 68", set<&problem::head_dim_v, 68>},
-    {"head_dim_v 2^30", set<&problem::head_dim_v, 1 << 30>},
+    {"head_dim_v 68", set_of<attention, &problem::head_dim_v, 68>},
+    {"head_dim_v 2^30", set_of<attention, &problem::head_dim_v, 1 << 30>},
     {"page_size 0", set<&problem::page_size, 0>},
     {"page_size -16", set<&problem::page_size, -16>},
     {"num_pages -1", set<&problem::num_pages, -1>},
@@ -85,6 +103,15 @@ const problem_mutation scalars[] = {
     {"page_table 7", set<&problem::page_table, 7>},
     {"batching 7", set<&problem::batching, 7>},
     {"kv_descale 7", set<&problem::kv_descale, 7>},
+    {"operation 7", set<&problem::operation, 7>},
+    {"another operation than the kernel's", other_operation},
+    {"heads_kv 2 where MQA has one", set_of<mqa, &problem::heads_kv, 2>},
+    {"batching group where mqa_logits has batch", set_of<mqa, &problem::batching, q_batching::group>},
+    {"k_order 7", set_of<mqa, &problem::k_order, 7>},
+    {"split_contexts 7", set_of<mqa, &problem::split_contexts, 7>},
+    {"fills_hidden 7", set_of<mqa, &problem::fills_hidden, 7>},
+    {"max_model_len -1", set_of<mqa, &problem::max_model_len, -1>},
+    {"max_model_len below max_k", too_few_columns},
     {"total_q that is not num_seqs * max_q in batch mode", odd_batch},
 };
 
@@ -116,7 +143,9 @@ bool lengthen(std::vector<assay_tensor>& tensors, std::size_t at) {
 }
 
 bool shorten_last(std::vector<assay_tensor>& tensors, std::size_t at) {
-  if (!is(tensors[at], {"q", "k", "v", "k_descale", "v_descale", "o", "o_partial", "lse", "lse_partial"})) return false;
+  if (!is(tensors[at], {"q", "k", "v", "k_descale", "v_descale", "o", "o_partial", "lse", "lse_partial", "weights",
+                        "k_row_scale", "logits"}))
+    return false;
   --tensors[at].view.shape[tensors[at].view.ndim - 1];
   return true;
 }
@@ -155,6 +184,13 @@ bool misalign_slots(std::vector<assay_tensor>& tensors, std::size_t at) {
   return true;
 }
 
+bool overlap_rows(std::vector<assay_tensor>& tensors, std::size_t at) {
+  const DLTensor& view = tensors[at].view;
+  if (!is(tensors[at], {"logits"}) || view.shape[0] < 2 || view.shape[1] < 2) return false;
+  tensors[at].view.strides[0] = view.shape[1] - 1;
+  return true;
+}
+
 const tensor_mutation tensor_breaks[] = {
     {"a call without {}", leave_out},
     {"{} of another type", retype},
@@ -165,6 +201,7 @@ const tensor_mutation tensor_breaks[] = {
     {"{} at an address that its type does not allow", misalign},
     {"{} with a last stride of 2", spread_elements},
     {"{} with a slot stride that is no multiple of 8", misalign_slots},
+    {"{} with rows that overlap", overlap_rows},
 };
 
 }  // namespace

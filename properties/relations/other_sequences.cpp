@@ -22,7 +22,7 @@ inputs alone(const inputs& in, std::int64_t s) {
   inputs kept = clone(in);
   const std::vector<std::int64_t> rows = range(first_row_of(in, s), first_row_of(in, s + 1));
   const std::int64_t keys = keys_of(in, s);
-  gather_input(kept, "q", 0, rows);
+  for (const char* name : {"q", "weights"}) gather_input(kept, name, 0, rows);
   gather_input(kept, "bias", 1, rows);
   gather_input(kept, "bias", 2, range(0, keys));
   for (const char* name : {"seqlens_k", "prefix_offset", "block_table"}) gather_input(kept, name, 0, {s});
@@ -63,12 +63,12 @@ inputs with_others_altered(const inputs& in, std::int64_t s) {
     if (t == s) mine.insert(page);
   });
   const auto page_matters = [&](const std::vector<std::int64_t>& i) { return mine.contains(i[0]); };
-  alter(find_buffer(altered.buffers, "k"), page_matters);
-  alter(find_buffer(altered.buffers, "v"), page_matters);
+  for (const char* name : {"k", "v", "k_row_scale"}) alter(find_buffer(altered.buffers, name), page_matters);
   scale_descales(altered, 1, [&](std::int64_t page) { return !mine.contains(page); });
-  alter(find_buffer(altered.buffers, "q"), [&](const std::vector<std::int64_t>& i) {
+  const auto row_matters = [&](const std::vector<std::int64_t>& i) {
     return i[0] >= first_row_of(in, s) && i[0] < first_row_of(in, s + 1);
-  });
+  };
+  for (const char* name : {"q", "weights"}) alter(find_buffer(altered.buffers, name), row_matters);
   std::int32_t max_k = 0;
   for (std::int64_t t = 0; t < in.stated.num_seqs; ++t) {
     if (t != s) i32_at(altered, "seqlens_k", t) /= 2;

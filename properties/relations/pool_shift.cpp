@@ -13,10 +13,10 @@ namespace {
 /// Where offsets of bytes wrap in 31 and 32 bits, and, at 2^35, those of elements of up to 4 bytes, too.
 constexpr int shifts_log2[] = {31, 32, 35};
 
-/// As many pages as are at least 2^log2 bytes in each of K and V.
+/// As many pages as are at least 2^log2 bytes in each of K and, where there is one, V.
 std::int64_t pages_of(const inputs& in, int log2) {
-  const std::int64_t page =
-      std::min(page_bytes(*find_buffer(in.buffers, "k")), page_bytes(*find_buffer(in.buffers, "v")));
+  std::int64_t page = page_bytes(*find_buffer(in.buffers, "k"));
+  if (const buffer* v = find_buffer(in.buffers, "v")) page = std::min(page, page_bytes(*v));
   return ((std::int64_t{1} << log2) + page - 1) / page;
 }
 

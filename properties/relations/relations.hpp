@@ -22,5 +22,8 @@ extern const property nothing_else_written;
 extern const property bad_problem_rejected;
 extern const property descale_exchange;
 extern const property equal_descales;
+extern const property context_splits;
+extern const property other_rows;
+extern const property logits_layout;
 
 }  // namespace assay::relations

@@ -104,6 +104,7 @@ verdict check(const library& lib, const attention_case& c) {
 
 }  // namespace
 
-const property v_scaling{"v_scaling", "scaling V by a power of two scales the output exactly", check, nullptr};
+const property v_scaling{"v_scaling", "scaling V by a power of two scales the output exactly", check, nullptr,
+                         computes_attention};
 
 }  // namespace assay::relations

@@ -7,7 +7,8 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "oracle/enclosure.hpp"
-#include "tests/oracle/setting.hpp"
+#include "oracle/explain_logit.hpp"
+#include "tests/oracle/mqa_setting.hpp"
 
 namespace assay::oracle {
 
@@ -71,6 +72,43 @@ TEST_CASE("the largest contributions come first, and a row without keys has no t
   CHECK(empty.value == 0);
   CHECK(std::isinf(empty.lse));
   CHECK_THROWS_AS(explain_element(s.stated, s.tensors(), c, 2, 0, 0), std::invalid_argument);
+}
+
+TEST_CASE("the heads of an explained logit add up to its exact value, and its key is placed", "[oracle][mqa]") {
+  testing::mqa_options o;
+  o.contexts = {3, 40};
+  o.next_n = 2;
+  o.heads = 9;
+  const testing::setting s = testing::make_mqa_setting(o);
+  const logit_story story = explain_logit(s.stated, s.tensors(), 2, 21, 100);
+  CHECK(story.sequence == 1);
+  CHECK(story.row_in_sequence == 0);
+  CHECK(story.context == 40);
+  CHECK(story.visible_end == 39);
+  CHECK(story.is_visible);
+  CHECK(story.page * 16 + story.slot == testing::mqa_reader(s).pool_row(1, 21));
+  CHECK(story.key_scale == testing::mqa_reader(s).scale(testing::mqa_reader(s).pool_row(1, 21)));
+  REQUIRE(story.heads.size() == 9);
+  double sum = 0;
+  std::int64_t positive = 0;
+  for (const head_share& h : story.heads) {
+    sum += h.contribution;
+    positive += h.dot > 0 ? 1 : 0;
+    CHECK((h.dot > 0 || h.contribution == 0));
+    CHECK(h.weight == testing::mqa_reader(s).weight(2, h.head));
+    CHECK(std::fabs(h.contribution) <= std::fabs(story.heads.front().contribution));
+  }
+  CHECK(positive == story.positive_heads);
+  const double value = evaluate_exactly(s.stated, s.tensors()).tensors[0].elements[2 * 64 + 21].lo;
+  CHECK(std::fabs(sum - value) < 1e-12);
+  CHECK(std::fabs(story.value - value) < 1e-12);
+
+  CHECK(explain_logit(s.stated, s.tensors(), 2, 21, 2).heads.size() == 2);
+  const logit_story hidden = explain_logit(s.stated, s.tensors(), 0, 2);
+  CHECK(!hidden.is_visible);
+  CHECK(hidden.heads.empty());
+  CHECK_THROWS_AS(explain_logit(s.stated, s.tensors(), 4, 0), std::invalid_argument);
+  CHECK_THROWS_AS(explain_logit(s.stated, s.tensors(), 0, 64), std::invalid_argument);
 }
 
 }  // namespace assay::oracle

@@ -86,6 +86,36 @@ TEST_CASE("the worst element is named by its logical index, whatever the strides
   CHECK(j.worst_enclosure.hi == 1.1);
 }
 
+TEST_CASE("an element that must keep its bits is outside as soon as one of them changed", "[oracle][mqa]") {
+  const testing::memory m("logits", dtype::f32, {2, 2});
+  const named_tensor output{"logits", m.view};
+  enclosure bounds{{{"logits", dtype::f32, {2, 2}, {{0, 2}, everything, everything, {0, 2}}, {0, 1, 1, 0}}}};
+  m.set(0, 1);
+  m.set(3, 1);
+  judgement j = judge(bounds, {&output, 1})[0];
+  CHECK(j.outside == 0);
+  CHECK(j.overwritten == 0);
+  CHECK(j.unbounded == 0);
+  for (const std::uint32_t bits : {0x7FC00000U, 0xFFFFFFFEU, 0x7FFFFFFFU, 0xFF800000U, 0U, 0x80000000U}) {
+    m.set_bits(2, bits);
+    j = judge(bounds, {&output, 1})[0];
+    CHECK(j.outside == 1);
+    CHECK(j.overwritten == 1);
+    CHECK(j.worst_factor == infinity);
+    CHECK(j.worst_had_to_stay);
+    CHECK(j.worst_bits == bits);
+    CHECK(j.worst_index == std::vector<std::int64_t>{1, 0});
+  }
+  m.set_bits(2, 0xFFFFFFFFU);
+  m.set_bits(3, 0xFFFFFFFFU);  // was to be written, and was not
+  j = judge(bounds, {&output, 1})[0];
+  CHECK(j.outside == 1);
+  CHECK(j.overwritten == 0);
+  CHECK(!j.worst_had_to_stay);
+  bounds.tensors[0].kept.pop_back();
+  CHECK_THROWS_AS(judge(bounds, {&output, 1}), std::invalid_argument);
+}
+
 TEST_CASE("missing outputs, wrong shapes and enclosures that are no interval are errors, not verdicts", "[oracle]") {
   const testing::memory m("o", dtype::f32, {2});
   const named_tensor output{"o", m.view};

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/oracle/setting.hpp"
+#include "tests/oracle/mqa_setting.hpp"
 
 namespace assay::oracle {
 namespace {
@@ -49,6 +49,44 @@ TEST_CASE("without a prefix the last row is aligned with the last key", "[oracle
   o.sequences = {{4, 1}};
   CHECK(seen(o, 2).empty());
   CHECK(seen(o, 3).end == 1);
+}
+
+TEST_CASE("a key is the same numbers in either order of its page", "[oracle][mqa]") {
+  testing::mqa_options o;
+  o.contexts = {70, 33};
+  o.dim = 48;
+  o.page_size = 32;
+  o.max_model_len = 70;
+  const testing::setting plain = testing::make_mqa_setting(o);
+  o.order = key_order::preshuffled;
+  const testing::setting shuffled = testing::make_mqa_setting(o);
+  const auto by_rows = plain.tensors(), by_tiles = shuffled.tensors();
+  const problem_view a(plain.stated, by_rows), b(shuffled.stated, by_tiles);
+  CHECK(*plain["k"].bytes != *shuffled["k"].bytes);
+  std::vector<double> x(48), y(48);
+  for (std::int64_t seq = 0; seq < 2; ++seq)
+    for (std::int64_t key = 0; key < a.key_count(seq); ++key) {
+      a.load_key(a.place(seq, key), 0, x.data());
+      b.load_key(b.place(seq, key), 0, y.data());
+      CHECK(x == y);
+      CHECK(x[17] == testing::mqa_reader(plain).k(testing::mqa_reader(plain).pool_row(seq, key), 17));
+      CHECK(b.key_scale(b.place(seq, key)) ==
+            testing::mqa_reader(shuffled).scale(testing::mqa_reader(shuffled).pool_row(seq, key)));
+    }
+}
+
+TEST_CASE("the rows of mqa_logits see one key more each, and the last of them the whole context", "[oracle][mqa]") {
+  for (std::int32_t next_n = 1; next_n <= 4; ++next_n)
+    for (std::int32_t context = 0; context < 6; ++context) {
+      testing::mqa_options o;
+      o.contexts = {context};
+      o.next_n = next_n;
+      const testing::setting s = testing::make_mqa_setting(o);
+      const auto inputs = s.tensors();
+      const problem_view view(s.stated, inputs);
+      for (std::int32_t i = 0; i < next_n; ++i)
+        for (std::int32_t j = 0; j < 6; ++j) CHECK((j < view.visible(0, i).end) == (j <= context - next_n + i));
+    }
 }
 
 TEST_CASE("block tables and page lists lead to the same keys, and nowhere beyond the last page", "[oracle]") {

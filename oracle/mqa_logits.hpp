@@ -1,0 +1,20 @@
+/// MQA logits: the parts of enclose() and evaluate_exactly() for operation_kind::mqa_logits.
+#pragma once
+
+#include <span>
+
+#include "oracle/enclosure.hpp"
+#include "oracle/paging.hpp"
+
+namespace assay::oracle {
+
+/// The enclosure of logits with the columns of hidden keys done: -inf, or kept bits. Visible columns say nothing yet.
+enclosed_tensor hidden_logits(const problem_view& view);
+
+/// Evaluates the contract; see enclose(). Throws std::invalid_argument where the contract has no atoms.
+enclosure enclose_mqa_logits(const problem& planned, std::span<const named_tensor> inputs, const contract& declared);
+
+/// Evaluates the definition in MPFR; see evaluate_exactly().
+enclosure evaluate_mqa_logits_exactly(const problem& planned, std::span<const named_tensor> inputs);
+
+}  // namespace assay::oracle

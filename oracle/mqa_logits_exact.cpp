@@ -1,0 +1,91 @@
+/// The definition of mqa_logits, as problem.hpp states it, in MPFR.
+///
+/// Errors. With u = 2^-127 (38 digits give 128 bits), H heads and dimension d: a dot product is within d u sum |q_i
+/// k_i| (max(0, x) adds nothing), a term takes one product more, the sum H, the scale one: within (d + H + 2) u |s| sum
+/// over h of |w_h| sum |q_i k_i|, first order; d + H + 4 covers the rest. A head whose dot product is certainly not
+/// positive adds an exact zero.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <boost/multiprecision/mpfr.hpp>
+
+#include "oracle/interval.hpp"
+#include "oracle/mqa_logits.hpp"
+
+namespace assay::oracle {
+namespace {
+
+namespace mp = boost::multiprecision;
+using real = mp::number<mp::mpfr_float_backend<38, mp::allocate_stack>, mp::et_off>;
+
+constexpr double unit = 0x1p-127;
+
+struct exact_head {
+  std::vector<double> q;
+  std::vector<real> query;
+  double weight = 0;
+};
+
+std::vector<exact_head> heads_of(const problem_view& view, std::int64_t row) {
+  const problem& p = view.stated();
+  std::vector<exact_head> heads(static_cast<std::size_t>(p.heads_q));
+  for (std::size_t h = 0; h < heads.size(); ++h) {
+    heads[h].q.resize(static_cast<std::size_t>(p.head_dim_qk));
+    view.load_query(row, static_cast<std::int64_t>(h), heads[h].q.data());
+    heads[h].query.assign(heads[h].q.begin(), heads[h].q.end());
+    heads[h].weight = view.weight(row, static_cast<std::int64_t>(h));
+  }
+  return heads;
+}
+
+interval exact_logit(const std::vector<exact_head>& heads, const std::vector<double>& k, double scale) {
+  const std::vector<real> key(k.begin(), k.end());
+  real sum = 0;
+  double size = 0;
+  for (const exact_head& h : heads) {
+    real dot = 0;
+    double absolute = 0;
+    for (std::size_t d = 0; d < k.size(); ++d) {
+      absolute += std::fabs(h.q[d] * k[d]);
+      if (k[d] != 0 && h.q[d] != 0) dot += h.query[d] * key[d];
+    }
+    // NaN and infinity among the data show in `size`: no max makes them 0.
+    const bool is_dead = std::isfinite(absolute) && dot <= -real(static_cast<double>(k.size() + 1) * unit * absolute);
+    size += std::fabs(h.weight) * (is_dead ? 0.0 : absolute);
+    if (dot > 0) sum += real(h.weight) * dot;
+  }
+  const double terms = static_cast<double>(k.size() + heads.size()) + 4;
+  const double error = terms * unit * std::fabs(scale) * size * (1 + 0x1p-40);
+  const real value = real(scale) * sum;
+  if (!(error < infinity) || !mp::isfinite(value)) return everything;
+  const double lo = mpfr_get_d(value.backend().data(), MPFR_RNDD);
+  const double hi = mpfr_get_d(value.backend().data(), MPFR_RNDU);
+  return value == 0 && error == 0 ? point(0) : widen({lo, hi}, 0, error);
+}
+
+}  // namespace
+
+enclosure evaluate_mqa_logits_exactly(const problem& planned, std::span<const named_tensor> inputs) {
+  const problem_view view(planned, inputs);
+  enclosed_tensor logits = hidden_logits(view);
+  std::vector<double> k(static_cast<std::size_t>(planned.head_dim_qk));
+  for (std::int64_t seq = 0; seq < planned.num_seqs; ++seq)
+    for (std::int64_t i = 0; i < view.row_count(seq); ++i) {
+      const key_range keys = view.visible(seq, i);
+      if (keys.empty()) continue;
+      const std::int64_t row = view.first_row(seq) + i;
+      const std::vector<exact_head> heads = heads_of(view, row);
+      for (std::int64_t key = keys.begin; key < keys.end; ++key) {
+        const key_place at = view.place(seq, key);
+        view.load_key(at, 0, k.data());
+        logits.elements[static_cast<std::size_t>(row * planned.max_model_len + key)] =
+            exact_logit(heads, k, view.key_scale(at));
+      }
+    }
+  enclosure exact;
+  exact.tensors.push_back(std::move(logits));
+  return exact;
+}
+
+}  // namespace assay::oracle

@@ -1,0 +1,40 @@
+#include <fmt/format.h>
+
+#include <array>
+
+#include "properties/relations/relation.hpp"
+#include "properties/relations/relations.hpp"
+
+namespace assay::relations {
+namespace {
+
+constexpr std::array<std::int32_t, 7> counts{1, 2, 3, 4, 7, 16, 128};
+
+// Splits cut the context between blocks and never a sum, so unlike attention's they leave no trace in any bit.
+verdict check(const library& lib, const attention_case& c) {
+  relation r(context_splits, lib, c);
+  for (std::uint64_t n = 0; n < 3 && !r.decided(); ++n) {
+    inputs other = clone(r.given());
+    other.stated.num_splits = counts[(c.data.seed + 2 * n) % counts.size()];
+    other.stated.split_contexts = n % 2 == 0 ? context_split::variable : context_split::fixed;
+    const std::string change =
+        fmt::format("cutting contexts into {} {} parts", other.stated.num_splits, n % 2 == 0 ? "variable" : "fixed");
+    const execution ran = execute(lib, c, other);
+    if (const auto v = verdict_of(ran)) {
+      r.fail("after " + change + ": " + v->what);
+      break;
+    }
+    r.compare(r.base().written, ran.written, change);
+  }
+  return r.result();
+}
+
+bool is_about(std::string_view kernel) {
+  return !computes_attention(kernel);
+}
+
+}  // namespace
+
+const property context_splits{"context_splits", "how contexts are split moves no bit", check, nullptr, is_about};
+
+}  // namespace assay::relations

@@ -1,0 +1,58 @@
+#include <fmt/format.h>
+
+#include "oracle/enclosure.hpp"
+#include "properties/relations/relation.hpp"
+#include "properties/relations/relations.hpp"
+
+namespace assay::relations {
+namespace {
+
+constexpr std::uint32_t minus_infinity = 0xFF800000U, unwritten = oracle::unwritten_byte * 0x01010101U;
+
+/// The columns that both have hold the same bits, and those that `wider` has more are hidden.
+std::optional<std::string> first_difference_in_columns(const outputs& before, const outputs& wider, bool fills_hidden) {
+  const tensor& x = find_buffer(before.buffers, "logits")->view();
+  const tensor& y = find_buffer(wider.buffers, "logits")->view();
+  for (std::int64_t row = 0; row < y.shape[0]; ++row)
+    for (std::int64_t column = 0; column < y.shape[1]; ++column) {
+      const std::uint32_t expected = column < x.shape[1] ? bits_at(x, x.offset(row, column))
+                                     : fills_hidden      ? minus_infinity
+                                                         : unwritten;
+      const std::uint32_t found = bits_at(y, y.offset(row, column));
+      if (found != expected)
+        return fmt::format("logits[{}, {}] holds 0x{:08x} instead of 0x{:08x}", row, column, found, expected);
+    }
+  return std::nullopt;
+}
+
+verdict check(const library& lib, const attention_case& c) {
+  relation r(logits_layout, lib, c);
+  for (const std::int32_t margin : {0, 1, 130}) {
+    if (r.decided() || margin == c.row_margin) continue;
+    attention_case spread = c;
+    spread.row_margin = margin;
+    inputs same = clone(r.given());
+    r.expect_same_bits(same, spread, fmt::format("laying the rows {} elements apart", margin));
+  }
+  for (const std::int32_t more : {1, 64, 257}) {
+    if (r.decided()) break;
+    inputs longer = clone(r.given());
+    longer.stated.max_model_len += more;
+    const std::string change = fmt::format("adding {} columns", more);
+    if (const auto ran = r.run(longer, c, change))
+      if (const auto wrong = first_difference_in_columns(r.base().written, ran->written, c.fills_hidden))
+        r.fail("after " + change + " " + *wrong);
+  }
+  return r.result();
+}
+
+bool is_about(std::string_view kernel) {
+  return !computes_attention(kernel);
+}
+
+}  // namespace
+
+const property logits_layout{"logits_layout", "neither the row stride nor more columns move a bit of the logits", check,
+                             nullptr, is_about};
+
+}  // namespace assay::relations

@@ -1,0 +1,153 @@
+// The properties of mqa_logits: they hold for the clean kernel, and each catches a fault that the case's own enclosure
+// does not show.
+#include <catch2/catch_test_macros.hpp>
+#include <functional>
+
+#include "properties/relations/relations.hpp"
+#include "tests/properties/arbitrary.hpp"
+#include "tests/properties/faulty_library.hpp"
+
+namespace assay::relations {
+namespace {
+
+attention_case logits_case() {
+  attention_case c;
+  c.kernel = "mqa_logits";
+  c.q_type = c.kv_type = dtype::e4m3fn;
+  c.o_type = dtype::f32;
+  c.heads_q = 4;
+  c.pool_pages = 6;
+  c.batching = q_batching::batch;
+  c.max_model_len = 64;
+  c.num_splits = 1;
+  c.sequences = {{.q = 2, .k = 50, .prefix_offset = {}, .pages = {3, 0, 5, 1}},
+                 {.q = 2, .k = 20, .prefix_offset = {}, .pages = {2, 4}}};
+  return c;
+}
+
+const assay_kernel* clean() {
+  return library::built_in()->find("mqa_logits");
+}
+
+bool has_kernel() {
+  return clean() != nullptr;
+}
+
+/// What goes wrong after the call.
+std::function<void(const testing::call&)>& damage() {
+  static std::function<void(const testing::call&)> how;
+  return how;
+}
+
+assay_status run_damaged(const problem* p, const assay_tensor* tensors, std::int32_t count, const assay_launch* how) {
+  const assay_status status = clean()->run(p, tensors, count, how);
+  if (status.code == ASSAY_OK) damage()(testing::call(*p, *how, {tensors, tensors + count}));
+  return status;
+}
+
+verdict check_damaged(const property& p, const attention_case& c, std::function<void(const testing::call&)> how) {
+  damage() = std::move(how);
+  const assay_kernel kernel{"mqa_logits", clean()->plan, clean()->declare, run_damaged};
+  const assay_library table{
+      1, "cpu", static_cast<std::int32_t>(sizeof(problem)), static_cast<std::int32_t>(sizeof(contract)), 1, &kernel};
+  const library faulty(&table, "faulty", nullptr);
+  return p.check(faulty, c);
+}
+
+void flip_last_bit(const tensor& t, std::int64_t offset) {
+  set_bits(t, offset, bits_at(t, offset) ^ 1U);
+}
+
+}  // namespace
+
+TEST_CASE("properties of logits are about mqa_logits only, those of attention are not") {
+  for (const property* p : {&context_splits, &other_rows, &logits_layout}) {
+    CHECK(applies(*p, "mqa_logits"));
+    CHECK_FALSE(applies(*p, "split_kv"));
+  }
+  for (const property* p : {&head_permutation, &v_scaling, &split_count, &combine_partials})
+    CHECK_FALSE(applies(*p, "mqa_logits"));
+}
+
+TEST_CASE("every property that is about mqa_logits holds for the clean kernel") {
+  if (!has_kernel()) SKIP("the library has no mqa_logits");
+  for (const property& p : properties()) {
+    if (!applies(p, "mqa_logits")) continue;
+    for (const bool fills : {false, true})
+      for (const key_order order : {key_order::plain, key_order::preshuffled}) {
+        attention_case c = logits_case();
+        c.fills_hidden = fills;
+        c.k_order = order;
+        c.row_margin = fills ? 3 : 0;
+        if (p.adapt != nullptr) p.adapt(c);
+        const verdict v = p.check(*library::built_in(), c);
+        CAPTURE(p.name, fills, static_cast<int>(order), v.what);
+        CHECK(v.result == outcome::pass);
+      }
+  }
+}
+
+TEST_CASE("a hidden column that is written is told by its bits") {
+  if (!has_kernel()) SKIP("the library has no mqa_logits");
+  const verdict v = check_damaged(output_enclosed, logits_case(), [](const testing::call& one) {
+    const tensor logits = one.view("logits");
+    set_bits(logits, logits.offset(1, 50), 0x7FC00000U);
+  });
+  CHECK(v.result == outcome::fail);
+  CHECK(v.origin == "enclosure");
+  CHECK(v.what.starts_with("logits[1, 50] was written: it holds nan (0x7fc00000) and had to keep what it held; 1 of"));
+}
+
+TEST_CASE("a store between rows is a fault of memory, whatever the rows hold") {
+  if (!has_kernel()) SKIP("the library has no mqa_logits");
+  attention_case c = logits_case();
+  c.row_margin = 5;
+  const verdict v = check_damaged(output_enclosed, c, [](const testing::call& one) {
+    const tensor logits = one.view("logits");
+    set_bits(logits, logits.offset(2, 0) - 5, 0xFF800000U);
+  });
+  CHECK(v.result == outcome::fail);
+  CHECK(v.origin == "memory");
+  CHECK(v.what == "logits was written between its rows: row 1, element 64 of 64");
+}
+
+TEST_CASE("nothing_else_written catches a store of the very bits that unwritten memory holds") {
+  if (!has_kernel()) SKIP("the library has no mqa_logits");
+  const auto store = [](const testing::call& one) {
+    const tensor logits = one.view("logits");
+    set_bits(logits, logits.offset(3, 20), 0xFFFFFFFFU);
+  };
+  CHECK(check_damaged(output_enclosed, logits_case(), store).result == outcome::pass);
+  const verdict v = check_damaged(nothing_else_written, logits_case(), store);
+  CHECK(v.result == outcome::fail);
+  CHECK(v.what.find("logits[3, 20] was written: it holds 0xffffffff") != std::string::npos);
+}
+
+TEST_CASE("context_splits, other_rows and logits_layout each catch a fault of one bit") {
+  if (!has_kernel()) SKIP("the library has no mqa_logits");
+  const auto fails = [](const property& p, std::function<void(const testing::call&)> how) {
+    const verdict v = check_damaged(p, logits_case(), std::move(how));
+    CAPTURE(p.name, v.what);
+    CHECK(v.result == outcome::fail);
+    CHECK(v.origin == p.name);
+  };
+  fails(context_splits, [](const testing::call& one) {
+    if (one.stated.num_splits > 1) flip_last_bit(one.view("logits"), 7);
+  });
+  fails(context_splits, [](const testing::call& one) {
+    if (one.stated.split_contexts == context_split::variable) flip_last_bit(one.view("logits"), 7);
+  });
+  const inputs given = fill(logits_case());
+  const std::uint32_t weight = bits_at(find_buffer(given.buffers, "weights")->view(), 0);
+  fails(other_rows, [weight](const testing::call& one) {  // row 1 is the one that is kept
+    if (bits_at(one.view("weights"), 0) != weight) flip_last_bit(one.view("logits"), one.view("logits").offset(1, 0));
+  });
+  fails(logits_layout, [](const testing::call& one) {
+    if (one.view("logits").stride[0] > 64) flip_last_bit(one.view("logits"), 7);
+  });
+  fails(logits_layout, [](const testing::call& one) {
+    if (one.stated.max_model_len > 64) flip_last_bit(one.view("logits"), one.view("logits").offset(0, 64));
+  });
+}
+
+}  // namespace assay::relations

@@ -43,6 +43,13 @@ bool odd_batch(problem& p) {
   return true;
 }
 
+// Far more pages than any case's table has, and few enough for their number to be none of a kernel's limits.
+bool longer_than_table(problem& p) {
+  if (p.page_table != page_table_kind::block_table) return false;
+  p.max_k = 1 << 30;
+  return true;
+}
+
 const problem_mutation scalars[] = {
     {"num_seqs -1", set<&problem::num_seqs, -1>},
     {"total_q -1", set<&problem::total_q, -1>},
@@ -86,6 +93,7 @@ const problem_mutation scalars[] = {
     {"batching 7", set<&problem::batching, 7>},
     {"kv_descale 7", set<&problem::kv_descale, 7>},
     {"total_q that is not num_seqs * max_q in batch mode", odd_batch},
+    {"max_k beyond what the block table holds", longer_than_table, false},
 };
 
 bool is(const assay_tensor& t, std::initializer_list<std::string_view> names) {

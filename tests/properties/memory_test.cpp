@@ -180,14 +180,23 @@ TEST_CASE("a pool of 64 GiB costs what its pages in use cost", "[memory]") {
 }
 
 TEST_CASE("every property works on a sparse pool", "[memory]") {
-  for (const page_table_kind kind : {page_table_kind::block_table, page_table_kind::page_list})
+  for (const char* kernel : {"split_kv", "batch_prefill"})
     for (const property& p : properties()) {
+      if (!applies(p, kernel)) continue;
       attention_case c = large_case();
+      c.kernel = kernel;
       c.page_size = 16;
       c.pool_pages = std::int64_t{1} << 25;  // 64 GiB in pages of 2 KiB: two share an OS page
-      c.page_table = kind;
-      c.sequences = {{.q = 2, .k = 37, .prefix_offset = {}, .pages = {c.pool_pages - 1, 6, 7}},
-                     {.q = 1, .k = 20, .prefix_offset = {}, .pages = {1 << 24, 6}}};
+      if (c.kernel == "batch_prefill") {
+        c.q_type = c.kv_type = dtype::e4m3fn;
+        c.kv_descale = descale_kind::per_page;
+        c.page_size = 64;
+        c.page_table = page_table_kind::page_list;
+        c.num_splits = 1;
+      }
+      const std::int32_t page = c.page_size;
+      c.sequences = {{.q = 2, .k = 2 * page + 5, .prefix_offset = {}, .pages = {c.pool_pages - 1, 6, 7}},
+                     {.q = 1, .k = page + 4, .prefix_offset = {}, .pages = {1 << 24, 6}}};
       if (p.adapt != nullptr) p.adapt(c);
       const verdict v = judged(library::built_in(), c, p);
       CAPTURE(p.name, v.origin, v.what);

@@ -58,6 +58,10 @@ std::int64_t space_walker::cost_share(std::int64_t sequences) {
   return cost_of_class[pick(classes, cost_class_of(c))] / sequences;
 }
 
+std::int64_t space_walker::dearest_share(std::int64_t sequences) {
+  return cost_of_class[cost_classes - 1] / sequences;
+}
+
 void space_walker::sequence_count(const options& from) {
   c.sequences.resize(static_cast<std::size_t>(pick(from, static_cast<std::int64_t>(c.sequences.size()))));
 }

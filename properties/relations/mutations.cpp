@@ -79,6 +79,7 @@ const problem_mutation scalars[] = {
     {"scale infinite", set_infinite<&problem::scale>},
     {"q_scale NaN", set_nan<&problem::q_scale>},
     {"k_scale NaN", set_nan<&problem::k_scale>},
+    {"v_scale NaN", set_nan<&problem::v_scale>},
     {"v_scale infinite", set_infinite<&problem::v_scale>},
     {"soft_cap NaN", set_nan<&problem::soft_cap>},
     {"soft_cap -1", set<&problem::soft_cap, -1>},

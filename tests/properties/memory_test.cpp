@@ -1,5 +1,6 @@
 // Memory of a run: kernels with planted accesses die in a child, and the verdict says what they touched. And pools of
 // any size cost no more than the pages in use.
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <catch2/catch_test_macros.hpp>
@@ -67,6 +68,20 @@ TEST_CASE("one table entry past the end is a fault that is told", "[memory]") {
   expect_memory(judged(past("cu_seqlens_q"), c), "cu_seqlens_q was read past its end, at byte 12 of 12");
   c.page_table = page_table_kind::page_list;
   expect_memory(judged(past("page_indices"), c), "page_indices was read past its end, at byte 20 of 20");
+}
+
+TEST_CASE("one byte past the end of q, k or v is a fault, though they are loaded in vectors", "[memory]") {
+  attention_case fp8 = small_case();
+  fp8.kv_type = dtype::e4m3fn;
+  fp8.head_dim_v = 80;  // rows of 80 bytes
+  for (const attention_case& c : {small_case(), fp8})
+    for (const char* name : {"q", "k", "v"}) {
+      std::int64_t bytes = 0;
+      for (const buffer& b : fill(c).buffers)
+        if (b.name() == name) bytes = b.size_bytes();
+      const auto past = touching_library([name, bytes](call& of) { touch<char>(bytes_of(of, name, bytes)); });
+      expect_memory(judged(past, c), fmt::format("{} was read past its end, at byte {} of {}", name, bytes, bytes));
+    }
 }
 
 TEST_CASE("a table that is read behind its sequence's last page is seen by table_tail", "[memory]") {

@@ -244,6 +244,13 @@ TEST_CASE("bad_problem_rejected catches a library that accepts a negative size")
                 "run() accepted num_seqs -1");
 }
 
+TEST_CASE("bad_problem_rejected catches a library that takes a table too narrow for the longest sequence") {
+  expect_caught(bad_problem_rejected, testing::faulty_library([](call& c) {
+                  return c.stated.max_k > 1 << 20 ? assay_status{ASSAY_OK, {}} : c.run();
+                }),
+                "run() accepted max_k beyond what the block table holds");
+}
+
 TEST_CASE("bad_problem_rejected catches a library that gives no reason") {
   expect_caught(bad_problem_rejected, testing::faulty_library([](call& c) {
                   assay_status status = c.run();

@@ -26,12 +26,13 @@ void arithmetic(space_walker& w) {
   static constexpr dtype types[] = {dtype::e4m3fn, dtype::e4m3fnuz};
   w.set_one_of<dtype>(c.q_type, types, 5);
   c.kv_type = c.q_type;
-  static constexpr std::int32_t usual[] = {32, 64, 1, 2, 16};
+  // Those of models, and a few, for which contexts of several chunks cost little.
+  static constexpr std::int32_t usual[] = {1, 32, 64, 2, 4};
   const auto is_usual = std::ranges::find(usual, c.heads_q) != std::end(usual);
   if (w.flag(!is_usual, 9, 1))
     w.set(c.heads_q, options(1, 64).add(1, 3, 63));
   else
-    w.set_one_of<std::int32_t>(c.heads_q, usual, 3);
+    w.set_one_of<std::int32_t>(c.heads_q, usual, 1);
   w.head_dim(c.head_dim_qk, 32, options(2, 4).add(5, 4).add(2, 2).add(1, 3));
 }
 

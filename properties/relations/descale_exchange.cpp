@@ -97,6 +97,8 @@ void adapt(attention_case& c) {
   ensure_sequences(c, 1);
   ensure_rows(c, 0, 1);
   ensure_keys(c, 0, 1);
+  // A key that some row sees: a row before the first key sees none.
+  if (auto& offset = c.sequences.front().prefix_offset; offset && *offset < 0) offset = 0;
 }
 
 }  // namespace

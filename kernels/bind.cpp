@@ -92,8 +92,7 @@ std::vector<expectation> page_tables(const problem& p) {
 std::vector<expectation> paged_attention_tensors(const problem& p) {
   using b = bound_tensors;
   const std::int64_t sequences = p.num_seqs, rows = p.total_q, heads = p.heads_q;
-  std::vector<expectation> all = page_tables(p);
-  const expectation own[] = {
+  std::vector<expectation> all = {
       {"q", &b::q, p.q_type, {rows, heads, p.head_dim_qk}},
       {"k", &b::k, p.k_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_qk}, true, true, false, 8},
       {"v", &b::v, p.v_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_v}, true, true, false, 8},
@@ -102,7 +101,7 @@ std::vector<expectation> paged_attention_tensors(const problem& p) {
       {"o", &b::o, p.o_type, {rows, heads, p.head_dim_v}, true, false, true},
       {"lse", &b::lse, dtype::f32, {rows, heads}, true, false, true},
   };
-  all.insert(all.end(), std::begin(own), std::end(own));
+  for (expectation& table : page_tables(p)) all.push_back(std::move(table));
   if (p.batching == q_batching::group)
     all.push_back({"cu_seqlens_q", &b::cu_seqlens_q, dtype::i32, {sequences + 1}, true, true});
   return all;

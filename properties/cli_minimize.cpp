@@ -23,6 +23,7 @@ int run(const minimize_arguments& given, const cli_context& context) {
   const attention_case c = load_case(given.file);
   require_place("--output", given.out);
   for (const property* p : select_properties(given.properties)) {
+    if (!applies(*p, c.kernel)) continue;
     minimized found = minimize(c, isolated_judge(*lib, *p, given.limit_seconds), given.budget);
     if (!found.reproduced) continue;
     found.smallest.why = fmt::format("{}: {}; shrunk from {}", p->name, found.result.what,

@@ -48,13 +48,18 @@ TEST_CASE("half a spacing is what rounding to nearest may move") {
 
 TEST_CASE("every mutation of a scalar changes it") {
   for (const problem_mutation& m : problem_mutations()) {
-    problem p;
-    p.heads_q = p.heads_kv = 2;
-    p.num_splits = 1;
-    p.batching = q_batching::batch;
-    const problem before = p;
-    CHECK(m.mutate(p));
-    CHECK(std::memcmp(&p, &before, sizeof p) != 0);
+    bool changed = false;
+    for (const operation_kind operation : {operation_kind::attention, operation_kind::mqa_logits}) {
+      problem p;
+      p.operation = operation;
+      p.heads_q = p.heads_kv = 2;
+      p.num_splits = 1;
+      p.batching = q_batching::batch;
+      const problem before = p;
+      if (m.mutate(p)) changed = changed || std::memcmp(&p, &before, sizeof p) != 0;
+    }
+    INFO(m.name);
+    CHECK(changed);
   }
 }
 

@@ -21,12 +21,10 @@ struct prefill_types {
 };
 
 constexpr prefill_types prefill_table[] = {
-    {dtype::e4m3fn, dtype::f16, launch_prefill_e4m3fn_f16},
-#ifndef ASSAY_ONLY_F16
     {dtype::e4m3fn, dtype::bf16, launch_prefill_e4m3fn_bf16},
+    {dtype::e4m3fn, dtype::f16, launch_prefill_e4m3fn_f16},
     {dtype::e4m3fnuz, dtype::f16, launch_prefill_e4m3fnuz_f16},
     {dtype::e4m3fnuz, dtype::bf16, launch_prefill_e4m3fnuz_bf16},
-#endif
 };
 
 prefill_launcher find_launcher(const problem& p) {

@@ -72,7 +72,7 @@ class prefill_pipeline {
   };
 
  public:
-  __device__ prefill_pipeline(const prefill_arguments& a, const prefill_work& w, unsigned char* lds)
+  __device__ __forceinline__ prefill_pipeline(const prefill_arguments& a, const prefill_work& w, unsigned char* lds)
       : a_(a), w_(w), lds_(lds) {
     const std::int32_t* const entries =
         a.page_indptr != nullptr ? a.pages + a.page_indptr[w.sequence] : a.pages + w.sequence * a.block_table_stride;
@@ -91,14 +91,20 @@ class prefill_pipeline {
   }
 
   /// Computes and stores the block's rows. The whole block must call it.
-  __device__ void run() {
-    if (has_rows() && w_.tiles > 0) load_q();
-    if (w_.tiles == 1)
-      run_one();
-    else if (w_.tiles == 2)
-      run_two();
-    else if (w_.tiles > 2)
-      run_many();
+  __device__ __forceinline__ void run() {
+    if (w_.tiles > 0) {
+      if (has_rows()) load_q();
+      if (w_.tiles == 1)
+        fill_one();
+      else if (w_.tiles == 2)
+        fill_two();
+      else
+        fill_many();
+      __syncthreads();
+      std::int32_t tile = 0;
+      while (iterate<0>(tile) && iterate<1>(tile)) {
+      }
+    }
     if (has_rows()) store();
   }
 
@@ -131,7 +137,7 @@ class prefill_pipeline {
   }
 
   /// This lane's rows of Q, kept in registers; rows and columns beyond the tensor are zeros.
-  __device__ void load_q() {
+  __device__ __forceinline__ void load_q() {
     ASSAY_UNROLL
     for (int step = 0; step < qk_steps; ++step) ASSAY_UNROLL
     for (int i = 0; i < device::fragment_words(); ++i) {
@@ -150,14 +156,14 @@ class prefill_pipeline {
   }
 
   template <int Slot>
-  __device__ void store_tile(const flight& staged, std::int32_t tile) {
+  __device__ __forceinline__ void store_tile(const flight& staged, std::int32_t tile) {
     staged.store_k(k_slot<Slot>(), a_.lds.k_stride);
     staged.store_v(v_slot<Slot>(), prefill_key_stride, a_.head_dim_v, w_.visible_keys - tile * prefill_tile_keys);
   }
 
   /// Brings a tile into its slot with nothing in flight beside it.
   template <int Slot>
-  __device__ void fill(std::int32_t tile, const typename flight::page_ids& pages) {
+  __device__ __forceinline__ void fill(std::int32_t tile, const typename flight::page_ids& pages) {
     flight staged;
     staged.load(k_pool_, v_pool_, a_.page_size, tile, pages);
     save_descales<Slot>(load_descales(pages.of_tile()));
@@ -165,52 +171,49 @@ class prefill_pipeline {
     store_tile<Slot>(staged, tile);
   }
 
-  __device__ void run_one() {
-    fill<0>(0, flight::look_up(pages_, 0));
-    __syncthreads();
-    consume<0>(0);
-  }
+  __device__ __forceinline__ void fill_one() { fill<0>(0, flight::look_up(pages_, 0)); }
 
-  __device__ void run_two() {
+  __device__ __forceinline__ void fill_two() {
     const typename flight::page_ids second = flight::look_up(pages_, 1);
     fill<0>(0, flight::look_up(pages_, 0));
     fill<1>(1, second);
-    __syncthreads();
-    consume<0>(0);
-    consume<1>(1);
   }
 
-  __device__ void run_many() {
+  __device__ __forceinline__ void fill_many() {
     const typename flight::page_ids second = flight::look_up(pages_, 1);
     fill<0>(0, flight::look_up(pages_, 0));
     next_pages_ = flight::look_up(pages_, 2);
     fill<1>(1, second);
-    __syncthreads();
-    std::int32_t tile = 0;
-    while (iterate<0>(tile) && iterate<1>(tile)) {
-    }
   }
 
-  /// One tile, in slot `Slot`; the slot is refilled with the tile after the next. Returns whether there is a next tile.
+  /// One tile, in slot `Slot`; the slot is refilled with the tile after the next. Where all tiles lie in LDS from the
+  /// start, nothing is. Returns whether there is a next tile.
   template <int Slot>
-  __device__ bool iterate(std::int32_t& tile) {
-    const typename flight::page_ids pages_after = flight::look_up(pages_, tile + 3);
+  __device__ __forceinline__ bool iterate(std::int32_t& tile) {
+    const bool refills = w_.tiles > 2;
+    typename flight::page_ids pages_after{};
     flight staged;
-    staged.load(k_pool_, v_pool_, a_.page_size, tile + 2, next_pages_);
-    const descales staged_descales = load_descales(next_pages_.of_tile());
+    descales staged_descales{};
+    if (refills) {
+      pages_after = flight::look_up(pages_, tile + 3);
+      staged.load(k_pool_, v_pool_, a_.page_size, tile + 2, next_pages_);
+      staged_descales = load_descales(next_pages_.of_tile());
+    }
 
     consume<Slot>(tile);
-    save_descales<Slot>(staged_descales);  // not earlier: consume() reads the slot
 
-    __syncthreads();  // every wave is done with the slot; and what was stored to the other one is there
-    store_tile<Slot>(staged, tile + 2);
-    next_pages_ = pages_after;
+    __syncthreads();  // every wave is done with the slot, and what was stored to the other one is there
+    if (refills) {
+      save_descales<Slot>(staged_descales);  // not earlier: consume() reads the slot
+      store_tile<Slot>(staged, tile + 2);
+      next_pages_ = pages_after;
+    }
     return ++tile < w_.tiles;
   }
 
   /// S = Q K^T, softmax, O = O * alpha * ratio + P V.
   template <int Slot>
-  __device__ void consume(std::int32_t tile) {
+  __device__ __forceinline__ void consume(std::int32_t tile) {
     if (!has_rows()) return;
     const unsigned char* const k = k_slot<Slot>();
     const unsigned char* const v = v_slot<Slot>();
@@ -254,7 +257,7 @@ class prefill_pipeline {
   }
 
   /// Normalises and stores O, with the last v descale, and the LSE.
-  __device__ void store() const {
+  __device__ __forceinline__ void store() const {
     float scale[device::max_row_slots];
     ASSAY_UNROLL
     for (int slot = 0; slot < device::row_slots(); ++slot) {

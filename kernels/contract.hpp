@@ -21,8 +21,8 @@
 ///   o_partial = l > 0 ? O * (v_scale / l) : 0, with at most `normalise_roundings` roundings;  v_scale = 1 costs none
 ///   lse_partial = l > 0 ? m * ln2 + log(l) : -inf
 ///   Kernels that quantise P (batch_prefill) differ in this, each by its own field of `contract`:
-///   - per-page descales: c2 (or c1) of a tile is f32(c2 * kd), kd that of the tile's page: one more rounding. Tiles do
-///     not cross pages then (page_size is a multiple of tile_keys).
+///   - per-page descales: c2 (or c1) of a tile is f32(c2 * kd), kd that of the tile's page: one more rounding, which
+///     `constant_roundings` does not count. Tiles do not cross pages then (page_size is a multiple of tile_keys).
 ///   - `fuses_logits` (only without soft cap and bias; c2 > 0): y_j is not rounded where p_j needs it. The running
 ///     maximum takes f32(c2 * max_j a_j) for max_j y_j, and the argument below is one fused multiply-add.
 ///   - `p_shift`: base = f32(m' - p_shift), p_j = exp2(f32(y_j - base)), so p_j is at most 2^p_shift up to roundings,
@@ -31,7 +31,8 @@
 ///     the row's block visits (see `tile_rows`) after the first of them O = O * f32(alpha * f32(vd_before / vd)), one
 ///     rounding where the factor is not 1, and the ratio of equal descales is exactly 1; `merge_roundings` bounds the
 ///     roundings of that factor beside alpha's. o_partial = O * (v_scale * vd_last / l), in any order of the factors.
-///     Without a split plan (num_splits 1) a block visits the tiles from 0 to the last that one of its rows sees.
+///     There are no splits then; a block visits the tiles from the first to the last that one of its rows sees.
+///   - with `p_shift` there is no sink.
 ///   With one split, o = o_partial and lse = lse_partial. Else combine:
 ///     M = max_s lse_s;  w_s = exp(lse_s - M);  W = sum w_s;  lse = M + log(W)
 ///     o = sum w_s o_s / W (f32, splits ascending); all splits empty: o = 0, lse = -inf

@@ -18,12 +18,15 @@ inline constexpr int mqa_head_dim_step = 32;  ///< depth of an FP8 atom
 inline constexpr int mqa_max_next_n = 4;
 inline constexpr int mqa_max_splits = 128;
 
-/// A key's row in LDS, padded by 8 bytes so that rows start in different banks.
-inline constexpr int mqa_key_stride = mqa_max_head_dim + 8;
+/// A key's or a head's row in LDS, padded by 8 bytes so that rows start in different banks.
+inline constexpr int mqa_row_stride = mqa_max_head_dim + 8;
 
-/// LDS of a block. Slot 0 or 1 holds the stage at work, the other one takes in the next.
+/// LDS of a block. Heads are padded to whole atoms with zeros. Slot 0 or 1 holds the stage at work, the other one takes
+/// in the next.
 struct mqa_lds {
-  std::uint8_t k[2][mqa_stage_keys * mqa_key_stride];
+  std::uint8_t q[mqa_max_heads * mqa_row_stride];
+  float weights[mqa_max_heads];
+  std::uint8_t k[2][mqa_stage_keys * mqa_row_stride];
   std::int64_t row_at[2][mqa_stage_keys];  ///< where the keys' rows start in the pool, in elements
   float k_row_scale[2][mqa_stage_keys];
 };

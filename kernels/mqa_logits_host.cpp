@@ -19,9 +19,7 @@ mqa_launcher find_launcher(const problem& p) {
   if (p.q_type != p.k_type) return nullptr;
   switch (p.q_type) {
     case dtype::e4m3fn: return launch_mqa_logits_e4m3fn;
-#ifndef ASSAY_ONLY_F16
     case dtype::e4m3fnuz: return launch_mqa_logits_e4m3fnuz;
-#endif
     default: return nullptr;
   }
 }

@@ -60,11 +60,10 @@ __device__ mqa_work find_mqa_work(const mqa_arguments& a, PartOf part_of) {
   return w;
 }
 
-/// The pipeline of a block and the calling lane's share of its row of Q.
+/// The pipeline of a block, as the calling thread sees it.
 template <class T>
 class mqa_stages {
   static constexpr int stage_atoms = mqa_stage_keys / device::atom_columns;
-  static constexpr int head_atoms = mqa_max_heads / device::atom_rows;
   static constexpr int dim_steps = mqa_max_head_dim / device::byte_atom_depth;
   static constexpr int wave_atoms = stage_atoms / (mqa_threads / device::largest_wave);
   static constexpr int thread_vectors = mqa_stage_keys * mqa_max_head_dim / (device::vector_elements * mqa_threads);
@@ -105,6 +104,7 @@ class mqa_stages {
   }
 
  private:
+  __device__ int head_atoms() const { return (a_.heads + device::atom_rows - 1) / device::atom_rows; }
   __device__ static int thread() { return static_cast<int>(threadIdx.x); }
 
   /// Page of this thread's key of the stage from `first_key` on. Look-ups run ahead of the context's end: the clamp
@@ -154,37 +154,29 @@ class mqa_stages {
     for (int i = 0; i < thread_vectors; ++i) {
       if (i * device::vector_elements >= a_.head_dim) break;
       const place at = place_of(i);
-      *reinterpret_cast<device::packed<1>*>(&lds_.k[slot][at.key * mqa_key_stride + at.column]) = vectors_[i];
+      *reinterpret_cast<device::packed<1>*>(&lds_.k[slot][at.key * mqa_row_stride + at.column]) = vectors_[i];
     }
     lds_.k_row_scale[slot][thread()] = k_row_scale_;
   }
 
-  /// The row's heads, as operand A, and their weights, laid out as C; heads that do not exist are zeros.
+  /// The row's heads and their weights to LDS; heads up to a whole atom are zeros.
   __device__ void load_query() {
     const auto* const q = static_cast<const std::uint8_t*>(a_.q.data) + w_.query * a_.q.stride[0];
     const float* const weights = static_cast<const float*>(a_.weights.data) + w_.query * a_.weights.stride[0];
-    ASSAY_UNROLL
-    for (int h = 0; h < head_atoms; ++h) {
-      ASSAY_UNROLL
-      for (int step = 0; step < dim_steps; ++step) ASSAY_UNROLL
-      for (int i = 0; i < device::fragment_words(); ++i) {
-        const device::word_place at = device::word_coordinate(i);
-        const std::int64_t head = h * device::atom_rows + at.outer, column = step * device::byte_atom_depth + at.k;
-        std::uint32_t word = 0;
-        if (head < a_.heads && column < a_.head_dim) {
-          ASSAY_UNROLL
-          for (int byte = 0; byte < 4; ++byte)
-            word |= static_cast<std::uint32_t>(q[head * a_.q.stride[1] + (column + byte) * a_.q.stride[2]])
-                    << (8 * byte);
-        }
-        q_[h][step].word[i] = word;
+    const int padded_heads = head_atoms() * device::atom_rows, per_head = a_.head_dim / 4;
+    for (int at = thread(); at < padded_heads * per_head; at += mqa_threads) {
+      const int head = at / per_head, column = at % per_head * 4;
+      std::uint32_t word = 0;
+      if (head < a_.heads) {
+        const std::uint8_t* const from = q + head * a_.q.stride[1];
+        ASSAY_UNROLL
+        for (int byte = 0; byte < 4; ++byte)
+          word |= static_cast<std::uint32_t>(from[(column + byte) * a_.q.stride[2]]) << (8 * byte);
       }
-      ASSAY_UNROLL
-      for (int i = 0; i < weights_[h].count(); ++i) {
-        const std::int64_t head = h * device::atom_rows + device::c_row(i);
-        weights_[h].value[i] = head < a_.heads ? weights[head * a_.weights.stride[1]] : 0.0F;
-      }
+      *reinterpret_cast<std::uint32_t*>(&lds_.q[head * mqa_row_stride + column]) = word;
     }
+    if (thread() < padded_heads)
+      lds_.weights[thread()] = thread() < a_.heads ? weights[thread() * a_.weights.stride[1]] : 0.0F;
   }
 
   /// Heads by keys in matrix atoms, 16 keys a column tile; the waves take the tiles in turn.
@@ -196,15 +188,17 @@ class mqa_stages {
     const auto key_of = [&](int n) { return (wave + n * waves) * device::atom_columns; };
 
     device::accumulator<float> logits[wave_atoms];
-    ASSAY_UNROLL
-    for (int h = 0; h < head_atoms; ++h) {
-      if (h * device::atom_rows >= a_.heads) break;
+#pragma unroll 1  // the panel is unrolled already
+    for (int first_head = 0; first_head < a_.heads; first_head += device::atom_rows) {
       device::accumulator<float> dots[wave_atoms];
       device::mma_panel<T, dim_steps>(
-          dots, mine, a_.head_dim / device::byte_atom_depth, [&](int i, device::fp8_fragment& f) { f = q_[h][i]; },
+          dots, mine, a_.head_dim / device::byte_atom_depth,
+          [&](int i, device::fp8_fragment& f) {
+            device::load_words(f, &lds_.q[first_head * mqa_row_stride + i * device::byte_atom_depth], mqa_row_stride);
+          },
           [&](int n, int i, device::fp8_fragment& f) {
-            device::load_words(f, &lds_.k[slot][key_of(n) * mqa_key_stride + i * device::byte_atom_depth],
-                               mqa_key_stride);
+            device::load_words(f, &lds_.k[slot][key_of(n) * mqa_row_stride + i * device::byte_atom_depth],
+                               mqa_row_stride);
           });
       ASSAY_UNROLL
       for (int n = 0; n < wave_atoms; ++n) {
@@ -212,7 +206,7 @@ class mqa_stages {
         ASSAY_UNROLL
         for (int i = 0; i < dots[n].count(); ++i) {
           const float dot = dots[n].value[i];
-          logits[n].value[i] += weights_[h].value[i] * (dot < 0.0F ? 0.0F : dot);
+          logits[n].value[i] += lds_.weights[first_head + device::c_row(i)] * (dot < 0.0F ? 0.0F : dot);
         }
       }
     }
@@ -244,8 +238,6 @@ class mqa_stages {
   std::int64_t scale_at_;  ///< of this thread's key in the stage to be loaded next
   float k_row_scale_;
   device::packed<1> vectors_[thread_vectors];
-  device::fp8_fragment q_[head_atoms][dim_steps];
-  device::accumulator<float> weights_[head_atoms];
 };
 
 }  // namespace assay

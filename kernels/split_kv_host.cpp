@@ -21,14 +21,12 @@ struct split_kv_types {
 
 constexpr split_kv_types split_kv_table[] = {
     {dtype::f16, dtype::f16, dtype::f16, dtype::f16, launch_split_kv_f16},
-#ifndef ASSAY_ONLY_F16
     {dtype::bf16, dtype::bf16, dtype::bf16, dtype::bf16, launch_split_kv_bf16},
     {dtype::i8, dtype::i8, dtype::f16, dtype::f16, launch_split_kv_i8},
     {dtype::f16, dtype::e4m3fn, dtype::e4m3fn, dtype::f16, launch_split_kv_f16_e4m3fn},
     {dtype::f16, dtype::e4m3fnuz, dtype::e4m3fnuz, dtype::f16, launch_split_kv_f16_e4m3fnuz},
     {dtype::bf16, dtype::e4m3fn, dtype::e4m3fn, dtype::bf16, launch_split_kv_bf16_e4m3fn},
     {dtype::bf16, dtype::e4m3fnuz, dtype::e4m3fnuz, dtype::bf16, launch_split_kv_bf16_e4m3fnuz},
-#endif
 };
 
 split_kv_launcher find_launcher(const problem& p) {

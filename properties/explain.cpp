@@ -72,9 +72,13 @@ std::string tile_lines(const oracle::tile_story& tile, double v_scale) {
   std::string text = fmt::format(
       "  split {} tile {}: keys [{}, {}), m {:.6g}, l {:.6g}, adds {:.6g}, split so far {:.6g}\n", tile.split,
       tile.tile, tile.first_key, tile.end_key, tile.maximum, tile.sum, tile.contribution, tile.output);
-  for (const oracle::key_share& k : tile.keys)
-    text += fmt::format("    key {} (page {}, slot {}): logit {:.6g}, probability {:.4g}, value {:.6g}, adds {:.6g}\n",
-                        k.key, k.page, k.slot, k.logit, k.probability, k.value * v_scale, k.contribution);
+  for (const oracle::key_share& k : tile.keys) {
+    text += fmt::format("    key {} (page {}, slot {}): logit {:.6g}, probability {:.4g}, value {:.6g}, adds {:.6g}",
+                        k.key, k.page, k.slot, k.logit, k.probability, k.value * v_scale * k.v_descale, k.contribution);
+    if (k.k_descale != 1 || k.v_descale != 1)
+      text += fmt::format("; descales of K {:.6g}, of V {:.6g}", k.k_descale, k.v_descale);
+    text += "\n";
+  }
   return text;
 }
 

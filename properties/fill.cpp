@@ -217,10 +217,12 @@ class filler {
 };
 
 /// Sparse where the pool is too large to be whole. Tables and lists of numbers end at an inaccessible OS page, since
-/// kernels read them one by one; what is loaded in vectors keeps its alignment.
+/// kernels read them one by one; what is loaded in vectors does where its rows keep the alignment of the widest ones.
 buffer_backing backing_of(const planned_tensor& t, const std::vector<index_range>& used) {
+  constexpr std::int64_t vector_bytes = 16;  // the widest load that a lane of any GPU here issues
+  const bool is_read_singly = t.type == dtype::i32 || (t.type == dtype::f32 && t.shape.size() <= 2);
   buffer_backing backing;
-  backing.flush_end = t.type == dtype::i32 || (t.type == dtype::f32 && t.shape.size() <= 2);
+  backing.flush_end = is_read_singly || (t.name != "bias" && t.shape.back() * size_bytes(t.type) % vector_bytes == 0);
   if (t.is_pool && is_sparse(t.type, t.shape)) backing.used = used;
   return backing;
 }

@@ -41,7 +41,7 @@ struct space_limits {
   bool vary_schedule = true;
   /// Page ids whose bytes lie beyond 2^31, 2^32 and 2^35. Their pools are far larger than memory: they have to be
   /// sparse.
-  bool high_pages = false;
+  bool high_pages = true;
 };
 
 /// Multiply-adds of a case: the sum over sequences of rows * keys * heads_q * (head_dim_qk + head_dim_v), of

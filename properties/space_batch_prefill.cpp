@@ -51,7 +51,7 @@ void page_size(space_walker& w) {
 
 options row_options(std::int64_t least, std::int64_t most) {
   options o(least, most);
-  o.add(5, 1).add(1, 0).add(3, 2, 5).around(3, 16).around(3, block_rows).around(2, 2 * block_rows);
+  o.add(5, 1).add(1, 0).add(3, 2, 5).around(3, 16).around(4, block_rows).around(2, 2 * block_rows);
   return o.add(2, 6, 62).add(1, 66, most);
 }
 
@@ -60,28 +60,45 @@ options key_options(std::int64_t page, std::int64_t most) {
   options o(0, most);
   o.add(2, 0).add(2, 1).add(2, 2, 62);
   for (const std::int64_t tiles : {1, 2, 3, 4, 5}) o.around(4, tiles * tile_keys);
+  o.add(3, 2 * tile_keys + 1, 3 * tile_keys);
   for (const std::int64_t pages : {1, 2, 3, 4, 5, 8}) o.around(2, pages * page);
   o.around(2, most / tile_keys * tile_keys).around(2, most / page * page).add(3, most).add(6, 0, most);
   return o;
 }
 
+/// What a case's cost goes into. A source that writes down needs only the first: the cost it has written allows for the
+/// lengths as they are.
+enum length_style : std::int64_t {
+  any,   ///< rows come first, which mostly leaves keys for a tile
+  deep,  ///< few rows, so that there are tiles for the pipeline's steady state
+  wide,  ///< several blocks of rows, each of which visits several tiles, whatever it costs
+};
+
 void lengths(space_walker& w) {
   attention_case& c = w.c;
   w.sequence_count(options(1, w.limits.max_sequences).add(8, 1).add(4, 2).add(3, 3, 8));
-  const std::int64_t share = w.cost_share(static_cast<std::int64_t>(c.sequences.size()));
+  std::int64_t share = w.cost_share(static_cast<std::int64_t>(c.sequences.size()));
   static constexpr q_batching batchings[] = {q_batching::group, q_batching::batch};
   w.set_one_of<q_batching>(c.batching, batchings, 8);
+  const std::int64_t style =
+      w.limits.vary_arithmetic ? w.pick(options(any, wide).add(4, any).add(5, deep).add(2, wide), any) : any;
+  if (style == wide) share = w.dearest_share(static_cast<std::int64_t>(c.sequences.size()));
+  const std::int64_t rows_of_four_tiles = std::max<std::int64_t>(1, w.most_keys(share, 1) / (4 * tile_keys));
+  const std::int64_t most_rows =
+      style == deep ? std::min<std::int64_t>(rows_of_four_tiles, w.limits.max_q) : w.limits.max_q;
   const bool all_alike = c.batching == q_batching::batch;
   bool any_row = false;
   for (sequence& s : c.sequences) {
     const bool is_first = &s == &c.sequences.front();
     const std::int64_t least = all_alike || (!any_row && &s == &c.sequences.back()) ? 1 : 0;
     if (is_first || !all_alike)
-      w.set(s.q, row_options(least, w.limits.max_q));
+      w.set(s.q, style == wide ? options(least, most_rows).add(1, std::min(block_rows + 2, most_rows), most_rows)
+                               : row_options(least, most_rows));
     else
       s.q = c.sequences.front().q;
     any_row = any_row || s.q > 0;
-    w.set(s.k, key_options(c.page_size, w.most_keys(share, s.q)));
+    const std::int64_t most_keys = w.most_keys(share, s.q);
+    w.set(s.k, key_options(c.page_size, style == wide ? std::min(most_keys, 5 * tile_keys) : most_keys));
   }
 }
 

@@ -137,7 +137,9 @@ void space_walker::pages(std::int32_t weight_of_runs) {
   const std::int64_t spare = std::clamp<std::int64_t>(512 / c.page_size, 1, 9);  // large pages cost time to poison
   const std::int64_t most = std::max<std::int64_t>(1, needed) + (limits.vary_memory ? spare : 0);
   high_choice high;
-  if (limits.high_pages && limits.vary_memory) {
+  // A sparse pool takes a bounded number of pages, of which properties may add some.
+  constexpr std::int64_t pages_to_add = 16;
+  if (limits.high_pages && limits.vary_memory && needed + pages_to_add <= sparse_pages_max) {
     high = read_off(c, most);
     high.boundary = pick(options(0, 3).add(12, 0).add(3, 1, 3), high.boundary);
     if (high.boundary > 0) high.below = pick(options(0, most_below).add(1, 0, most_below), high.below);

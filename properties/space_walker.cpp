@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "properties/recipe.hpp"
 #include "properties/tensor_plan.hpp"
@@ -58,6 +59,10 @@ std::int64_t space_walker::cost_share(std::int64_t sequences) {
   return cost_of_class[pick(classes, cost_class_of(c))] / sequences;
 }
 
+std::int64_t space_walker::dearest_share(std::int64_t sequences) {
+  return cost_of_class[cost_classes - 1] / sequences;
+}
+
 void space_walker::sequence_count(const options& from) {
   c.sequences.resize(static_cast<std::size_t>(pick(from, static_cast<std::int64_t>(c.sequences.size()))));
 }
@@ -77,7 +82,7 @@ void space_walker::prefix_offsets() {
   const bool offset = flag(has_offset, 3, 1);
   for (sequence& s : c.sequences) {
     const std::int64_t k = s.k, q = s.q;
-    constexpr std::int64_t far = 1 << 30;
+    constexpr std::int64_t far = std::numeric_limits<std::int32_t>::max();  // the last row's position is beyond it
     s.prefix_offset = offset ? std::optional(static_cast<std::int32_t>(pick(options(-far, far)
                                                                                 .add(2, 0)
                                                                                 .add(4, 0, k)

@@ -66,6 +66,8 @@ class space_walker {
   void head_dim(std::int32_t& field, std::int32_t step, const options& in_steps);
   /// Chooses the most multiply-adds of the case. The result is each sequence's share.
   std::int64_t cost_share(std::int64_t sequences);
+  /// The share of the dearest case that the space has.
+  static std::int64_t dearest_share(std::int64_t sequences);
   /// The number of sequences.
   void sequence_count(const options& from);
   /// Most keys of a sequence of so many rows within its share of the cost.

@@ -19,9 +19,11 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-std::string types_text(dtype q, dtype kv) {
+/// q, "/" and kv where that differs, ":" and o where q does not say it: "f16", "bf16/e4m3fn", "e4m3fn:bf16".
+std::string types_text(dtype q, dtype kv, dtype o) {
   const auto name = [](dtype type) { return std::string(boost::describe::enum_to_string(type, "?")); };
-  return q == kv ? name(q) : name(q) + "/" + name(kv);
+  const bool says_o = q != dtype::e4m3fn && q != dtype::e4m3fnuz;
+  return name(q) + (q == kv ? "" : "/" + name(kv)) + (says_o ? "" : ":" + name(o));
 }
 
 std::int64_t parse_index(const std::string& text) {
@@ -183,13 +185,13 @@ attention_case suite_case(const suite_options& options, std::int64_t index) {
 }
 
 std::string types_of(const attention_case& c) {
-  return types_text(c.q_type, c.kv_type);
+  return types_text(c.q_type, c.kv_type, c.o_type);
 }
 
 std::vector<std::string> types_of_the_space(const kernel_space& kernel) {
   std::vector<std::string> types;
   for (const type_choice& t : kernel.types)
-    if (std::string text = types_text(t.q, t.kv); std::ranges::find(types, text) == types.end())
+    if (std::string text = types_text(t.q, t.kv, t.o); std::ranges::find(types, text) == types.end())
       types.push_back(std::move(text));
   return types;
 }

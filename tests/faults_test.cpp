@@ -2,6 +2,7 @@
 /// hidden case once per patch, with ASSAY_FAULT=NAME. The patch's head says which checks must catch it:
 ///   Caught-by: <origin>[, <origin>...]   "enclosure", "platform defect", "memory" or a property's name
 ///   Heads: <n>                           query heads that the smallest failing case needs; 1 if not said
+///   Cases: <n>                           how many the suite may need; 700 if not said
 ///   Kernel: <name>, Types: <types>       what is patched, and of it what is built; split_kv and f16 if not said
 #include <algorithm>
 #include <cstdlib>
@@ -59,7 +60,7 @@ TEST_CASE("the suite catches the fault, names the check, and shrinks to the fewe
   options.kernels = {said(fault, "Kernel: ", "split_kv")};
   for (const property& p : properties()) options.selected.push_back(&p);
   options.types = {said(fault, "Types: ", "f16")};
-  options.cases = 700;
+  options.cases = std::stoi(said(fault, "Cases: ", "700"));
   options.seed = 1;
   options.findings = fs::path(ASSAY_BINARY_DIR) / "fault_findings" / fault;
   const suite_result result = run_suite(*faulty, options);

@@ -15,9 +15,12 @@ namespace assay::relations {
 namespace {
 
 void set_usable(inputs& in, const std::string& name, float value) {
-  const tensor& t = find_buffer(in.buffers, name)->view();
-  for (std::int64_t i = 0; i < t.size(); ++i)
-    if (is_usable_descale(value_at(t, i))) set_bits(t, i, std::bit_cast<std::uint32_t>(value));
+  const buffer& b = *find_buffer(in.buffers, name);
+  const tensor& t = b.view();
+  for_each_index(b, [&](const std::vector<std::int64_t>& index) {
+    const std::int64_t at = offset_of(t, index);
+    if (is_usable_descale(value_at(t, at))) set_bits(t, at, std::bit_cast<std::uint32_t>(value));
+  });
 }
 
 /// The same problem with the descales in k_scale and v_scale.

@@ -24,11 +24,11 @@ class slot_set {
   void insert(std::int64_t page, std::int64_t slot) {
     pages_.try_emplace(page, page_size_).first->second[static_cast<std::size_t>(slot)] = true;
   }
+  bool contains(std::int64_t page) const { return pages_.contains(page); }
   bool contains(std::int64_t page, std::int64_t slot) const {
     const auto found = pages_.find(page);
     return found != pages_.end() && found->second[static_cast<std::size_t>(slot)];
   }
-  bool contains_any_of(std::int64_t page) const { return pages_.contains(page); }
 
  private:
   std::size_t page_size_;
@@ -62,6 +62,11 @@ void replace_unseen(inputs& in, const slot_set& seen,
       set_bits(t, at, replace(t.type, bits_at(t, at)));
     });
   }
+}
+
+/// The pages none of whose slots is in `seen`.
+page_choice unseen_pages(const slot_set& seen) {
+  return [&seen](std::int64_t page) { return !seen.contains(page); };
 }
 
 /// Poisons the bias of every key that its row does not see.
@@ -101,9 +106,7 @@ verdict check(const library& lib, const attention_case& c) {
   replace_unseen(poisoned, seen_by_any,
                  [&](dtype type, std::uint32_t bits) { return had_nan ? other_bits(type, bits) : poison_bits(type); });
   poison_hidden_bias(poisoned);
-  set_descales(
-      poisoned, [&](std::int64_t page) { return !seen_by_any.contains_any_of(page); },
-      had_nan ? 2.0F : std::numeric_limits<float>::quiet_NaN());
+  set_descales(poisoned, unseen_pages(seen_by_any), had_nan ? 2.0F : std::numeric_limits<float>::quiet_NaN());
   r.expect_same_bits(poisoned, c, "replacing the keys that no row sees");
 
   // Hidden from one row but not from its neighbours: those need finite values, and only that row is compared.
@@ -114,7 +117,7 @@ verdict check(const library& lib, const attention_case& c) {
   replace_unseen(changed, seen_by_one, other_bits);
   // Other rows of the row's block may visit the page: the row's accumulator follows its descale, and no bit moves only
   // where that takes a power of two.
-  scale_descales(changed, 1, [&](std::int64_t page) { return !seen_by_one.contains_any_of(page); });
+  scale_descales(changed, 1, unseen_pages(seen_by_one));
   const std::int64_t row = first_row_of(changed, s) + i;
   const std::string change = "changing all keys that row " + std::to_string(row) + " does not see, in this row,";
   if (const auto ran = r.run(changed, c, change))

@@ -61,6 +61,13 @@ bool odd_batch(problem& p) {
   return true;
 }
 
+// Far more pages than any case's table has, and few enough for their number to be none of a kernel's limits.
+bool longer_than_table(problem& p) {
+  if (p.page_table != page_table_kind::block_table) return false;
+  p.max_k = 1 << 30;
+  return true;
+}
+
 const problem_mutation scalars[] = {
     {"num_seqs -1", set<&problem::num_seqs, -1>},
     {"total_q -1", set<&problem::total_q, -1>},
@@ -90,6 +97,7 @@ const problem_mutation scalars[] = {
     {"scale infinite", set_infinite<&problem::scale>},
     {"q_scale NaN", set_nan<&problem::q_scale>},
     {"k_scale NaN", set_nan<&problem::k_scale>},
+    {"v_scale NaN", set_nan<&problem::v_scale>},
     {"v_scale infinite", set_infinite<&problem::v_scale>},
     {"soft_cap NaN", set_nan<&problem::soft_cap>},
     {"soft_cap -1", set<&problem::soft_cap, -1>},
@@ -113,6 +121,7 @@ const problem_mutation scalars[] = {
     {"max_model_len -1", set_of<mqa, &problem::max_model_len, -1>},
     {"max_model_len below max_k", too_few_columns},
     {"total_q that is not num_seqs * max_q in batch mode", odd_batch},
+    {"max_k beyond what the block table holds", longer_than_table, false},
 };
 
 bool is(const assay_tensor& t, std::initializer_list<std::string_view> names) {

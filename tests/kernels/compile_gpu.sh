@@ -8,26 +8,28 @@ architecture=$2
 root=$(cd "$(dirname "$0")/../.." && pwd)
 out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT
+cd "$root" || exit 1  # relative paths, so that the cache knows a source again in another clone
+cache=$(command -v ccache)
 
 case $platform in
   nvidia)
     nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null) || { echo "skipped: nvcc is not installed"; exit 77; }
     compile() {
-      "$nvcc" -x cu -arch="$architecture" -std=c++20 -fmad=false --extended-lambda --expt-relaxed-constexpr -O1 \
-        -I"$root" -I"$root/kernels/platform/nvidia" -c "$1" -o "$out/object"
+      $cache "$nvcc" -x cu -arch="$architecture" -std=c++20 -fmad=false --extended-lambda --expt-relaxed-constexpr -O1 \
+        -I. -Ikernels/platform/nvidia -c "$1" -o "$out/object"
     } ;;
   amd)
     clang=$(command -v clang++-19) || { echo "skipped: clang++-19 is not installed"; exit 77; }
     compile() {
-      "$clang" -x hip --offload-device-only --offload-arch="$architecture" -nogpulib -nogpuinc -std=c++20 \
-        -ffp-contract=off -fdeclspec -O2 -Wall -Wextra -Wno-undefined-internal -I"$root" \
-        -I"$root/tests/kernels/compile/amd" -S "$1" -o "$out/object"
+      $cache "$clang" -x hip --offload-device-only --offload-arch="$architecture" -nogpulib -nogpuinc -std=c++20 \
+        -ffp-contract=off -fdeclspec -O2 -Wall -Wextra -Wno-undefined-internal -I. \
+        -Itests/kernels/compile/amd -S "$1" -o "$out/object"
     } ;;
   *) echo "unknown platform $platform" >&2; exit 2 ;;
 esac
 
 status=0
-for source in "$root"/kernels/*.hip "$root"/kernels/*.cpp; do
-  if compile "$source"; then echo "ok ${source#"$root"/}"; else echo "FAILED ${source#"$root"/}"; status=1; fi
+for source in kernels/*.hip kernels/*.cpp; do
+  if compile "$source"; then echo "ok $source"; else echo "FAILED $source"; status=1; fi
 done
 exit $status

@@ -38,6 +38,8 @@ TEST_CASE("mqa_logits takes contexts around pages, stages and chunks, up to max_
             check_both_waves({.contexts = {length, 0, length - 1, length / 2},
                               .max_model_len = length,
                               .next_n = length % 4 + 1,
+                              .heads = 17,
+                              .head_dim = 32,
                               .page_size = page_size,
                               .split_contexts = split_contexts,
                               .num_splits = splits,
@@ -55,6 +57,8 @@ TEST_CASE("mqa_logits takes plain and preshuffled keys, both FP8 types, and both
                               .max_model_len = 800,
                               .next_n = 2,
                               .type = type,
+                              .heads = 16,
+                              .head_dim = 64,
                               .page_size = page_size,
                               .order = order,
                               .page_table = table,
@@ -86,14 +90,19 @@ TEST_CASE("mqa_logits gives rows no key where the context is shorter than next_n
                         .row_margin = 1});
 }
 
-TEST_CASE("mqa_logits gives the same bits for every cut of the contexts and every page size", "[mqa]") {
+TEST_CASE("mqa_logits gives the same bits for every cut of the contexts", "[mqa]") {
   const auto bits = [](int splits, context_split how) {
-    return check({.contexts = {1000, 130, 512}, .max_model_len = 1003, .split_contexts = how, .num_splits = splits},
+    return check({.contexts = {1000, 130, 512},
+                  .max_model_len = 1003,
+                  .heads = 20,
+                  .head_dim = 32,
+                  .split_contexts = how,
+                  .num_splits = splits},
                  cpu::parameters(64));
   };
   const std::vector<std::uint32_t> expected = bits(1, context_split::fixed);
   for (const int splits : {1, 2, 3, 4, 7, 128})
-    for (const auto how : both_splits) CHECK(bits(splits, how) == expected);
+    for (const auto how : both_splits) CHECK((bits(splits, how) == expected));
 }
 
 TEST_CASE("mqa_logits gives the same bits under every schedule", "[mqa]") {
@@ -102,12 +111,16 @@ TEST_CASE("mqa_logits gives the same bits under every schedule", "[mqa]") {
                     .max_model_len = 512,
                     .next_n = 2,
                     .heads = 64,
+                    .head_dim = 64,
                     .page_size = 64,
                     .order = key_order::preshuffled,
                     .split_contexts = split_contexts,
                     .num_splits = 2};
-    const std::vector<std::uint32_t> expected = check(s, cpu::parameters(64));
-    for (const assay_launch& launch : cpu::all_launches()) CHECK(check(s, launch) == expected);
+    for (const int wave_size : {32, 64}) {
+      const std::vector<std::uint32_t> expected = check(s, cpu::parameters(wave_size));
+      for (const assay_launch& launch : cpu::all_launches())
+        if (launch.wave_size == wave_size) CHECK((check(s, launch) == expected));
+    }
   }
 }
 
@@ -123,6 +136,19 @@ TEST_CASE("mqa_logits never writes behind max_model_len, however long a context 
     const std::vector<std::uint32_t> expected = t.logits;
     t.claim_contexts(0x7FFFFFFF);
     REQUIRE(t.run(cpu::parameters(64)).code == ASSAY_OK);
-    CHECK(t.logits == expected);
+    CHECK((t.logits == expected));
   }
+}
+
+TEST_CASE("mqa_logits takes the configuration of aiter 2866", "[mqa]") {
+  for (const auto split_contexts : both_splits)
+    check({.contexts = {2048},
+           .max_model_len = 2048,
+           .next_n = 2,
+           .heads = 64,
+           .page_size = 64,
+           .order = key_order::preshuffled,
+           .split_contexts = split_contexts,
+           .num_splits = 4},
+          cpu::parameters(64));
 }

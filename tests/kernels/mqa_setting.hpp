@@ -3,6 +3,7 @@
 /// needed length, canaries around and between the rows of logits, and the definition in binary64 beside it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -65,6 +66,7 @@ class trial {
 
   setting setting_;
   std::int64_t row_stride_;
+  std::array<double, 256> value_;                 // of each code
   std::vector<std::vector<std::int32_t>> pages_;  // of each sequence
   std::vector<std::uint8_t> q_;
   std::vector<float> weights_;

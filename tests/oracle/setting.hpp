@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -44,9 +45,16 @@ inline std::uint32_t encode(dtype type, double value) {
   }
   const bool fnuz = type == dtype::e4m3fnuz;
   if (std::isnan(value)) return fnuz ? 0x80U : 0x7FU;
+  static const auto table_of = [](bool of_fnuz) {
+    std::array<double, 256> values{};
+    for (std::uint32_t bits = 0; bits < 256; ++bits) values[bits] = e4m3_value(bits, of_fnuz);
+    return values;
+  };
+  static const std::array<double, 256> tables[] = {table_of(false), table_of(true)};
+  const std::array<double, 256>& values = tables[fnuz ? 1 : 0];
   std::uint32_t best = 0;
   for (std::uint32_t bits = 0; bits < 256; ++bits)
-    if (std::fabs(e4m3_value(bits, fnuz) - value) < std::fabs(e4m3_value(best, fnuz) - value)) best = bits;
+    if (std::fabs(values[bits] - value) < std::fabs(values[best] - value)) best = bits;
   return best;
 }
 

@@ -1,5 +1,6 @@
 // Memory of a run: kernels with planted accesses die in a child, and the verdict says what they touched. And pools of
 // any size cost no more than the pages in use.
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <catch2/catch_test_macros.hpp>
@@ -67,6 +68,20 @@ TEST_CASE("one table entry past the end is a fault that is told", "[memory]") {
   expect_memory(judged(past("cu_seqlens_q"), c), "cu_seqlens_q was read past its end, at byte 12 of 12");
   c.page_table = page_table_kind::page_list;
   expect_memory(judged(past("page_indices"), c), "page_indices was read past its end, at byte 20 of 20");
+}
+
+TEST_CASE("one byte past the end of q, k or v is a fault, though they are loaded in vectors", "[memory]") {
+  attention_case fp8 = small_case();
+  fp8.kv_type = dtype::e4m3fn;
+  fp8.head_dim_v = 80;  // rows of 80 bytes
+  for (const attention_case& c : {small_case(), fp8})
+    for (const char* name : {"q", "k", "v"}) {
+      std::int64_t bytes = 0;
+      for (const buffer& b : fill(c).buffers)
+        if (b.name() == name) bytes = b.size_bytes();
+      const auto past = touching_library([name, bytes](call& of) { touch<char>(bytes_of(of, name, bytes)); });
+      expect_memory(judged(past, c), fmt::format("{} was read past its end, at byte {} of {}", name, bytes, bytes));
+    }
 }
 
 TEST_CASE("a table that is read behind its sequence's last page is seen by table_tail", "[memory]") {
@@ -163,14 +178,23 @@ TEST_CASE("a pool of 64 GiB costs what its pages in use cost", "[memory]") {
 }
 
 TEST_CASE("every property works on a sparse pool", "[memory]") {
-  for (const page_table_kind kind : {page_table_kind::block_table, page_table_kind::page_list})
+  for (const char* kernel : {"split_kv", "batch_prefill"})
     for (const property& p : properties()) {
+      if (!applies(p, kernel)) continue;
       attention_case c = large_case();
+      c.kernel = kernel;
       c.page_size = 16;
       c.pool_pages = std::int64_t{1} << 25;  // 64 GiB in pages of 2 KiB: two share an OS page
-      c.page_table = kind;
-      c.sequences = {{.q = 2, .k = 37, .prefix_offset = {}, .pages = {c.pool_pages - 1, 6, 7}},
-                     {.q = 1, .k = 20, .prefix_offset = {}, .pages = {1 << 24, 6}}};
+      if (c.kernel == "batch_prefill") {
+        c.q_type = c.kv_type = dtype::e4m3fn;
+        c.kv_descale = descale_kind::per_page;
+        c.page_size = 64;
+        c.page_table = page_table_kind::page_list;
+        c.num_splits = 1;
+      }
+      const std::int32_t page = c.page_size;
+      c.sequences = {{.q = 2, .k = 2 * page + 5, .prefix_offset = {}, .pages = {c.pool_pages - 1, 6, 7}},
+                     {.q = 1, .k = page + 4, .prefix_offset = {}, .pages = {1 << 24, 6}}};
       if (p.adapt != nullptr) p.adapt(c);
       const verdict v = judged(library::built_in(), c, p);
       CAPTURE(p.name, v.origin, v.what);

@@ -28,6 +28,13 @@ std::set<std::string> classes_of(const attention_case& c) {
     add_if(s.k % 64 == 1, "last tile has one key");
     add_if(s.q >= 63 && s.q <= 65, "rows around a block");
     add_if(s.q > 65, "two blocks");
+    add_if(s.q > 65 && s.k > 64, "two blocks, several tiles");
+    add_if(s.q > 65 && s.k > 128 && c.causal, "two blocks, pipeline, causal");
+    bool changes = false;  // of the descales that a tile and the one which takes its slot have
+    for (std::int64_t tile = 0; paged && tile + 2 < tiles; ++tile)
+      changes = changes || s.pages[static_cast<std::size_t>(tile * 64 / c.page_size)] !=
+                               s.pages[static_cast<std::size_t>((tile + 2) * 64 / c.page_size)];
+    add_if(changes && s.q > 0 && c.data.descale_ratio != 1, "descale changes in a slot");
     add_if(c.causal && s.q > s.k, "rows that see nothing");
     for (std::size_t i = 1; i < s.pages.size(); ++i) {
       const std::int64_t step = s.pages[i] - s.pages[i - 1];
@@ -92,7 +99,7 @@ TEST_CASE("edges of batch_prefill are drawn often", "[space]") {
     INFO(name << ": " << counts[name] << " of " << cases);
     CHECK(counts[name] >= share * cases);
   };
-  for (int tiles = 0; tiles <= 4; ++tiles) check("tiles " + std::to_string(tiles), 0.1);
+  for (int tiles = 0; tiles <= 4; ++tiles) check("tiles " + std::to_string(tiles), 0.06);
   for (const char* name : {"last tile full", "last tile has one key", "several sequences", "paged", "causal", "group",
                            "fnuz", "bf16", "two head dims"})
     check(name, 0.1);
@@ -101,6 +108,9 @@ TEST_CASE("edges of batch_prefill are drawn often", "[space]") {
         "consecutive, odd first", "gap", "backwards", "boundary at an even tile", "boundary at an odd tile",
         "batch mode", "paged 64", "paged 128", "paged 1024", "soft cap"})
     check(name, 0.05);
+  check("descale changes in a slot", 0.1);
+  check("two blocks, several tiles", 0.03);
+  check("two blocks, pipeline, causal", 0.01);
   for (const int page : {1, 16, 64, 1024}) check("page " + std::to_string(page), 0.03);
   for (const int percent : {100, 110, 200, 1000, 100000}) check("ratio " + std::to_string(percent), 0.02);
 }
@@ -111,7 +121,7 @@ TEST_CASE("pages beyond 2^31, 2^32 and 2^35 bytes have ids of 31 bits and a byte
   limits.high_pages = true;
   std::map<int, int> beyond;
   int crossing = 0;
-  for (std::uint64_t i = 0; i < 3000; ++i) {
+  for (std::uint64_t i = 0; i < 4000; ++i) {
     rc::Random numbers(rc::Random::Key{12, i, 0, 0});
     random_source random([&numbers] { return numbers.next(); });
     attention_case c;

@@ -1,5 +1,6 @@
 #include "properties/space.hpp"
 
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -34,6 +35,7 @@ std::set<std::string> classes_of(const attention_case& c) {
     add_if(s.k % c.page_size == 1 && c.page_size > 1, "last page has one key");
     add_if(s.prefix_offset && *s.prefix_offset < 0, "negative prefix");
     add_if(s.prefix_offset && *s.prefix_offset > s.k, "prefix beyond the keys");
+    add_if(s.prefix_offset == std::numeric_limits<std::int32_t>::max() && s.q > 0, "position beyond 32 bits");
     for (const std::int64_t page : s.pages) add_if(!used.insert(page).second, "shared page");
   }
   add_if(c.num_splits > pages_for(most_k, 64) && c.num_splits > 1, "more splits than tiles");
@@ -92,6 +94,7 @@ TEST_CASE("edges of split_kv are drawn often", "[space]") {
   for (int i = 0; i < 4; ++i) check("poison " + std::to_string(i), 0.05);
   for (int i = 0; i < 4; ++i) check("schedule " + std::to_string(i), 0.08);
   check("wave 32", 0.4);
+  check("position beyond 32 bits", 0.01);
   check("more than 64 splits, all with keys", 0.0005);  // at most a handful fit into a run's time
   const int f16 = static_cast<int>(dtype::f16), bf16 = static_cast<int>(dtype::bf16);
   for (const int q : {f16, bf16})

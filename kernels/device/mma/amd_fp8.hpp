@@ -55,16 +55,21 @@ __device__ inline void reduce_rows(float (&values)[max_row_slots], Join join) {
     for (int distance = 1; distance < 16; distance *= 2) value = join(value, __shfl_xor(value, distance, 16));
 }
 
+__device__ inline std::uint32_t multiply_pair(std::uint32_t a, std::uint32_t b) {
+  using half2 = lanes_of<_Float16, 2>;
+  return __builtin_bit_cast(std::uint32_t, __builtin_bit_cast(half2, a) * __builtin_bit_cast(half2, b));
+}
+
 /// The words of half `half` of the fragment as an f16 fragment.
 template <class T>
 __device__ inline fragment<f16> widen(const fp8_fragment& from, int half) {
-  fragment<f16> to;
+  struct {
+    std::uint32_t pair[fragment_elements / 2];
+  } to;
 #pragma unroll
-  for (int i = 0; i < fragment_elements; ++i) {
-    const std::uint32_t word = from.word[half * words_per_fragment / 2 + i / 4];
-    to.value[i] = to_compute<f16>(T{static_cast<std::uint8_t>(word >> (8 * (i % 4)))});
-  }
-  return to;
+  for (int i = 0; i < fragment_elements / 2; ++i)
+    to.pair[i] = widen_pair<T>(from.word[half * words_per_fragment / 2 + i / 2], i % 2 * 2, multiply_pair);
+  return __builtin_bit_cast(fragment<f16>, to);
 }
 
 template <class T>

@@ -15,6 +15,7 @@
 #include <hip/hip_runtime.h>
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/device/convert.hpp"
 
@@ -40,6 +41,20 @@ template <int Words>
 struct byte_fragment {
   std::uint32_t word[Words];
 };
+
+/// Bytes `first` and `first` + 1 of a word as a pair of f16, exactly. Exponent and fraction, moved to f16's place, are
+/// the value times a power of two, which `multiply(pair, factor)` takes back on pairs of f16, subnormals included.
+template <class T, class MultiplyPair>
+__device__ inline std::uint32_t widen_pair(std::uint32_t word, int first, MultiplyPair multiply) {
+  constexpr bool is_fnuz = std::is_same_v<T, e4m3fnuz>;
+  const std::uint32_t x = (word >> (8 * first) & 0xFFU) | (word >> (8 * first + 8) & 0xFFU) << 16;
+  const std::uint32_t rest = x & 0x007F007FU, sign = x & 0x00800080U;
+  const std::uint32_t pair = multiply(sign << 8 | rest << 7, is_fnuz ? 0x58005800U : 0x5C005C00U);  // 2^7, 2^8
+  // NaN is the code 0x80 of FNUZ, any sign of 0x7F of OCP: bit 7 of each half, spread over f16's exponent and quiet
+  // bit.
+  const std::uint32_t nan = is_fnuz ? sign & ~(rest + 0x007F007FU) : (rest + 0x00010001U) & 0x00800080U;
+  return pair | nan * 0xFCU;
+}
 
 struct larger {
   __device__ float operator()(float a, float b) const { return fmaxf(a, b); }

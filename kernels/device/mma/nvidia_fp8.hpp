@@ -45,24 +45,30 @@ __device__ inline void reduce_rows(float (&values)[max_row_slots], Join join) {
     for (int distance = 1; distance < 4; distance *= 2) value = join(value, __shfl_xor(value, distance, 4));
 }
 
-/// Two neighbouring elements of a word, 0 and 1 or 2 and 3, as a pair of f16.
-template <class T>
-__device__ inline unsigned int widen_pair(std::uint32_t word, int first) {
-  return pair_of(to_compute<f16>(T{static_cast<std::uint8_t>(word >> (8 * first))}),
-                 to_compute<f16>(T{static_cast<std::uint8_t>(word >> (8 * first + 8))}));
+__device__ inline std::uint32_t multiply_pair(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t product;
+  asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(product) : "r"(a), "r"(b));
+  return product;
 }
 
+/// A fragment in f16: pair i of word w at 2 * w + i.
+struct wide_fragment {
+  unsigned int pair[8];
+};
 template <class T>
-__device__ inline void multiply_bytes(accumulator<float>& c, const fp8_fragment& a, const fp8_fragment& b) {
+__device__ inline wide_fragment widen(const fp8_fragment& from) {
+  wide_fragment to;
 #pragma unroll
-  for (int atom = 0; atom < 4; atom += 2) {
-    const unsigned int rows[4] = {widen_pair<T>(a.word[atom], 0), widen_pair<T>(a.word[atom + 1], 0),
-                                  widen_pair<T>(a.word[atom], 2), widen_pair<T>(a.word[atom + 1], 2)};
+  for (int i = 0; i < 8; ++i) to.pair[i] = widen_pair<T>(from.word[i / 2], i % 2 * 2, multiply_pair);
+  return to;
+}
+
+__device__ inline void multiply_wide(accumulator<float>& c, const wide_fragment& a, const wide_fragment& b) {
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const unsigned int columns[2] = {widen_pair<T>(b.word[atom + half], 0), widen_pair<T>(b.word[atom + half], 2)};
-      mma_half(c.value + 4 * half, rows, columns, f16{});
-    }
+  for (int first = 0; first < 8; first += 4) {  // of one f16 atom and the next
+    const unsigned int rows[4] = {a.pair[first], a.pair[first + 2], a.pair[first + 1], a.pair[first + 3]};
+    mma_half(c.value, rows, b.pair + first, f16{});
+    mma_half(c.value + 4, rows, b.pair + first + 2, f16{});
   }
 }
 
@@ -74,12 +80,13 @@ __device__ inline void mma_panel(accumulator<float> (&c)[MaxColumns], int column
     if (i >= steps) break;
     fp8_fragment a;
     load_a_step(i, a);
+    const wide_fragment wide_a = widen<T>(a);
 #pragma unroll
     for (int n = 0; n < MaxColumns; ++n) {
       if (n >= columns) break;
       fp8_fragment b;
       load_b_step(n, i, b);
-      multiply_bytes<T>(c[n], a, b);
+      multiply_wide(c[n], wide_a, widen<T>(b));
     }
   }
 }

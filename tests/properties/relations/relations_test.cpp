@@ -42,14 +42,16 @@ void expect_caught(const property& p, const std::shared_ptr<library>& faulty, co
 }
 
 TEST_CASE("every property holds for the clean kernels") {
-  for (const property& p : properties()) expect_clean(p, adapted(p));
+  for (const property& p : properties())
+    if (applies(p, small_case().kernel)) expect_clean(p, adapted(p));
 }
 
 TEST_CASE("every property holds for a batch of one decode row on one key") {
   attention_case c = small_case();
   c.causal = false;
   c.sequences = {{.q = 1, .k = 1, .prefix_offset = {}, .pages = {5}}};
-  for (const property& p : properties()) expect_clean(p, adapted(p, c));
+  for (const property& p : properties())
+    if (applies(p, c.kernel)) expect_clean(p, adapted(p, c));
 }
 
 TEST_CASE("no property fails on a batch without keys") {
@@ -240,6 +242,13 @@ TEST_CASE("bad_problem_rejected catches a library that accepts a negative size")
                   return c.stated.num_seqs < 0 ? assay_status{ASSAY_OK, {}} : c.run();
                 }),
                 "run() accepted num_seqs -1");
+}
+
+TEST_CASE("bad_problem_rejected catches a library that takes a table too narrow for the longest sequence") {
+  expect_caught(bad_problem_rejected, testing::faulty_library([](call& c) {
+                  return c.stated.max_k > 1 << 20 ? assay_status{ASSAY_OK, {}} : c.run();
+                }),
+                "run() accepted max_k beyond what the block table holds");
 }
 
 TEST_CASE("bad_problem_rejected catches a library that gives no reason") {

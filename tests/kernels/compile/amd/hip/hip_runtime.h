@@ -8,6 +8,7 @@
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device))
 #define __host__ __attribute__((host))
+#define __forceinline__ inline __attribute__((always_inline))
 #define __shared__ __attribute__((shared))
 #define __launch_bounds__(threads) __attribute__((amdgpu_flat_work_group_size(1, threads)))
 

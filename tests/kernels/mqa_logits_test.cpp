@@ -32,7 +32,7 @@ void check_both_waves(const setting& s) {
 TEST_CASE("mqa_logits takes contexts around pages, stages and chunks, up to max_model_len", "[mqa]") {
   for (const auto split_contexts : both_splits)
     for (const int page_size : {1, 16, 64})
-      for (const int length : {1, 16, 100, 120, 128, 129, 200, 250, 256, 257, 300, 384, 500, 640})
+      for (const int length : {1, 16, 100, 120, 128, 129, 200, 250, 256, 257, 300, 380, 384, 500, 640})
         for (const int splits : {1, 3})
           for (const bool fills : {false, true})
             check_both_waves({.contexts = {length, 0, length - 1, length / 2},
@@ -44,7 +44,7 @@ TEST_CASE("mqa_logits takes contexts around pages, stages and chunks, up to max_
                               .split_contexts = split_contexts,
                               .num_splits = splits,
                               .fills_hidden = fills,
-                              .row_margin = splits == 1 ? 0 : 160});
+                              .row_margin = page_size == 1 ? 0 : 160});
 }
 
 TEST_CASE("mqa_logits takes plain and preshuffled keys, both FP8 types, and both page tables", "[mqa]") {

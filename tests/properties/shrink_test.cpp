@@ -51,7 +51,11 @@ TEST_CASE("anything shrinks to the plainest case", "[shrink]") {
     CHECK(c.sequences[0].k == 0);
     attention_case plainest;
     plainest.kernel = c.kernel;
-    if (c.kernel == "batch_prefill") plainest.q_type = plainest.kv_type = dtype::e4m3fn;
+    if (c.kernel != "split_kv") plainest.q_type = plainest.kv_type = dtype::e4m3fn;
+    if (c.kernel == "mqa_logits") {
+      plainest.o_type = dtype::f32;
+      plainest.batching = q_batching::batch;
+    }
     plainest.pool_pages = 1;
     plainest.num_splits = 1;
     plainest.sequences = c.sequences;

@@ -52,7 +52,9 @@ TEST_CASE("every mutation of a scalar changes it") {
     for (const operation_kind operation : {operation_kind::attention, operation_kind::mqa_logits}) {
       problem p;
       p.operation = operation;
-      p.heads_q = p.heads_kv = 2;
+      p.heads_q = 2;
+      p.heads_kv = operation == operation_kind::attention ? 2 : 1;
+      p.max_k = p.max_model_len = 3;
       p.num_splits = 1;
       p.batching = q_batching::batch;
       const problem before = p;

@@ -90,7 +90,7 @@ assay_status check(const problem* p, bool planned) {
 /// Parts begin at multiples of it, so that no two share a page: a chunk of fixed contexts, a stage of variable ones.
 std::int64_t part_unit(const problem& p) {
   const int keys = p.split_contexts == context_split::fixed ? mqa_chunk_keys : mqa_stage_keys;
-  return std::lcm(std::int64_t{keys}, std::int64_t{p.page_size});
+  return std::max<std::int64_t>(keys, std::lcm(std::int64_t{keys}, std::int64_t{p.page_size}));
 }
 
 std::int64_t units_of_longest(const problem& p) {

@@ -214,6 +214,7 @@ trial::comparison trial::define(std::size_t s, std::int64_t row, std::int32_t ke
   const setting& t = setting_;
   const std::int32_t page = pages_[s][at(key / t.page_size)], slot = key % t.page_size;
   const auto scale = static_cast<double>(k_row_scale_[at(page * t.page_size + slot)]);
+  const int atoms = t.head_dim / 32;
   double exact = 0, bound = 0;
   for (std::int32_t h = 0; h < t.heads; ++h) {
     double dot = 0, magnitude = 0;
@@ -225,7 +226,7 @@ trial::comparison trial::define(std::size_t s, std::int64_t row, std::int32_t ke
     }
     const auto weight = static_cast<double>(weights_[at(row * t.heads + h)]);
     exact += weight * std::max(0.0, dot);
-    bound += std::fabs(weight) * (magnitude * (t.head_dim / 32) + 9 * std::max(0.0, dot));
+    bound += std::fabs(weight) * (magnitude * atoms + 9 * std::max(0.0, dot));
   }
   return {scale * exact, 1.001 * scale * bound * 0x1p-24};
 }

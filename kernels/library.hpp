@@ -6,8 +6,9 @@
 ///
 /// The suite calls plan(), then declare() and run() with the planned problem. It allocates every tensor, the partials
 /// of the splits too, as host memory (kDLCPU); inputs must not be written, and every element of every output must be,
-/// whatever it held. Checks of bad problems pass broken scalars and tensors to plan() and run(): both must refuse them
-/// with ASSAY_REJECTED or ASSAY_UNSUPPORTED and a message.
+/// whatever it held (but for columns of logits that problem.hpp leaves alone). Checks of bad problems pass broken
+/// scalars and tensors to plan() and run(): both must refuse them with ASSAY_REJECTED or ASSAY_UNSUPPORTED and a
+/// message.
 #pragma once
 
 #include <dlpack/dlpack.h>

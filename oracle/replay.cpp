@@ -77,10 +77,12 @@ interval round_probabilities(const contract& declared, const logit_scale& scale,
   for (std::int64_t j = begin; j < end; ++j) {
     const auto at = static_cast<std::size_t>(j);
     probability p = peak;
-    if (s.is_void[at] != 0)
+    if (s.is_void[at] != 0) {
       p = {0, 0};
-    else if (j != certain)
+    } else if (j != certain || peak.lo != peak.hi) {
       p = exp2_of(gap(scale, s.w[at], s.e[at], base.mid, base.radius, shift), declared, peak.hi);
+      if (j == certain) p.lo = std::max(p.lo, peak.lo);
+    }
     lo += p.lo;
     hi += p.hi;
     if (is_rounded) {

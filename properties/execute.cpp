@@ -64,8 +64,10 @@ DLDataType to_dlpack(dtype type) {
 }
 
 abi_tensors::abi_tensors(const inputs& in, const outputs& out) : views_(in.tensors()) {
+  const std::size_t num_inputs = views_.size();
   for (const named_tensor& t : out.tensors()) views_.push_back(t);
   for (named_tensor& t : views_) {
+    const bool is_input = list_.size() < num_inputs;
     DLTensor view{};
     view.data = t.view.data;
     view.device = {kDLCPU, 0};
@@ -73,7 +75,8 @@ abi_tensors::abi_tensors(const inputs& in, const outputs& out) : views_(in.tenso
     view.dtype = to_dlpack(t.view.type);
     view.shape = t.view.shape;
     view.strides = t.view.stride;
-    list_.push_back({t.name, static_cast<std::int32_t>(t.view.type), view});
+    list_.push_back(
+        {t.name, static_cast<std::int32_t>(t.view.type), view, is_input ? ASSAY_INPUT : ASSAY_OUTPUT});
   }
 }
 

@@ -20,17 +20,24 @@ bool same_bits(T a, T b) {
   return std::bit_cast<bytes>(a) == std::bit_cast<bytes>(b);
 }
 
-/// *address = change(*address), atomically; returns the old value. A step that leaves memory as it was counts as
-/// waiting, not as progress: a block in which only such steps happen is deadlocked.
+/// The part of update_atomically that is no kernel code: neither inlined into it nor checked as its loads and stores.
 template <class T, class F>
-T update_atomically(const char* name, std::source_location where, T* address, F change) {
-  scheduling_point(name, where);
+[[gnu::noinline, clang::no_sanitize("coverage")]] T update_now(T* address, F change) {
   const std::atomic_ref<T> cell(*address);
   T old = cell.load(std::memory_order_relaxed);
   T desired = change(old);
   while (!cell.compare_exchange_weak(old, desired, std::memory_order_relaxed)) desired = change(old);
   if (!same_bits(old, desired)) note_progress();
   return old;
+}
+
+/// *address = change(*address), atomically; returns the old value. A step that leaves memory as it was counts as
+/// waiting, not as progress: a block in which only such steps happen is deadlocked.
+template <class T, class F>
+T update_atomically(const char* name, std::source_location where, T* address, F change) {
+  scheduling_point(name, where);
+  note_atomic(address, sizeof(T));
+  return update_now(address, change);
 }
 
 template <class T>

@@ -93,9 +93,9 @@ struct assay_launch {
   std::int32_t workers;  ///< OS threads over which the blocks of a launch may be spread; cpu only
   void* context;
   void (*on_defect)(void* context, const assay_defect* defect);  ///< may be null
-  /// cpu only. Not 0: loads and stores of kernels that were compiled for it (README) are checked, and what is wrong with
-  /// them is reported as defects. Lanes of a wave are taken to be ordered by collectives of the whole wave only, unless
-  /// `lockstep_waves` is not 0: then by every instruction, as on GPUs without independent thread scheduling.
+  /// cpu only. Not 0: loads and stores of kernels that were compiled for it (README) are checked, and what is wrong
+  /// with them is reported as defects. Lanes of a wave are taken to be ordered by collectives of the whole wave only,
+  /// unless `lockstep_waves` is not 0: then by every instruction, as on GPUs without independent thread scheduling.
   std::int32_t checked;
   std::int32_t lockstep_waves;
   std::int64_t* accesses_checked;  ///< their number is added, if not null: 0 from a library not compiled for it

@@ -22,7 +22,8 @@ class abi_tensors {
 DLDataType to_dlpack(dtype type);
 
 /// The launch that a case asks for; defects are appended to `defects`.
-assay_launch make_launch(const attention_case& c, int workers, std::vector<platform_defect>* defects);
+assay_launch make_launch(const attention_case& c, const execution_checks& checks, int workers,
+                         std::vector<platform_defect>* defects);
 
 /// Plans the stated problem. On success `planned` has the number of splits; else the status says why not.
 assay_status plan_problem(const assay_kernel& kernel, const problem& stated, std::int64_t workspace_budget_bytes,

@@ -40,7 +40,7 @@ std::optional<verdict> verdict_of(const execution& ran) {
     v = discarded(fmt::format("unsupported: {}", ran.status.message));
   else if (ran.status.code != ASSAY_OK)
     v = failed("launch", ran.status.message);
-  if (v) v->kernel_seconds = ran.seconds;
+  if (v) v->kernel_seconds = ran.seconds, v->accesses_checked = ran.accesses_checked;
   return v;
 }
 
@@ -60,6 +60,7 @@ verdict judge_execution(const inputs& in, const execution& ran, oracle::enclosur
   v.judgements = oracle::judge(enclosure, ran.written.tensors());
   v.oracle_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   v.kernel_seconds = ran.seconds;
+  v.accesses_checked = ran.accesses_checked;
   if (bounds != nullptr) *bounds = std::move(enclosure);
 
   const oracle::judgement* worst = nullptr;

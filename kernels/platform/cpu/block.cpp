@@ -23,6 +23,7 @@ thread_local constinit const thread_coordinates* this_thread = nullptr;
 
 block_runner::block_runner() : stacks_(max_block_size), waves_(std::make_unique<wave_state[]>(max_waves)) {
   threads_.resize(max_block_size);
+  checker_.exempt(threads_.data(), threads_.size() * sizeof(gpu_thread));
 }
 
 block_runner& block_runner::of_this_thread() {
@@ -61,7 +62,7 @@ void block_runner::set_up_threads(const launch_plan& plan) {
     t.stack_low = stacks_.low(i);
     t.stack_bytes = stacks_.size_bytes();
     t.thread_bits = static_cast<access_record>(i) << record::thread_shift;
-    t.interval = &waves_[static_cast<std::size_t>(t.wave)].checked_interval;
+    t.time = &waves_[static_cast<std::size_t>(t.wave)].time;
     t.checker = nullptr;
     initial_[t.wave] |= lane_bit(t.lane);
   }
@@ -72,8 +73,7 @@ void block_runner::set_up_threads(const launch_plan& plan) {
 void block_runner::set_up_checks(const launch_plan& plan) {
   if (checks_ == (plan.session != nullptr)) return;
   checks_ = plan.session != nullptr;
-  for (int i = 0; i < num_threads_; ++i)
-    threads_[static_cast<std::size_t>(i)].checker = checks_ ? &checker_ : nullptr;
+  for (int i = 0; i < num_threads_; ++i) threads_[static_cast<std::size_t>(i)].checker = checks_ ? &checker_ : nullptr;
 }
 
 std::optional<failure> block_runner::run(const launch_plan& plan, std::int64_t block_index, neighbours& others) {
@@ -91,13 +91,13 @@ std::optional<failure> block_runner::run(const launch_plan& plan, std::int64_t b
   for (int w = 0; w < num_waves_; ++w) {
     alive_[w] = initial_[w];
     waves_[static_cast<std::size_t>(w)].interval = 0;
-    waves_[static_cast<std::size_t>(w)].checked_interval = 0;
+    waves_[static_cast<std::size_t>(w)].time.pass_collective();
     waves_[static_cast<std::size_t>(w)].num_collectives = 0;
     waves_[static_cast<std::size_t>(w)].records.size = coordinates_.wave_size;
   }
   if (checks_)
-    checker_.begin_block(*plan.session, coordinates_, block_index,
-                         reinterpret_cast<std::uintptr_t>(lds_.data()), plan.grid->shared_bytes);
+    checker_.begin_block(*plan.session, coordinates_, block_index, reinterpret_cast<std::uintptr_t>(lds_.data()),
+                         plan.grid->shared_bytes);
   num_alive_ = num_threads_;
   barrier_arrived_ = 0;
   barrier_diverged_ = false;
@@ -201,7 +201,7 @@ hand_over block_runner::barrier(const meeting_place& place, bool vote) {
     ++coordinates_.barrier_interval;
     if (checks_) {
       checker_.pass_barrier();
-      for (int w = 0; w < num_waves_; ++w) waves_[static_cast<std::size_t>(w)].checked_interval = 0;
+      for (int w = 0; w < num_waves_; ++w) waves_[static_cast<std::size_t>(w)].time.pass_collective();
     }
     idle_steps_ = 0;
     busy_steps_ = 0;
@@ -280,7 +280,7 @@ void block_runner::complete(wave_state& wave, int wave_index, int index, std::ui
   wave.collectives[index] = wave.collectives[--wave.num_collectives];
   if (done.arrived == alive_[wave_index]) {
     ++wave.interval;
-    wave.checked_interval = 0;
+    if (checks_) checker_.pass_collective(running(), done.arrived);
   }
   idle_steps_ = 0;
   busy_steps_ = 0;

@@ -71,7 +71,7 @@ struct collective {
 struct wave_state {
   wave_records records{};
   std::uint32_t interval = 0;
-  access_record checked_interval = 0;
+  wave_time time;
   int num_collectives = 0;
   collective collectives[max_wave_size];  // each has a lane of its own, so there are never more
   struct shuffle_slot {
@@ -85,7 +85,7 @@ struct wave_state {
 struct launch_plan {
   const grid_launch* grid = nullptr;
   assay_launch parameters{};
-  std::uint64_t seed = 0;                  ///< of this launch
+  std::uint64_t seed = 0;             ///< of this launch
   launch_session* session = nullptr;  ///< null: not checked
 };
 
@@ -143,7 +143,16 @@ class block_runner {
   [[noreturn]] static void report_outside(const char* operation);
 
   /// How the block came to its end.
-  enum class ending { complete, thrown, stuck, waited_in_vain, outside_own_mask, absent_source, illegal_access, needless };
+  enum class ending {
+    complete,
+    thrown,
+    stuck,
+    waited_in_vain,
+    outside_own_mask,
+    absent_source,
+    illegal_access,
+    needless
+  };
   /// Leaves the running thread, and all others where they stand, for good. Nothing that the caller owns is destroyed,
   /// so it must own nothing: what is to be said is found out afterwards, on the OS thread's own stack.
   [[noreturn]] void end(ending how);

@@ -4,8 +4,8 @@
 /// schedule of the launch decides which ready thread goes on at each scheduling point: barriers, wave collectives,
 /// atomics, fences. The same launch parameters give the same interleaving, whatever the number of workers.
 ///
-/// In a checked scope loads and stores of instrumented code are checked (checker/access_checker.hpp). What that finds is
-/// reported when the launch is done, each source line once per kind of defect; only an access to memory that may not
+/// In a checked scope loads and stores of instrumented code are checked (checker/access_checker.hpp). What that finds
+/// is reported when the launch is done, each source line once per kind of defect; only an access to memory that may not
 /// exist ends the block, as every other defect does.
 ///
 /// A defect (library.hpp: assay_defect_kind) ends the launch: the block is abandoned, later blocks are not started, the

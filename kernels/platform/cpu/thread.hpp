@@ -70,8 +70,18 @@ inline void scheduling_point(const char* name, std::source_location where) {
   follow(arrive_at_scheduling_point(name, where));
 }
 
-/// Tells the checker of an atomic operation of the running thread on these bytes.
-void note_atomic(const void* accessed, std::size_t size);
+/// Tells the checker of an atomic operation of the running thread on these bytes, which takes effect while the note
+/// lives.
+class atomic_note {
+ public:
+  atomic_note(const void* accessed, std::size_t size);
+  ~atomic_note();
+  atomic_note(const atomic_note&) = delete;
+  atomic_note& operator=(const atomic_note&) = delete;
+
+ private:
+  class access_checker* checker_ = nullptr;
+};
 
 /// Says that the block did something that others may have waited for.
 void note_progress();

@@ -66,6 +66,7 @@ constexpr bool same_thread_and_interval(access_record a, access_record b) {
 struct location_record {
   access_record write;
   access_record read;
+  bool operator==(const location_record&) const = default;
 };
 
 }  // namespace assay::cpu

@@ -1,6 +1,7 @@
 /// What instrumented kernel code calls before each load and store: clang's -fsanitize-coverage=trace-loads,trace-stores
-/// for those of 1 to 16 bytes; for memcpy, memmove and memset, which that leaves out, its ThreadSanitizer pass, of which
-/// nothing else is used (CMakeLists.txt).
+/// for those of 1 to 16 bytes; for memcpy, memmove and memset, which that leaves out, its ThreadSanitizer pass, of
+/// which nothing else is used; and for pointers that are not aligned as their type, UBSan's check, which alone knows
+/// the types of the source: a vector may be loaded piece by piece, and a memcpy needs no alignment (CMakeLists.txt).
 #include <cstring>
 
 #include "kernels/platform/cpu/checker/check_access.hpp"
@@ -21,10 +22,7 @@ template <access_kind Kind, int Size>
   const auto address = reinterpret_cast<std::uintptr_t>(accessed);
   checked_thread* const self = checked_access(address);
   if (self == nullptr) return;
-  const auto pc = reinterpret_cast<std::uintptr_t>(return_address);
-  if (Size > 1 && address % Size != 0) [[unlikely]]
-    self->checker->note_misaligned(*self, Kind, address, Size, pc);
-  self->checker->check<Kind>(*self, address, Size, pc);
+  self->checker->check<Kind>(*self, address, Size, reinterpret_cast<std::uintptr_t>(return_address));
 }
 
 void on_range(access_kind kind, const void* accessed, std::size_t size, const void* return_address) {
@@ -42,23 +40,29 @@ void on_range(access_kind kind, const void* accessed, std::size_t size, const vo
 
 namespace assay::cpu {
 
-[[gnu::noinline]] void note_atomic(const void* accessed, std::size_t size) {
+[[gnu::noinline]] atomic_note::atomic_note(const void* accessed, std::size_t size) {
   const auto address = reinterpret_cast<std::uintptr_t>(accessed);
   checked_thread* const self = checked_access(address);
   if (self == nullptr) return;
   self->checker->check<access_kind::atomic>(*self, address, size,
                                             reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)));
+  self->checker->begin_atomic(*self, address);
+  checker_ = self->checker;
+}
+
+atomic_note::~atomic_note() {
+  if (checker_ != nullptr) checker_->end_atomic();
 }
 
 }  // namespace assay::cpu
 
 // NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming): clang's names
-#define ASSAY_CALLBACKS(size)                                                      \
-  void __sanitizer_cov_load##size(const void* address) {                           \
-    on_access<access_kind::load, size>(address, __builtin_return_address(0));      \
-  }                                                                                \
-  void __sanitizer_cov_store##size(const void* address) {                          \
-    on_access<access_kind::store, size>(address, __builtin_return_address(0));     \
+#define ASSAY_CALLBACKS(size)                                                  \
+  void __sanitizer_cov_load##size(const void* address) {                       \
+    on_access<access_kind::load, size>(address, __builtin_return_address(0));  \
+  }                                                                            \
+  void __sanitizer_cov_store##size(const void* address) {                      \
+    on_access<access_kind::store, size>(address, __builtin_return_address(0)); \
   }
 
 extern "C" {
@@ -67,6 +71,25 @@ ASSAY_CALLBACKS(2)
 ASSAY_CALLBACKS(4)
 ASSAY_CALLBACKS(8)
 ASSAY_CALLBACKS(16)
+
+#if !ASSAY_ASAN  // there UBSan's own runtime ends the program
+struct ubsan_type_mismatch {
+  const char* file;
+  std::uint32_t line, column;
+  const struct {
+    std::uint16_t kind, info;
+    char name[1];
+  }* type;
+  unsigned char log_alignment;
+  unsigned char use;
+};
+void __ubsan_handle_type_mismatch_v1(const ubsan_type_mismatch* what, std::uintptr_t address) {
+  auto* const self = static_cast<checked_thread*>(const_cast<thread_coordinates*>(this_thread));
+  if (self == nullptr || self->checker == nullptr) return;
+  self->checker->report_misaligned(*self, address, std::uint64_t{1} << what->log_alignment, what->type->name,
+                                   what->file, static_cast<int>(what->line));
+}
+#endif
 
 void __tsan_init() {}
 void* __tsan_memcpy(void* to, const void* from, std::size_t size) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
+#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -67,21 +68,22 @@ std::string access_checker::who(access_record other, bool is_global) const {
   return text + in_brackets(module_start_ + record::site(other));
 }
 
-void access_checker::note_misaligned(const checked_thread& self, access_kind kind, std::uintptr_t address,
-                                     std::uint64_t size, std::uintptr_t pc) {
-  if (!is_new(ASSAY_MISALIGNED, pc)) return;
-  const access what{kind, address, size, pc};
-  findings_.push_back(make_finding(self, ASSAY_MISALIGNED, what,
-                                   what_it_is(what) + " at " + place_of(address, size) + ", which is " +
-                                       std::to_string(address % size) + " bytes past a multiple of " +
-                                       std::to_string(size)));
+void access_checker::report_misaligned(const checked_thread& self, std::uintptr_t address, std::uint64_t alignment,
+                                       const char* type, const char* file, int line) {
+  const char* const slash = std::strrchr(file, '/');
+  const std::string where = std::string(slash != nullptr ? slash + 1 : file) + ":" + std::to_string(line);
+  end_block(self, {ASSAY_MISALIGNED,
+                   "access (" + where + ") as " + type + " to " + place_of(address, 1) + ", " +
+                       std::to_string(address % alignment) + " bytes past a multiple of " + std::to_string(alignment),
+                   where, self.block->block_index, self.wave, self.lane});
 }
 
 std::string access_checker::place_of(std::uintptr_t address, std::uint64_t size) const {
   for (const local_area* area : {&dynamic_, &static_})
     if (address - area->low < area->size_bytes)
       return std::string(area->name) + " byte " + std::to_string(address - area->low);
-  if (const memory_region* r = find_region(address, size)) return r->describe(static_cast<std::int64_t>(address - r->low));
+  if (const memory_region* r = find_region(address, size))
+    return r->describe(static_cast<std::int64_t>(address - r->low));
   char text[32];
   std::snprintf(text, sizeof text, "address 0x%" PRIxPTR, address);
   return text;
@@ -91,15 +93,15 @@ void access_checker::report_problems(const checked_thread& self, const access& w
                                      access_record other, bool is_global, const std::string& place) {
   if ((problems & unwritten) != 0) {
     if (is_new(ASSAY_UNWRITTEN_READ, what.pc))
-      findings_.push_back(make_finding(self, ASSAY_UNWRITTEN_READ, what,
-                                       what_it_is(what) + " of " + place + ", which nobody has written" +
-                                           (is_global ? "" : " in this block")));
+      findings_.push_back(make_finding(
+          self, ASSAY_UNWRITTEN_READ, what,
+          what_it_is(what) + " of " + place + ", which nobody has written" + (is_global ? "" : " in this block")));
     return;
   }
   if (!is_new(ASSAY_DATA_RACE, what.pc)) return;
-  const char* const earlier = record::is_atomic(other)                ? "atomic"
+  const char* const earlier = record::is_atomic(other)             ? "atomic"
                               : (problems & races_with_write) != 0 ? "store"
-                                                                      : "load";
+                                                                   : "load";
   const int thread = record::thread(self.thread_bits);
   findings_.push_back(make_finding(self, ASSAY_DATA_RACE, what,
                                    "race on " + place + ": " + what_it_is(what) + " by thread " +
@@ -109,10 +111,10 @@ void access_checker::report_problems(const checked_thread& self, const access& w
 
 void access_checker::report_input_store(const checked_thread& self, const access& what, const memory_region& region) {
   if (!is_new(ASSAY_INPUT_STORE, what.pc)) return;
-  findings_.push_back(
-      make_finding(self, ASSAY_INPUT_STORE, what,
-                   what_it_is(what) + " to " + (region.role == memory_role::input ? "the input " : "the ") +
-                       region.describe(static_cast<std::int64_t>(what.address - region.low))));
+  findings_.push_back(make_finding(self, ASSAY_INPUT_STORE, what,
+                                   what_it_is(what) + " to " +
+                                       (region.role == memory_role::input ? "the input " : "the ") +
+                                       region.describe(static_cast<std::int64_t>(what.address - region.low))));
 }
 
 void access_checker::report_outside(const checked_thread& self, const access& what) {
@@ -130,7 +132,7 @@ void access_checker::report_outside(const checked_thread& self, const access& wh
   for (const memory_region& r : session_->regions()) {
     if (r.role == memory_role::module) continue;
     const std::uintptr_t end = r.low + r.span_bytes;
-    const std::uint64_t away = what.address < r.low    ? r.low - what.address
+    const std::uint64_t away = what.address < r.low  ? r.low - what.address
                                : what.address >= end ? what.address - end + 1
                                                      : 0;
     if (away < distance) nearest = &r, distance = away;
@@ -138,18 +140,18 @@ void access_checker::report_outside(const checked_thread& self, const access& wh
   if (nearest == nullptr) {
     std::string message = what_it_is(what) + " at " + place_of(what.address, what.size) +
                           ", which is in no tensor, LDS, argument, or stack of the thread";
-    fatal_ = make_finding(self, ASSAY_WILD_ACCESS, what, std::move(message));
-  } else {
-    access_finding found =
-        make_finding(self, ASSAY_OUT_OF_BOUNDS, what,
-                     what_it_is(what) + " outside of " + nearest->shape() + ": " +
-                         nearest->describe(static_cast<std::int64_t>(what.address - nearest->low)));
-    if (distance == 0) {  // in a gap between rows: memory that is there
-      if (is_new(ASSAY_OUT_OF_BOUNDS, what.pc)) findings_.push_back(std::move(found));
-      return;
-    }
-    fatal_ = std::move(found);
+    end_block(self, make_finding(self, ASSAY_WILD_ACCESS, what, std::move(message)));
   }
+  std::string message = what_it_is(what) + " outside of " + nearest->shape() + ": " +
+                        nearest->describe(static_cast<std::int64_t>(what.address - nearest->low));
+  access_finding found = make_finding(self, ASSAY_OUT_OF_BOUNDS, what, std::move(message));
+  if (distance > 0) end_block(self, std::move(found));
+  // In a gap between rows: memory that is there.
+  if (is_new(ASSAY_OUT_OF_BOUNDS, what.pc)) findings_.push_back(std::move(found));
+}
+
+void access_checker::end_block(const checked_thread& self, access_finding found) {
+  fatal_ = std::move(found);
   static_cast<const gpu_thread&>(self).runner->end_for_illegal_access();
 }
 

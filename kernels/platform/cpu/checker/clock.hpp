@@ -1,7 +1,7 @@
 /// Time as the checker counts it. A stamp names one interval of one wave between two synchronisations: it ends at a
-/// collective of the whole wave and at a barrier of the block. Stamps ascend within a block and are never used twice, so
-/// nothing has to be cleared when a barrier, a block or a launch ends: what it left is older than the next one's first
-/// stamp.
+/// collective of the whole wave and at a barrier of the block. Stamps ascend within a block and are never used twice,
+/// so nothing has to be cleared when a barrier, a block or a launch ends: what it left is older than the next one's
+/// first stamp.
 #pragma once
 
 #include <atomic>

@@ -30,7 +30,7 @@ struct memory_region {
   std::uintptr_t low = 0;
   std::uint64_t span_bytes = 0;  ///< from the first to past the last element
   std::uint64_t element_bytes = 1;
-  bool is_dense = true;         ///< every byte of the span belongs to an element
+  bool is_dense = true;             ///< every byte of the span belongs to an element
   access_record* writes = nullptr;  ///< shadow of outputs and scratch: a word for each element of the span
   access_record* reads = nullptr;
   memory_role role = memory_role::input;

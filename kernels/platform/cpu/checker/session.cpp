@@ -48,6 +48,7 @@ void launch_session::begin_launch(const void* arguments, std::size_t argument_by
   shared_ = shared;
   launch_floor_ = record::at(resources_.clock.next_stamp());
   launches_ = ++all_launches;
+  atomics_.clear();
   regions_.resize(tensor_regions_);
   resources_.arena.give_back(tensor_mark_);
   memory_region bound;

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/platform/cpu/checker/atomic_order.hpp"
 #include "kernels/platform/cpu/checker/clock.hpp"
 #include "kernels/platform/cpu/checker/memory_map.hpp"
 
@@ -22,6 +23,7 @@ class launch_session {
   void begin_launch(const void* arguments, std::size_t argument_bytes, bool shared);
 
   launch_clock& clock() { return resources_.clock; }
+  atomic_locations& atomics() { return atomics_; }
   const std::vector<memory_region>& regions() const { return regions_; }
   access_record run_floor() const { return run_floor_; }        ///< older records are of before the session
   access_record launch_floor() const { return launch_floor_; }  ///< ... of before the launch
@@ -42,6 +44,7 @@ class launch_session {
   std::size_t tensor_regions_ = 0;
   std::uint64_t tensor_mark_ = 0;
   std::vector<memory_region> regions_;
+  atomic_locations atomics_;  // of the launch
   access_record run_floor_ = 0;
   access_record launch_floor_ = 0;
   bool lockstep_;

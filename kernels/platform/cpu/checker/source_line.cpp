@@ -1,5 +1,6 @@
 #include "kernels/platform/cpu/checker/source_line.hpp"
 
+#include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 #include <unistd.h>
 
@@ -26,13 +27,19 @@ std::string look_up(Dwarf_Addr address) {
   const std::unique_ptr<Dwfl, end_dwfl> dwfl(dwfl_begin(&callbacks));
   if (dwfl == nullptr || dwfl_linux_proc_report(dwfl.get(), getpid()) != 0) return unknown;
   dwfl_report_end(dwfl.get(), nullptr, nullptr);
-  Dwfl_Line* const line = dwfl_getsrc(dwfl.get(), address);
-  if (line == nullptr) return unknown;
-  int number = 0;
-  const char* const file = dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr);
-  if (file == nullptr) return unknown;
-  const char* const slash = std::strrchr(file, '/');
-  return std::string(slash != nullptr ? slash + 1 : file) + ":" + std::to_string(number);
+  Dwfl_Module* const module = dwfl_addrmodule(dwfl.get(), address);
+  Dwarf_Addr bias = 0;
+  // By the units' own ranges: clang writes no table of them (.debug_aranges), and dwfl_getsrc knows no other way.
+  for (Dwarf_Die* unit = nullptr; module != nullptr && (unit = dwfl_module_nextcu(module, unit, &bias)) != nullptr;) {
+    if (dwarf_haspc(unit, address - bias) != 1) continue;
+    Dwarf_Line* const line = dwarf_getsrc_die(unit, address - bias);
+    const char* const file = line != nullptr ? dwarf_linesrc(line, nullptr, nullptr) : nullptr;
+    int number = 0;
+    if (file == nullptr || dwarf_lineno(line, &number) != 0) continue;
+    const char* const slash = std::strrchr(file, '/');
+    return std::string(slash != nullptr ? slash + 1 : file) + ":" + std::to_string(number);
+  }
+  return unknown;
 }
 
 }  // namespace

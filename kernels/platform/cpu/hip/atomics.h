@@ -36,7 +36,7 @@ template <class T, class F>
 template <class T, class F>
 T update_atomically(const char* name, std::source_location where, T* address, F change) {
   scheduling_point(name, where);
-  note_atomic(address, sizeof(T));
+  const atomic_note note(address, sizeof(T));
   return update_now(address, change);
 }
 

@@ -1,6 +1,7 @@
 /// The suite against faulty copies of the kernels: tests/faults/NAME.patch, built as lib/fault_NAME.so. CTest runs the
 /// hidden case once per patch, with ASSAY_FAULT=NAME. The patch's head says which checks must catch it:
 ///   Caught-by: <origin>[, <origin>...]   "enclosure", "platform defect", "memory" or a property's name
+///   Checker: <text>                      what the checker must say of it, in its report of the first case that it catches
 ///   Heads: <n>                           query heads that the smallest failing case needs; 1 if not said
 #include <algorithm>
 #include <cstdlib>
@@ -51,6 +52,7 @@ TEST_CASE("the suite catches the fault, names the check, and shrinks to the fewe
   const char* fault = std::getenv("ASSAY_FAULT");
   REQUIRE(fault != nullptr);
   const auto faulty = library::load(fs::path(ASSAY_BINARY_DIR) / "lib" / ("fault_" + std::string(fault) + ".so"));
+  faulty->checks.accesses = false;  // what the others catch without it
   const std::set<std::string> expected = expected_origins(fault);
   REQUIRE(!expected.empty());
 
@@ -82,6 +84,30 @@ TEST_CASE("the suite catches the fault, names the check, and shrinks to the fewe
     INFO(origin << " among " << result.findings.size() << " findings");
     CHECK(origins.contains(origin));
   }
+}
+
+TEST_CASE("the checker catches the fault and names its line", "[.fault]") {
+  const char* fault = std::getenv("ASSAY_FAULT");
+  REQUIRE(fault != nullptr);
+  const std::string expected = said(fault, "Checker: ", "");
+  if (expected.empty()) SKIP("the patch expects nothing of the checker");
+  const auto faulty = library::load(fs::path(ASSAY_BINARY_DIR) / "lib" / ("fault_" + std::string(fault) + ".so"));
+  suite_options options;
+  options.kernels = faulty->kernels();
+  options.selected = {&properties().front()};
+  options.types = {"f16"};
+  options.cases = 100;
+  options.seed = 1;
+  options.budget.seconds = 0;
+  options.findings = fs::path(ASSAY_BINARY_DIR) / "fault_findings" / (std::string(fault) + "_checked");
+  std::string said_instead;
+  bool found = false;
+  for (const finding& f : run_suite(*faulty, options).findings) {
+    said_instead += f.shrunk.result.what + "\n";
+    found |= f.shrunk.result.what.find(expected) != std::string::npos;
+  }
+  INFO(said_instead);
+  CHECK(found);
 }
 
 TEST_CASE("the kernels without a patch, loaded as a library, give the suite nothing to catch", "[faults]") {

@@ -7,8 +7,8 @@
 namespace assay::cpu {
 namespace {
 
-// A terabyte of addresses; pages that no shadow touches cost nothing.
-constexpr std::uint64_t arena_words = std::uint64_t{1} << 37;
+// 128 GiB of addresses; pages that no shadow touches cost nothing.
+constexpr std::uint64_t arena_words = std::uint64_t{1} << 34;
 
 }  // namespace
 

@@ -1,15 +1,18 @@
 #include "kernels/platform/cpu/checker/source_line.hpp"
 
+#include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 #include <unistd.h>
 
 #include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 extern "C" [[gnu::visibility("hidden")]] const char __ehdr_start[];  // the linker's: the module's first byte
 
@@ -19,6 +22,40 @@ namespace {
 struct end_dwfl {
   void operator()(Dwfl* d) const { dwfl_end(d); }
 };
+
+struct place {
+  const char* file;
+  int line;
+};
+
+bool is_of_the_platform(const char* file) {
+  return std::strstr(file, "platform/cpu/hip/") != nullptr;
+}
+
+/// The line of that address; of what the platform's headers define (atomics), the line that called it.
+std::optional<place> innermost_of_the_kernel(Dwarf_Die& unit, Dwarf_Addr address) {
+  Dwarf_Line* const line = dwarf_getsrc_die(&unit, address);
+  place at{line != nullptr ? dwarf_linesrc(line, nullptr, nullptr) : nullptr, 0};
+  if (at.file == nullptr || dwarf_lineno(line, &at.line) != 0) return std::nullopt;
+  Dwarf_Die* scopes = nullptr;
+  const int depth = is_of_the_platform(at.file) ? dwarf_getscopes(&unit, address, &scopes) : 0;
+  Dwarf_Files* files = nullptr;
+  std::size_t num_files = 0;
+  if (depth > 0 && dwarf_getsrcfiles(&unit, &files, &num_files) == 0)
+    for (int i = 0; i < depth && is_of_the_platform(at.file); ++i) {
+      Dwarf_Attribute attribute;
+      Dwarf_Word file = 0, called_at = 0;
+      if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine) continue;
+      if (dwarf_formudata(dwarf_attr(&scopes[i], DW_AT_call_file, &attribute), &file) != 0 ||
+          dwarf_formudata(dwarf_attr(&scopes[i], DW_AT_call_line, &attribute), &called_at) != 0)
+        break;
+      const char* const name = dwarf_filesrc(files, file, nullptr, nullptr);
+      if (name == nullptr) break;
+      at = {name, static_cast<int>(called_at)};
+    }
+  std::free(scopes);
+  return at;
+}
 
 std::string look_up(Dwarf_Addr address) {
   static const Dwfl_Callbacks callbacks = {dwfl_linux_proc_find_elf, dwfl_standard_find_debuginfo, nullptr, nullptr};
@@ -32,12 +69,10 @@ std::string look_up(Dwarf_Addr address) {
   // By the units' own ranges: clang writes no table of them (.debug_aranges), and dwfl_getsrc knows no other way.
   for (Dwarf_Die* unit = nullptr; module != nullptr && (unit = dwfl_module_nextcu(module, unit, &bias)) != nullptr;) {
     if (dwarf_haspc(unit, address - bias) != 1) continue;
-    Dwarf_Line* const line = dwarf_getsrc_die(unit, address - bias);
-    const char* const file = line != nullptr ? dwarf_linesrc(line, nullptr, nullptr) : nullptr;
-    int number = 0;
-    if (file == nullptr || dwarf_lineno(line, &number) != 0) continue;
-    const char* const slash = std::strrchr(file, '/');
-    return std::string(slash != nullptr ? slash + 1 : file) + ":" + std::to_string(number);
+    if (const std::optional<place> found = innermost_of_the_kernel(*unit, address - bias)) {
+      const char* const slash = std::strrchr(found->file, '/');
+      return std::string(slash != nullptr ? slash + 1 : found->file) + ":" + std::to_string(found->line);
+    }
   }
   return unknown;
 }

@@ -31,6 +31,9 @@ template <class T, class F>
   return old;
 }
 
+// Inlined, so that the checker finds the kernel's line.
+#pragma clang attribute push(__attribute__((always_inline)), apply_to = function)
+
 /// *address = change(*address), atomically; returns the old value. A step that leaves memory as it was counts as
 /// waiting, not as progress: a block in which only such steps happen is deadlocked.
 template <class T, class F>
@@ -109,6 +112,7 @@ inline unsigned int atomicInc(unsigned int* address, unsigned int limit, ASSAY_H
 }
 
 #undef ASSAY_UPDATE
+#pragma clang attribute pop
 
 // A fence is a scheduling point too: it is where a loop that polls plain memory can let others run.
 inline void __threadfence(ASSAY_HERE) {

@@ -37,8 +37,12 @@ std::optional<place> innermost_of_the_kernel(Dwarf_Die& unit, Dwarf_Addr address
   Dwarf_Line* const line = dwarf_getsrc_die(&unit, address);
   place at{line != nullptr ? dwarf_linesrc(line, nullptr, nullptr) : nullptr, 0};
   if (at.file == nullptr || dwarf_lineno(line, &at.line) != 0) return std::nullopt;
+  // From the innermost scope outwards by where the code is: dwarf_getscopes goes on with where it was defined.
+  Dwarf_Die* innermost = nullptr;
   Dwarf_Die* scopes = nullptr;
-  const int depth = is_of_the_platform(at.file) ? dwarf_getscopes(&unit, address, &scopes) : 0;
+  int depth = is_of_the_platform(at.file) ? dwarf_getscopes(&unit, address, &innermost) : 0;
+  if (depth > 0) depth = dwarf_getscopes_die(&innermost[0], &scopes);
+  std::free(innermost);
   Dwarf_Files* files = nullptr;
   std::size_t num_files = 0;
   if (depth > 0 && dwarf_getsrcfiles(&unit, &files, &num_files) == 0)

@@ -1,7 +1,7 @@
 /// The suite against faulty copies of the kernels: tests/faults/NAME.patch, built as lib/fault_NAME.so. CTest runs the
 /// hidden case once per patch, with ASSAY_FAULT=NAME. The patch's head says which checks must catch it:
 ///   Caught-by: <origin>[, <origin>...]   "enclosure", "platform defect", "memory" or a property's name
-///   Checker: <text>                      what the checker must say of it, in its report of the first case that it catches
+///   Checker: <text>                      what the checker must report
 ///   Heads: <n>                           query heads that the smallest failing case needs; 1 if not said
 #include <algorithm>
 #include <cstdlib>

@@ -35,6 +35,8 @@ struct usage_error : std::runtime_error {
 struct library_options {
   std::string path;
   std::string platform;
+  bool unchecked = false;
+  bool lockstep_waves = false;
   void add_to(CLI::App& command);
   /// Throws usage_error for an unknown platform, environment_error for one that is not here.
   std::shared_ptr<library> open(const cli_context& context) const;

@@ -103,6 +103,9 @@ std::string report_text(const suite_options& options, const suite_result& result
     text +=
         fmt::format("the enclosures of {} output elements: {:.1f}% admit at most two values\n", result.outputs_judged,
                     100 * static_cast<double>(result.outputs_sharp) / static_cast<double>(result.outputs_judged));
+  text += result.accesses_checked > 0
+              ? fmt::format("{:.3g} loads and stores checked\n", static_cast<double>(result.accesses_checked))
+              : "loads and stores were not checked\n";
   return text + fmt::format("{} (seed {})\n", verdict_line(result), options.seed);
 }
 

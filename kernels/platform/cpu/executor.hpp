@@ -6,7 +6,7 @@
 ///
 /// In a checked scope loads and stores of instrumented code are checked (checker/access_checker.hpp). What that finds
 /// is reported when the launch is done, each source line once per kind of defect; only an access to memory that may not
-/// exist ends the block, as every other defect does.
+/// exist, a misaligned one, and a store to memory that may be read-only end the block, as every other defect does.
 ///
 /// A defect (library.hpp: assay_defect_kind) ends the launch: the block is abandoned, later blocks are not started, the
 /// defect of the lowest block is reported, and hipGetLastError says hipErrorLaunchFailure. Abandoned threads vanish

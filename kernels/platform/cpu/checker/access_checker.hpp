@@ -127,8 +127,9 @@ class access_checker {
   const memory_region* find_region(std::uintptr_t address, std::uint64_t size) const;
   [[gnu::cold, gnu::noinline]] void report_problems(const checked_thread& self, const access& what, unsigned problems,
                                                     access_record other, bool is_global, const std::string& place);
-  [[gnu::cold, gnu::noinline]] void report_input_store(const checked_thread& self, const access& what,
-                                                       const memory_region& region);
+  /// Ends the block: an input may be memory that cannot be written.
+  [[noreturn, gnu::cold, gnu::noinline]] void report_input_store(const checked_thread& self, const access& what,
+                                                                 const memory_region& region);
   [[gnu::cold, gnu::noinline]] void report_outside(const checked_thread& self, const access& what);
   bool is_new(assay_defect_kind kind, std::uintptr_t pc);
   access_finding make_finding(const checked_thread& self, assay_defect_kind kind, const access& what,

@@ -70,12 +70,12 @@ std::string access_checker::who(access_record other, bool is_global) const {
 
 void access_checker::report_misaligned(const checked_thread& self, std::uintptr_t address, std::uint64_t alignment,
                                        const char* type, const char* file, int line) {
+  access_finding found{ASSAY_MISALIGNED, {}, {}, self.block->block_index, self.wave, self.lane};
   const char* const slash = std::strrchr(file, '/');
-  const std::string where = std::string(slash != nullptr ? slash + 1 : file) + ":" + std::to_string(line);
-  end_block(self, {ASSAY_MISALIGNED,
-                   "access (" + where + ") as " + type + " to " + place_of(address, 1) + ", " +
-                       std::to_string(address % alignment) + " bytes past a multiple of " + std::to_string(alignment),
-                   where, self.block->block_index, self.wave, self.lane});
+  found.line = std::string(slash != nullptr ? slash + 1 : file) + ":" + std::to_string(line);
+  found.message = "access (" + found.line + ") as " + type + " to " + place_of(address, 1) + ", " +
+                  std::to_string(address % alignment) + " bytes past a multiple of " + std::to_string(alignment);
+  end_block(self, std::move(found));
 }
 
 std::string access_checker::place_of(std::uintptr_t address, std::uint64_t size) const {
@@ -110,11 +110,9 @@ void access_checker::report_problems(const checked_thread& self, const access& w
 }
 
 void access_checker::report_input_store(const checked_thread& self, const access& what, const memory_region& region) {
-  if (!is_new(ASSAY_INPUT_STORE, what.pc)) return;
-  findings_.push_back(make_finding(self, ASSAY_INPUT_STORE, what,
-                                   what_it_is(what) + " to " +
-                                       (region.role == memory_role::input ? "the input " : "the ") +
-                                       region.describe(static_cast<std::int64_t>(what.address - region.low))));
+  std::string message = what_it_is(what) + " to " + (region.role == memory_role::input ? "the input " : "the ") +
+                        region.describe(static_cast<std::int64_t>(what.address - region.low));
+  end_block(self, make_finding(self, ASSAY_INPUT_STORE, what, std::move(message)));
 }
 
 void access_checker::report_outside(const checked_thread& self, const access& what) {

@@ -13,7 +13,8 @@ const memory_region nowhere;
 
 }  // namespace
 
-access_checker::access_checker() : module_start_(module_start()), last_region_(&nowhere) {
+access_checker::access_checker() : module_start_(module_start()) {
+  last_regions_.fill(&nowhere);
   const thread_local_image own = own_thread_locals();
   static_locations_ = mapped_array<location_record>(own.size_bytes);
   static_ = {own.low, own.size_bytes, static_locations_.data(), "static __shared__ memory,"};
@@ -30,7 +31,7 @@ void access_checker::begin_block(launch_session& session, const block_coordinate
     launch_ = session.launches();
     findings_.clear();
     told_.clear();
-    last_region_ = &nowhere;
+    last_regions_.fill(&nowhere);
   }
   if (dynamic_locations_.count() < lds_bytes) dynamic_locations_ = mapped_array<location_record>(lds_bytes);
   dynamic_ = {lds_low, lds_bytes, dynamic_locations_.data(), "LDS"};

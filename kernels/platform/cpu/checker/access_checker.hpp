@@ -8,6 +8,7 @@
 /// verdict on a barrier interval does not depend on the order in which the executor happened to run it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -125,8 +126,14 @@ class access_checker {
 
   // Reports: checker_report.cpp.
   const memory_region* find_region(std::uintptr_t address, std::uint64_t size) const;
-  [[gnu::cold, gnu::noinline]] void report_problems(const checked_thread& self, const access& what, unsigned problems,
-                                                    access_record other, bool is_global, const std::string& place);
+  const memory_region*& last_region_of(std::uintptr_t pc) { return last_regions_[(pc ^ pc >> 6) % 64]; }
+  [[gnu::cold, gnu::noinline]] void report_local(const checked_thread& self, const access& what, unsigned problems,
+                                                 access_record other, const local_area& area, std::uint64_t offset);
+  [[gnu::cold, gnu::noinline]] void report_global(const checked_thread& self, const access& what, unsigned problems,
+                                                  access_record other, const memory_region& region,
+                                                  std::uint64_t offset);
+  void report_problems(const checked_thread& self, const access& what, unsigned problems, access_record other,
+                       bool is_global, const std::string& place);
   /// Ends the block: an input may be memory that cannot be written.
   [[noreturn, gnu::cold, gnu::noinline]] void report_input_store(const checked_thread& self, const access& what,
                                                                  const memory_region& region);
@@ -149,8 +156,8 @@ class access_checker {
   std::uint32_t stamp_ = 0;  // the last one given
   int wave_shift_ = 6;
   bool lockstep_ = false;
-  bool shared_ = false;  // other OS threads run blocks of the launch
-  const memory_region* last_region_;
+  bool shared_ = false;                                // other OS threads run blocks of the launch
+  std::array<const memory_region*, 64> last_regions_;  // by place in the code, which mostly stays with one
   std::int64_t count_ = 0;
 
   bool uses_atomics_ = false;  // in this block so far

@@ -17,12 +17,17 @@ namespace {
   return self;
 }
 
+// Not inlined: most accesses are to the own stack, and do not come here.
+template <access_kind Kind, int Size>
+[[gnu::noinline]] void check_sized(checked_thread* self, std::uintptr_t address, const void* return_address) {
+  self->checker->check<Kind>(*self, address, Size, reinterpret_cast<std::uintptr_t>(return_address));
+}
+
 template <access_kind Kind, int Size>
 [[gnu::always_inline]] inline void on_access(const void* accessed, const void* return_address) {
   const auto address = reinterpret_cast<std::uintptr_t>(accessed);
   checked_thread* const self = checked_access(address);
-  if (self == nullptr) return;
-  self->checker->check<Kind>(*self, address, Size, reinterpret_cast<std::uintptr_t>(return_address));
+  if (self != nullptr) check_sized<Kind, Size>(self, address, return_address);
 }
 
 void on_range(access_kind kind, const void* accessed, std::size_t size, const void* return_address) {

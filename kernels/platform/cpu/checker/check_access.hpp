@@ -1,4 +1,5 @@
-/// The hot half of access_checker. Included by the callbacks only, which everything here is inlined into.
+/// The hot half of access_checker. Included by the callbacks only, which everything here is inlined into, so that sizes
+/// are constants there.
 #pragma once
 
 #include <atomic>
@@ -8,7 +9,8 @@
 namespace assay::cpu {
 
 template <bool Global>
-bool access_checker::races(access_record earlier, access_record now, access_record wave_floor) const {
+[[gnu::always_inline]] inline bool access_checker::races(access_record earlier, access_record now,
+                                                         access_record wave_floor) const {
   if constexpr (Global) {
     if (earlier < launch_floor_) return false;
     if (record::spread(earlier) == access_spread::blocks) return true;
@@ -25,7 +27,8 @@ bool access_checker::races(access_record earlier, access_record now, access_reco
 
 /// What a location's record of reads (or of atomics) becomes.
 template <bool Global>
-access_record access_checker::merged(access_record earlier, access_record now, access_record wave_floor) const {
+[[gnu::always_inline]] inline access_record access_checker::merged(access_record earlier, access_record now,
+                                                                   access_record wave_floor) const {
   if constexpr (Global) {
     if (earlier < launch_floor_) return now;
     if (record::spread(earlier) == access_spread::blocks) return earlier;
@@ -43,7 +46,8 @@ access_record access_checker::merged(access_record earlier, access_record now, a
 }
 
 template <bool Global>
-void access_checker::note(access_record& location, access_record now, access_record wave_floor) const {
+[[gnu::always_inline]] inline void access_checker::note(access_record& location, access_record now,
+                                                        access_record wave_floor) const {
   if (!Global || !shared_) {
     location = merged<Global>(location, now, wave_floor);
     return;
@@ -57,8 +61,9 @@ void access_checker::note(access_record& location, access_record now, access_rec
 // With several OS threads a reader notes itself before it looks at the write, and a writer the other way round: of two
 // accesses that overlap in time, one at least sees the other.
 template <access_kind Kind, bool Global>
-unsigned access_checker::touch(access_record& write, access_record& read, access_record now, access_record wave_floor,
-                               access_record born, access_record& other) const {
+[[gnu::always_inline]] inline unsigned access_checker::touch(access_record& write, access_record& read,
+                                                             access_record now, access_record wave_floor,
+                                                             access_record born, access_record& other) const {
   unsigned problems = 0;
   if constexpr (Kind == access_kind::load) {
     note<Global>(read, now, wave_floor);
@@ -88,13 +93,14 @@ unsigned access_checker::touch(access_record& write, access_record& read, access
   const access_record r = Global ? std::atomic_ref(read).load(std::memory_order_seq_cst) : read;
   if (problems == 0 && races<Global>(r, now, wave_floor)) problems = races_with_read, other = r;
   if constexpr (Kind == access_kind::store)
-    if (r != 0) read = 0;
+    if (r != 0) std::atomic_ref(read).store(0, std::memory_order_relaxed);
   return problems;
 }
 
 template <access_kind Kind>
-void access_checker::check_local(checked_thread& self, const local_area& area, std::uint64_t offset, std::uint64_t size,
-                                 std::uintptr_t pc) {
+[[gnu::always_inline]] inline void access_checker::check_local(checked_thread& self, const local_area& area,
+                                                               std::uint64_t offset, std::uint64_t size,
+                                                               std::uintptr_t pc) {
   const access_record now = mine(self, pc);
   location_record* const first = area.locations + offset;
   unsigned problems = 0;
@@ -118,13 +124,13 @@ void access_checker::check_local(checked_thread& self, const local_area& area, s
     } while (i < size && first[i] == before);
   }
   if (problems != 0) [[unlikely]]
-    report_problems(self, {Kind, area.low + offset, size, pc}, problems, other, false,
-                    std::string(area.name) + " byte " + std::to_string(offset + at));
+    report_local(self, {Kind, area.low + offset, size, pc}, problems, other, area, offset + at);
 }
 
 template <access_kind Kind>
-void access_checker::check_region(checked_thread& self, const memory_region& region, std::uint64_t offset,
-                                  std::uint64_t size, std::uintptr_t pc) {
+[[gnu::always_inline]] inline void access_checker::check_region(checked_thread& self, const memory_region& region,
+                                                                std::uint64_t offset, std::uint64_t size,
+                                                                std::uintptr_t pc) {
   if (region.role == memory_role::input || region.role == memory_role::constants) {
     if constexpr (Kind != access_kind::load) report_input_store(self, {Kind, region.low + offset, size, pc}, region);
     return;
@@ -139,13 +145,14 @@ void access_checker::check_region(checked_thread& self, const memory_region& reg
         touch<Kind, true>(region.writes[element], region.reads[element], now, self.time->floor, born, other);
     if (found == 0) [[likely]]
       continue;
-    return report_problems(self, {Kind, region.low + offset, size, pc}, found, other, true,
-                           region.describe(static_cast<std::int64_t>(element * region.element_bytes)));
+    return report_global(self, {Kind, region.low + offset, size, pc}, found, other, region,
+                         element * region.element_bytes);
   }
 }
 
 template <access_kind Kind>
-inline void access_checker::check(checked_thread& self, std::uintptr_t address, std::uint64_t size, std::uintptr_t pc) {
+[[gnu::always_inline]] inline void access_checker::check(checked_thread& self, std::uintptr_t address,
+                                                         std::uint64_t size, std::uintptr_t pc) {
   ++count_;
   for (const local_area* area : {&dynamic_, &static_}) {
     const std::uint64_t offset = address - area->low;
@@ -153,12 +160,13 @@ inline void access_checker::check(checked_thread& self, std::uintptr_t address, 
       return check_local<Kind>(self, *area, offset, size, pc);
   }
   if (address - executor_low_ < executor_bytes_) return;
-  if (!last_region_->holds(address - last_region_->low, size)) {
+  const memory_region*& last = last_region_of(pc);
+  if (!last->holds(address - last->low, size)) {
     const memory_region* const found = find_region(address, size);
     if (found == nullptr) return report_outside(self, {Kind, address, size, pc});
-    last_region_ = found;
+    last = found;
   }
-  check_region<Kind>(self, *last_region_, address - last_region_->low, size, pc);
+  check_region<Kind>(self, *last, address - last->low, size, pc);
 }
 
 }  // namespace assay::cpu

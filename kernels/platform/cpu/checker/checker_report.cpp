@@ -89,6 +89,16 @@ std::string access_checker::place_of(std::uintptr_t address, std::uint64_t size)
   return text;
 }
 
+void access_checker::report_local(const checked_thread& self, const access& what, unsigned problems,
+                                  access_record other, const local_area& area, std::uint64_t offset) {
+  report_problems(self, what, problems, other, false, std::string(area.name) + " byte " + std::to_string(offset));
+}
+
+void access_checker::report_global(const checked_thread& self, const access& what, unsigned problems,
+                                   access_record other, const memory_region& region, std::uint64_t offset) {
+  report_problems(self, what, problems, other, true, region.describe(static_cast<std::int64_t>(offset)));
+}
+
 void access_checker::report_problems(const checked_thread& self, const access& what, unsigned problems,
                                      access_record other, bool is_global, const std::string& place) {
   if ((problems & unwritten) != 0) {

@@ -95,6 +95,11 @@ void library_options::add_to(CLI::App& command) {
       ->excludes(off);
 }
 
+std::string library_options::text() const {
+  return (path.empty() ? "" : " --library " + path) + (unchecked ? " --unchecked" : "") +
+         (lockstep_waves ? " --lockstep-waves" : "");
+}
+
 std::shared_ptr<library> library_options::open(const cli_context& context) const {
   if (!platform.empty() && platform != "cpu" && platform != "nvidia" && platform != "amd")
     throw usage_error(fmt::format("--platform: no platform '{}' (cpu, nvidia, amd)", platform));

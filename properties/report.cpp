@@ -62,8 +62,7 @@ std::string verdict_line(const suite_result& result) {
 }  // namespace
 
 std::string replay_line(const suite_options& options, const finding& f) {
-  const std::string from = options.library.empty() ? "" : " --library " + options.library;
-  return "./assay replay" + from + " " + f.file.string();
+  return "./assay replay" + options.library_arguments + " " + f.file.string();
 }
 
 std::string finding_text(const suite_options& options, const finding& f) {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "properties/execute.hpp"
@@ -44,12 +45,24 @@ const char* origin_of(assay_defect_kind kind) {
   return "platform defect";
 }
 
+namespace {
+
+/// The first, but a race before reads of what nobody wrote: which of the two a race shows as is up to the schedule.
+const platform_defect& telling(const std::vector<platform_defect>& defects) {
+  const auto race = std::ranges::find(defects, ASSAY_DATA_RACE, &platform_defect::kind);
+  const bool outranks = defects.front().kind == ASSAY_UNWRITTEN_READ && race != defects.end();
+  return outranks ? *race : defects.front();
+}
+
+}  // namespace
+
 std::optional<verdict> verdict_of(const execution& ran) {
   std::optional<verdict> v;
   // Defects and faults come before the status: a library may well notice its own defect and say that it failed.
-  if (!ran.defects.empty())
-    v = failed(origin_of(ran.defects.front().kind), ran.defects.front().message);
-  else if (!ran.memory_fault.empty())
+  if (!ran.defects.empty()) {
+    const platform_defect& defect = telling(ran.defects);
+    v = failed(origin_of(defect.kind), defect.message);
+  } else if (!ran.memory_fault.empty())
     v = failed("memory", ran.memory_fault);
   else if (ran.status.code == ASSAY_REJECTED)
     v = discarded(fmt::format("rejected: {}", ran.status.message));

@@ -27,8 +27,8 @@ struct suite_options {
   shrink_budget budget;
   std::int64_t workspace_budget_bytes = 0;  ///< for the split workspaces of each case; 0: the library's own
   std::filesystem::path findings = "out/findings";
-  std::string library;    ///< as --library takes it, for the lines that replay; empty: the built-in one
-  bool progress = false;  ///< on stderr
+  std::string library_arguments;  ///< " --library X.so --unchecked", for the lines that replay
+  bool progress = false;          ///< on stderr
 };
 
 /// Counts of one cell of the table: a kernel, a property, a combination of types.

@@ -144,7 +144,7 @@ class access_checker {
   [[noreturn]] void end_block(const checked_thread& self, access_finding found);
   std::string what_it_is(const access& what) const;
   std::string who(access_record other, bool is_global) const;
-  std::string place_of(std::uintptr_t address, std::uint64_t size) const;
+  std::string place_of(std::uintptr_t address) const;
 
   local_area dynamic_, static_;
   std::uintptr_t executor_low_ = 0;  // fibers, which switches read and write from within kernel code

@@ -184,6 +184,19 @@ TEST_CASE("a defect exits 1, is reported with its enclosure, and its replay line
   CHECK(fixed.status == 0);
 }
 
+TEST_CASE("replay --accuracy tells the distance to exact of every kernel's result") {
+  for (const auto& [file, tensor] : {std::pair{"split_kv/llama3_8b_decode.json", "o"},
+                                     {"batch_prefill/two_tiles_two_pages.json", "o"},
+                                     {"mqa_logits/page_tagged_64.json", "logits"}}) {
+    const std::string path = std::string(ASSAY_SOURCE_DIR) + "/corpus/" + file;
+    const answer a = assay({"replay", path, "--accuracy"});
+    CAPTURE(a.out);
+    CHECK(a.status == 0);
+    CHECK(a.out.find(std::string("max |") + tensor + " - exact| ") != std::string::npos);
+    CHECK(assay({"replay", path}).out.find("exact|") == std::string::npos);
+  }
+}
+
 TEST_CASE("a finding in a folder is checked against the property that it broke") {
   const scratch here;
   attention_case c = testing::small_case();

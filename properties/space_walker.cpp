@@ -119,6 +119,18 @@ void space_walker::data() {
   set_one_of<poison_kind>(c.data.poison, poisons, 6);
 }
 
+void space_walker::row_margin() {
+  if (!limits.vary_memory) return;
+  set(c.row_margin, options(0, 40).add(4, 0).add(4, 1, 16).add(1, 8).add(1, 17, 40));
+}
+
+void space_walker::input_margin() {
+  if (!limits.vary_memory) return;
+  // Pages that lie around a byte offset of 2^31 or beyond stay there without a margin.
+  const bool is_high = is_sparse(plan_tensors(c)[1]);
+  set(c.input_margin, options(0, 40).add(is_high ? 16 : 4, 0).add(3, 1, 16).add(2, 8).add(1, 16).add(1, 17, 40));
+}
+
 void space_walker::schedule() {
   if (!limits.vary_schedule) return;
   c.schedule.kind =

@@ -83,6 +83,9 @@ class space_walker {
   void pages(std::int32_t weight_of_runs);
   void data();
   void schedule();
+  /// row_margin: below a few widths of a vector, whatever an overrun of a row or a dense stride would touch.
+  void row_margin();
+  void input_margin();
 
  private:
   choice_source& source_;

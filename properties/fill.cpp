@@ -206,9 +206,10 @@ class filler {
     for (std::size_t s = 0; s < case_.sequences.size(); ++s)
       for (std::int64_t i = 0; i < columns; ++i) {
         const auto& pages = case_.sequences[s].pages;
-        const std::int64_t at = b.view().offset(static_cast<std::int64_t>(s), i);
+        const std::int64_t number = static_cast<std::int64_t>(s) * columns + i;
         const bool is_live = i < static_cast<std::int64_t>(pages.size());
-        set_i32(b, at, is_live ? pages[static_cast<std::size_t>(i)] : poison_entry(case_, at));
+        set_i32(b, b.view().offset(static_cast<std::int64_t>(s), i),
+                is_live ? pages[static_cast<std::size_t>(i)] : poison_entry(case_, number));
       }
   }
 

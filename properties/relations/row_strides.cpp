@@ -33,7 +33,7 @@ verdict check(const library& lib, const attention_case& c) {
     if (r.decided() || other == c || !has_room(other)) continue;
     inputs laid_out = fill(other);
     r.expect_same_bits(laid_out, other,
-                       fmt::format("laying the rows of outputs {} elements apart and those of inputs {},", l.row_margin,
+                       fmt::format("laying the rows of outputs {} elements apart and those of inputs {}", l.row_margin,
                                    l.input_margin));
   }
   return r.result();

@@ -126,8 +126,11 @@ void space_walker::row_margin() {
 
 void space_walker::input_margin() {
   if (!limits.vary_memory) return;
-  // Pages that lie around a byte offset of 2^31 or beyond stay there without a margin.
-  const bool is_high = is_sparse(plan_tensors(c)[1]);
+  // Pages that were laid around a byte offset of 2^31 or beyond lie there without a margin: mostly they get none.
+  attention_case dense = c;
+  dense.input_margin = 0;
+  const std::vector<planned_tensor> tensors = plan_tensors(dense);
+  const bool is_high = std::ranges::any_of(tensors, [](const planned_tensor& t) { return t.is_pool && is_sparse(t); });
   set(c.input_margin, options(0, 40).add(is_high ? 16 : 4, 0).add(3, 1, 16).add(2, 8).add(1, 16).add(1, 17, 40));
 }
 

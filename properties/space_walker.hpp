@@ -83,7 +83,7 @@ class space_walker {
   void pages(std::int32_t weight_of_runs);
   void data();
   void schedule();
-  /// row_margin: below a few widths of a vector, whatever an overrun of a row or a dense stride would touch.
+  /// Margins between the rows of outputs and of inputs: wider than what one vectorised access reaches beyond a row.
   void row_margin();
   void input_margin();
 

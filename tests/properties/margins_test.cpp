@@ -359,15 +359,17 @@ TEST_CASE("of the default suite's cases a tenth and more have margins in each te
     std::vector<planned_tensor> tensors = plan_tensors(c);
     for (planned_tensor& t : plan_outputs(planned, c.row_margin)) tensors.push_back(std::move(t));
     for (const planned_tensor& t : tensors) {
+      std::int64_t rows = 1;  // of one row nothing lies between
+      for (std::size_t d = 0; d + 1 < t.shape.size(); ++d) rows *= t.shape[d];
       ++all[t.name];
-      if (t.gap > 0 && t.shape.size() > 1) ++spread[t.name];
+      if (t.gap > 0 && rows > 1) ++spread[t.name];
     }
   }
   for (const char* name : {"o", "lse", "logits", "o_partial", "lse_partial", "q", "k", "v", "block_table", "k_descale",
                            "v_descale", "k_row_scale", "weights"}) {
     INFO(name << ": " << spread[name] << " of " << all[name] << " with a margin, of " << cases << " cases");
     CHECK(10 * spread[name] >= cases);
-    CHECK(3 * spread[name] >= all[name]);
+    CHECK(4 * spread[name] >= all[name]);
   }
 }
 

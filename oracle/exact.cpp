@@ -1,37 +1,22 @@
-/// The definition of attention, as problem.hpp states it, in MPFR.
+/// The definition of attention, as problem.hpp states it, in MPFR or binary64.
 ///
-/// Errors. With u = 2^-127 (38 digits give 128 bits), n keys and dimension d:
+/// Errors. With the arithmetic's unit u, n keys and dimension d:
 ///   t_j: (d + 5) u |scale kd_j| sum |q_i k_i|; soft cap (tanh is 1-Lipschitz) and bias each add 2 u of their
 ///   magnitude. Call the largest of these over the row `delta`. exp(x_j - X), X the largest logit, has relative error 2
 ///   (2 delta + 2 u (1 + |x_j - X|)), where |x_j - X| <= 2 max |x|. Sums over keys add n u. So every weight is right
 ///   within the relative error `relative` below, O within 3 relative max |vd_j v_j| (vd_j v_j is exact: at most 24 + 24
-///   bits), and LSE within 2 relative + 4 u |LSE|.
+///   bits), and LSE within 2 relative + 4 u |LSE|. In binary64 a weight or a product may underflow: by at most 2^-1074
+///   each, where the largest weight is 1 and no |v_j| but 0 is below 2^-149; the n u of the sums covers that.
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include <boost/multiprecision/mpfr.hpp>
-
-#include "oracle/enclosure.hpp"
-#include "oracle/interval.hpp"
+#include "oracle/arithmetic.hpp"
 #include "oracle/mqa_logits.hpp"
 #include "oracle/paging.hpp"
 
 namespace assay::oracle {
 namespace {
-
-namespace mp = boost::multiprecision;
-using real = mp::number<mp::mpfr_float_backend<38, mp::allocate_stack>, mp::et_off>;
-
-constexpr double unit = 0x1p-127;
-
-/// Tightest binary64 interval about a real and its error.
-interval outward(const real& value, double error) {
-  if (!(error < infinity) || !mp::isfinite(value)) return everything;
-  const double lo = mpfr_get_d(value.backend().data(), MPFR_RNDD);
-  const double hi = mpfr_get_d(value.backend().data(), MPFR_RNDU);
-  return error == 0 ? interval{lo, hi} : widen({lo, hi}, 0, error);
-}
 
 struct exact_row {
   std::vector<interval> o;
@@ -39,13 +24,15 @@ struct exact_row {
 };
 
 /// The logits of a row with the bound of their error.
+template <class Real>
 struct exact_logits {
-  std::vector<real> x;
+  std::vector<Real> x;
   double error = 0;
   double magnitude = 0;
   bool is_finite = true;
 };
 
+template <class Real>
 class definition {
  public:
   definition(const problem& stated, std::span<const named_tensor> inputs) : problem_(stated), view_(stated, inputs) {}
@@ -53,33 +40,34 @@ class definition {
   const problem_view& view() const { return view_; }
 
   exact_row evaluate(std::int64_t seq, std::int64_t i, std::int64_t head) const {
+    using std::exp, std::log, std::isfinite, std::isinf;  // MPFR's are found by its type
     const key_range keys = view_.visible(seq, i);
     const std::int64_t row = view_.first_row(seq) + i;
     const double sink = view_.sink(head);
     exact_row result{std::vector<interval>(static_cast<std::size_t>(problem_.head_dim_v), point(0)), point(-infinity)};
     if (keys.empty() && sink == -infinity) return result;
 
-    const exact_logits logits = logits_of(seq, row, head, keys);
-    real largest = sink;
-    for (const real& x : logits.x) largest = std::max(largest, x);
-    if (mp::isinf(largest) && largest < 0) return result;  // every bias is -inf
+    const exact_logits<Real> logits = logits_of(seq, row, head, keys);
+    Real largest = sink;
+    for (const Real& x : logits.x) largest = std::max(largest, x);
+    if (isinf(largest) && largest < 0) return result;  // every bias is -inf
     const double n = static_cast<double>(keys.size()) + 1;
     const double magnitude = std::max(logits.magnitude, std::isfinite(sink) ? std::fabs(sink) : 0.0);
     const double relative = 2 * (2 * logits.error + 2 * unit * (1 + 2 * magnitude)) + (n + 4) * unit;
-    if (!logits.is_finite || !mp::isfinite(largest) || !(relative < 0x1p-20)) {
+    if (!logits.is_finite || !isfinite(largest) || !(relative < 0x1p-34)) {
       std::ranges::fill(result.o, everything);
       result.lse = everything;
       return result;
     }
 
     const std::size_t columns = result.o.size();
-    real z = sink == -infinity ? real(0) : real(mp::exp(real(sink) - largest));
-    std::vector<real> sums(columns, real(0));
+    Real z = sink == -infinity ? Real(0) : Real(exp(Real(sink) - largest));
+    std::vector<Real> sums(columns, Real(0));
     std::vector<double> values(columns), largest_values(columns);
     std::vector<char> is_finite(columns, 1);
     std::size_t at = 0;
     for (std::int64_t key = keys.begin; key < keys.end; ++key, ++at) {
-      const real weight = mp::exp(logits.x[at] - largest);
+      const Real weight = exp(logits.x[at] - largest);
       z += weight;
       const key_place place = view_.place(seq, key);
       view_.load_value(place, head / view_.heads_per_group(), values.data());
@@ -91,55 +79,58 @@ class definition {
           continue;
         }
         largest_values[c] = std::max(largest_values[c], std::fabs(values[c]));
-        if (values[c] != 0) sums[c] += weight * real(values[c]);
+        if (values[c] != 0) sums[c] += weight * Real(values[c]);
       }
     }
-    const real v_scale(problem_.v_scale);
+    const Real v_scale(problem_.v_scale);
     for (std::size_t c = 0; c < columns; ++c)
       result.o[c] = is_finite[c] == 0
                         ? everything
                         : outward(sums[c] * v_scale / z,
                                   4 * relative * largest_values[c] * std::fabs(static_cast<double>(problem_.v_scale)));
-    const real lse = largest + mp::log(z);
+    const Real lse = largest + log(z);
     result.lse = outward(lse, 2 * relative + 4 * unit * (std::fabs(static_cast<double>(lse)) + magnitude));
     return result;
   }
 
  private:
-  exact_logits logits_of(std::int64_t seq, std::int64_t row, std::int64_t head, key_range keys) const {
+  static constexpr double unit = arithmetic<Real>::unit;
+
+  exact_logits<Real> logits_of(std::int64_t seq, std::int64_t row, std::int64_t head, key_range keys) const {
+    using std::tanh, std::isfinite;
     const auto dim = static_cast<std::size_t>(problem_.head_dim_qk);
     std::vector<double> q(dim), k(dim);
     view_.load_query(row, head, q.data());
-    const std::vector<real> query(q.begin(), q.end());
-    const real scale = real(problem_.scale) * real(problem_.q_scale) * real(problem_.k_scale);
-    const real soft_cap(problem_.soft_cap);
-    exact_logits logits;
+    const std::vector<Real> query(q.begin(), q.end());
+    const Real scale = Real(problem_.scale) * Real(problem_.q_scale) * Real(problem_.k_scale);
+    const Real soft_cap(problem_.soft_cap);
+    exact_logits<Real> logits;
     for (std::int64_t key = keys.begin; key < keys.end; ++key) {
       const key_place place = view_.place(seq, key);
       view_.load_key(place, head / view_.heads_per_group(), k.data());
       const double descale = view_.k_descale(place.page, head / view_.heads_per_group());
-      real dot = 0;
+      Real dot = 0;
       double absolute = 0;
       for (std::size_t d = 0; d < dim; ++d) {
-        dot += query[d] * real(k[d]);
+        dot += query[d] * Real(k[d]);
         absolute += std::fabs(q[d] * k[d]);
       }
-      real x = scale * real(descale) * dot;
+      Real x = scale * Real(descale) * dot;
       double error = (static_cast<double>(dim) + 7) * unit * std::fabs(static_cast<double>(scale) * descale) * absolute;
       if (problem_.soft_cap > 0) {
-        x = soft_cap * mp::tanh(x / soft_cap);
+        x = soft_cap * tanh(x / soft_cap);
         error += 4 * unit * static_cast<double>(problem_.soft_cap);
       }
       if (view_.has_bias()) {
         const double bias = view_.bias(head, row, key);
-        x += real(bias);
+        x += Real(bias);
         if (bias == -infinity && std::isfinite(absolute) && is_descale(descale)) {
           logits.x.push_back(x);
           continue;
         }
         error += 2 * unit * (std::fabs(bias) + std::fabs(static_cast<double>(x)));
       }
-      logits.is_finite = logits.is_finite && mp::isfinite(x) && std::isfinite(absolute) && is_descale(descale);
+      logits.is_finite = logits.is_finite && isfinite(x) && std::isfinite(absolute) && is_descale(descale);
       logits.error = std::max(logits.error, error);
       logits.magnitude = std::max(logits.magnitude, std::fabs(static_cast<double>(x)));
       logits.x.push_back(std::move(x));
@@ -151,11 +142,9 @@ class definition {
   problem_view view_;
 };
 
-}  // namespace
-
-enclosure evaluate_exactly(const problem& planned, std::span<const named_tensor> inputs) {
-  if (planned.operation == operation_kind::mqa_logits) return evaluate_mqa_logits_exactly(planned, inputs);
-  const definition attention(planned, inputs);
+/// `evaluate_row(sequence, row, head)` over all rows and heads.
+template <class Evaluate>
+enclosure evaluate_rows(const problem& planned, const problem_view& view, Evaluate evaluate_row) {
   const auto rows = static_cast<std::size_t>(planned.total_q), heads = static_cast<std::size_t>(planned.heads_q);
   const auto dim = static_cast<std::size_t>(planned.head_dim_v);
   enclosed_tensor o{"o", planned.o_type, {planned.total_q, planned.heads_q, planned.head_dim_v}, {}};
@@ -163,14 +152,34 @@ enclosure evaluate_exactly(const problem& planned, std::span<const named_tensor>
   o.elements.assign(rows * heads * dim, everything);
   lse.elements.assign(rows * heads, everything);
   for (std::int64_t seq = 0; seq < planned.num_seqs; ++seq)
-    for (std::int64_t i = 0; i < attention.view().row_count(seq); ++i)
+    for (std::int64_t i = 0; i < view.row_count(seq); ++i)
       for (std::int64_t head = 0; head < planned.heads_q; ++head) {
-        const exact_row result = attention.evaluate(seq, i, head);
-        const auto at = static_cast<std::size_t>((attention.view().first_row(seq) + i) * planned.heads_q + head);
+        const exact_row result = evaluate_row(seq, i, head);
+        const auto at = static_cast<std::size_t>((view.first_row(seq) + i) * planned.heads_q + head);
         std::ranges::copy(result.o, o.elements.begin() + static_cast<std::ptrdiff_t>(at * dim));
         lse.elements[at] = result.lse;
       }
   return {{std::move(o), std::move(lse)}};
+}
+
+}  // namespace
+
+enclosure evaluate_exactly(const problem& planned, std::span<const named_tensor> inputs) {
+  if (planned.operation == operation_kind::mqa_logits) return evaluate_mqa_logits_exactly(planned, inputs);
+  const definition<mpfr_number> attention(planned, inputs);
+  return evaluate_rows(planned, attention.view(), [&](std::int64_t seq, std::int64_t i, std::int64_t head) {
+    return attention.evaluate(seq, i, head);
+  });
+}
+
+enclosure evaluate_in_binary64(const problem& planned, std::span<const named_tensor> inputs) {
+  if (planned.operation == operation_kind::mqa_logits) return evaluate_mqa_logits_in_binary64(planned, inputs);
+  const definition<double> attention(planned, inputs);
+  const definition<mpfr_number> slower(planned, inputs);
+  return evaluate_rows(planned, attention.view(), [&](std::int64_t seq, std::int64_t i, std::int64_t head) {
+    exact_row fast = attention.evaluate(seq, i, head);
+    return is_everything(fast.lse) ? slower.evaluate(seq, i, head) : std::move(fast);
+  });
 }
 
 }  // namespace assay::oracle

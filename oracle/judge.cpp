@@ -94,7 +94,6 @@ judgement judge_tensor(const enclosed_tensor& bounds, const tensor& output) {
       const bool is_kept = bits_at(output, offset) == unwritten_bits(bounds.type);
       j.outside += is_kept ? 0 : 1;
       j.overwritten += is_kept ? 0 : 1;
-      ++j.sharp;
       rank(flat, offset, value, is_kept ? 0 : infinity);
       return;
     }
@@ -106,7 +105,10 @@ judgement judge_tensor(const enclosed_tensor& bounds, const tensor& output) {
     }
     const double lo = round_to_nearest(bounds.type, e.lo);
     const interval rounded{lo, e.lo == e.hi ? lo : round_to_nearest(bounds.type, e.hi)};
-    if (holds_two_at_most(rounded, bounds.type)) ++j.sharp;
+    if (e.lo != e.hi) {
+      ++j.uncertain;
+      j.sharp += holds_two_at_most(rounded, bounds.type) ? 1 : 0;
+    }
     const bool is_inside = value >= rounded.lo && value <= rounded.hi;  // false for NaN
     if (!is_inside) ++j.outside;
     rank(flat, offset, value, factor_of(value, rounded, bounds.type));

@@ -14,7 +14,8 @@ enclosed_tensor hidden_logits(const problem_view& view);
 /// Evaluates the contract; see enclose(). Throws std::invalid_argument where the contract has no atoms.
 enclosure enclose_mqa_logits(const problem& planned, std::span<const named_tensor> inputs, const contract& declared);
 
-/// Evaluates the definition in MPFR; see evaluate_exactly().
+/// Evaluate the definition; see evaluate_exactly() and evaluate_in_binary64().
 enclosure evaluate_mqa_logits_exactly(const problem& planned, std::span<const named_tensor> inputs);
+enclosure evaluate_mqa_logits_in_binary64(const problem& planned, std::span<const named_tensor> inputs);
 
 }  // namespace assay::oracle

@@ -1,6 +1,6 @@
-/// The definition of mqa_logits, as problem.hpp states it, in MPFR.
+/// The definition of mqa_logits, as problem.hpp states it, in MPFR or binary64.
 ///
-/// Errors. With u = 2^-127 (38 digits give 128 bits), H heads and dimension d: a dot product is within d u sum |q_i
+/// Errors. With the arithmetic's unit u, H heads and dimension d: a dot product is within d u sum |q_i
 /// k_i| (max(0, x) adds nothing), a term takes one product more, the sum H, the scale one: within (d + H + 2) u |s| sum
 /// over h of |w_h| sum |q_i k_i|, first order; d + H + 4 covers the rest. A head whose dot product is certainly not
 /// positive adds an exact zero.
@@ -8,28 +8,23 @@
 #include <cmath>
 #include <vector>
 
-#include <boost/multiprecision/mpfr.hpp>
-
-#include "oracle/interval.hpp"
+#include "oracle/arithmetic.hpp"
 #include "oracle/mqa_logits.hpp"
 
 namespace assay::oracle {
 namespace {
 
-namespace mp = boost::multiprecision;
-using real = mp::number<mp::mpfr_float_backend<38, mp::allocate_stack>, mp::et_off>;
-
-constexpr double unit = 0x1p-127;
-
+template <class Real>
 struct exact_head {
   std::vector<double> q;
-  std::vector<real> query;
+  std::vector<Real> query;
   double weight = 0;
 };
 
-std::vector<exact_head> heads_of(const problem_view& view, std::int64_t row) {
+template <class Real>
+std::vector<exact_head<Real>> heads_of(const problem_view& view, std::int64_t row) {
   const problem& p = view.stated();
-  std::vector<exact_head> heads(static_cast<std::size_t>(p.heads_q));
+  std::vector<exact_head<Real>> heads(static_cast<std::size_t>(p.heads_q));
   for (std::size_t h = 0; h < heads.size(); ++h) {
     heads[h].q.resize(static_cast<std::size_t>(p.head_dim_qk));
     view.load_query(row, static_cast<std::int64_t>(h), heads[h].q.data());
@@ -39,34 +34,32 @@ std::vector<exact_head> heads_of(const problem_view& view, std::int64_t row) {
   return heads;
 }
 
-interval exact_logit(const std::vector<exact_head>& heads, const std::vector<double>& k, double scale) {
-  const std::vector<real> key(k.begin(), k.end());
-  real sum = 0;
+template <class Real>
+interval exact_logit(const std::vector<exact_head<Real>>& heads, const std::vector<double>& k, double scale) {
+  const std::vector<Real> key(k.begin(), k.end());
+  Real sum = 0;
   double size = 0;
-  for (const exact_head& h : heads) {
-    real dot = 0;
+  for (const exact_head<Real>& h : heads) {
+    Real dot = 0;
     double absolute = 0;
     for (std::size_t d = 0; d < k.size(); ++d) {
       absolute += std::fabs(h.q[d] * k[d]);
       if (k[d] != 0 && h.q[d] != 0) dot += h.query[d] * key[d];
     }
     // NaN and infinity among the data show in `size`: no max makes them 0.
-    const bool is_dead = std::isfinite(absolute) && dot <= -real(static_cast<double>(k.size() + 1) * unit * absolute);
+    const bool is_dead =
+        std::isfinite(absolute) && dot <= -Real(static_cast<double>(k.size() + 1) * arithmetic<Real>::unit * absolute);
     size += std::fabs(h.weight) * (is_dead ? 0.0 : absolute);
-    if (dot > 0) sum += real(h.weight) * dot;
+    if (dot > 0) sum += Real(h.weight) * dot;
   }
   const double terms = static_cast<double>(k.size() + heads.size()) + 4;
-  const double error = terms * unit * std::fabs(scale) * size * (1 + 0x1p-40);
-  const real value = real(scale) * sum;
-  if (!(error < infinity) || !mp::isfinite(value)) return everything;
-  const double lo = mpfr_get_d(value.backend().data(), MPFR_RNDD);
-  const double hi = mpfr_get_d(value.backend().data(), MPFR_RNDU);
-  return value == 0 && error == 0 ? point(0) : widen({lo, hi}, 0, error);
+  const double error = terms * arithmetic<Real>::unit * std::fabs(scale) * size * (1 + 0x1p-40);
+  const Real value = Real(scale) * sum;
+  return outward(value, error);
 }
 
-}  // namespace
-
-enclosure evaluate_mqa_logits_exactly(const problem& planned, std::span<const named_tensor> inputs) {
+template <class Real>
+enclosure evaluate(const problem& planned, std::span<const named_tensor> inputs) {
   const problem_view view(planned, inputs);
   enclosed_tensor logits = hidden_logits(view);
   std::vector<double> k(static_cast<std::size_t>(planned.head_dim_qk));
@@ -75,7 +68,7 @@ enclosure evaluate_mqa_logits_exactly(const problem& planned, std::span<const na
       const key_range keys = view.visible(seq, i);
       if (keys.empty()) continue;
       const std::int64_t row = view.first_row(seq) + i;
-      const std::vector<exact_head> heads = heads_of(view, row);
+      const std::vector<exact_head<Real>> heads = heads_of<Real>(view, row);
       for (std::int64_t key = keys.begin; key < keys.end; ++key) {
         const key_place at = view.place(seq, key);
         view.load_key(at, 0, k.data());
@@ -86,6 +79,16 @@ enclosure evaluate_mqa_logits_exactly(const problem& planned, std::span<const na
   enclosure exact;
   exact.tensors.push_back(std::move(logits));
   return exact;
+}
+
+}  // namespace
+
+enclosure evaluate_mqa_logits_exactly(const problem& planned, std::span<const named_tensor> inputs) {
+  return evaluate<mpfr_number>(planned, inputs);
+}
+
+enclosure evaluate_mqa_logits_in_binary64(const problem& planned, std::span<const named_tensor> inputs) {
+  return evaluate<double>(planned, inputs);
 }
 
 }  // namespace assay::oracle

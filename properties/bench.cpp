@@ -62,6 +62,23 @@ attention_case prefill_case(dtype type, dtype o_type, float ratio) {
   return c;
 }
 
+/// Logits of 2 rows of 64 heads over 2,048 keys in pages of 64: the shape of aiter issue 2866, for one sequence.
+attention_case logits_case(dtype type) {
+  attention_case c;
+  c.kernel = "mqa_logits";
+  c.q_type = c.kv_type = type;
+  c.heads_q = 64;
+  c.head_dim_qk = 128;
+  c.page_size = 64;
+  c.pool_pages = 32;
+  c.num_splits = 1;
+  c.max_model_len = 2048;
+  sequence s{.q = 2, .k = 2048, .prefix_offset = {}, .pages = {}};
+  for (std::int64_t page = 0; page < c.pool_pages; ++page) s.pages.push_back(page);
+  c.sequences = {s};
+  return c;
+}
+
 attention_case tiny_case() {
   attention_case c;
   c.pool_pages = 1;
@@ -107,15 +124,16 @@ sharpness measure_sharpness(const library& lib, const attention_case& c) {
                            boost::describe::enum_to_string(c.o_type, "?"));
   const detailed_run run = run_in_detail(lib, c);
   if (run.bounds.tensors.empty()) return s;
-  const oracle::enclosed_tensor& o = run.bounds.tensors.front();
-  const oracle::width_statistics width = oracle::measure_width(o);
+  const oracle::enclosed_tensor& result = run.bounds.tensors.front();
+  if (result.name != "o") s.types += " " + result.name;
+  const oracle::width_statistics width = oracle::measure_width(result);
   s.elements = width.elements;
   s.median_radius_ulp = width.median_radius_ulp;
   s.p99_radius_ulp = width.p99_radius_ulp;
   s.sharp_share = width.sharp_share;
   oracle::code_counts codes;
   oracle::enclose(run.ran.planned, run.given.tensors(), run.ran.declared, codes);
-  s.ambiguous_p_share = static_cast<double>(codes.ambiguous) / static_cast<double>(codes.codes);
+  if (codes.codes > 0) s.ambiguous_p_share = static_cast<double>(codes.ambiguous) / static_cast<double>(codes.codes);
   return s;
 }
 
@@ -159,6 +177,9 @@ bench_result measure(const library& lib) {
       for (const dtype o_type : {dtype::f16, dtype::bf16})
         for (const float ratio : {1.0F, 1.03F})
           result.sharp.push_back(measure_sharpness(lib, prefill_case(type, o_type, ratio)));
+  if (lib.find("mqa_logits") != nullptr)
+    for (const dtype type : {dtype::e4m3fn, dtype::e4m3fnuz})
+      result.sharp.push_back(measure_sharpness(lib, logits_case(type)));
   result.suite = measure_suite(lib);
   result.tiny = measure_tiny(lib);
   measure_exact(lib, result);

@@ -64,5 +64,7 @@ void add_explain(CLI::App& app, const cli_context& context, int& status);
 void add_minimize(CLI::App& app, const cli_context& context, int& status);
 void add_list(CLI::App& app, const cli_context& context, int& status);
 void add_bench(CLI::App& app, const cli_context& context, int& status);
+void add_faults(CLI::App& app, const cli_context& context, int& status);
+void add_nightly(CLI::App& app, const cli_context& context, int& status);
 
 }  // namespace assay

@@ -11,7 +11,8 @@ namespace assay {
 
 std::string bench_text(const bench_result& b) {
   std::string text = fmt::format(
-      "enclosure of o, head_dim 128, normal data, 1,024 keys (2,048 where Q is FP8):\n{:<19} {:>14} {:>14} {:>8} "
+      "enclosure of o or logits, head_dim 128, normal data, 1,024 keys (2,048 where Q is FP8):\n{:<19} {:>14} {:>14} "
+      "{:>8} "
       "{:>12}\n",
       "types", "median radius", "p99 radius", "sharp", "ambiguous P");
   for (const sharpness& s : b.sharp)

@@ -60,10 +60,9 @@ std::string verdict_lines(const detailed_run& run) {
   std::string text = fmt::format("verdict: {}\n", name_of(run.result.result));
   if (!run.result.what.empty()) text += fmt::format("  {}: {}\n", run.result.origin, run.result.what);
   for (const oracle::judgement& j : run.result.judgements) {
-    text += fmt::format("  {:<12} {} elements, {} outside, {} undecided, {:.2f}% sharp; worst {}\n", j.tensor,
-                        j.elements, j.outside, j.unbounded,
-                        j.elements == 0 ? 100.0 : 100 * static_cast<double>(j.sharp) / static_cast<double>(j.elements),
-                        j.elements == 0 ? "none" : describe(j));
+    text +=
+        fmt::format("  {:<12} {} elements, {} outside, {} undecided, {} of {} sharp; worst {}\n", j.tensor, j.elements,
+                    j.outside, j.unbounded, j.sharp, j.uncertain, j.elements == 0 ? "none" : describe(j));
   }
   return text;
 }

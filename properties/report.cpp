@@ -100,9 +100,10 @@ std::string report_text(const suite_options& options, const suite_result& result
                   result.total.pass, result.total.fail, result.total.discard,
                   100 * static_cast<double>(result.total.discard) / all, result.total.undecided);
   if (result.outputs_judged > 0)  // a contract may be legal and yet so coarse that little can leave its enclosures
-    text +=
-        fmt::format("the enclosures of {} output elements: {:.1f}% admit at most two values\n", result.outputs_judged,
-                    100 * static_cast<double>(result.outputs_sharp) / static_cast<double>(result.outputs_judged));
+    text += fmt::format(
+        "{} output elements have an enclosure that is no point: {:.1f}% of these admit at most two values\n",
+        result.outputs_judged,
+        100 * static_cast<double>(result.outputs_sharp) / static_cast<double>(result.outputs_judged));
   return text + fmt::format("{} (seed {})\n", verdict_line(result), options.seed);
 }
 

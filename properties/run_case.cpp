@@ -74,7 +74,7 @@ verdict judge_execution(const inputs& in, const execution& ran, oracle::enclosur
   for (const oracle::judgement& j : v.judgements) {
     unbounded += j.unbounded;
     if (j.tensor == "o" || j.tensor == "logits") {
-      v.outputs_judged += j.elements;
+      v.outputs_judged += j.uncertain + j.unbounded;
       v.outputs_sharp += j.sharp;
     }
     if (j.outside > 0 && (worst == nullptr || !(j.worst_factor <= worst->worst_factor))) worst = &j;

@@ -68,7 +68,7 @@ struct verdict {
   std::string origin;  ///< which check decided: "enclosure", "platform defect", "memory", a property's name
   std::string what;
   std::vector<oracle::judgement> judgements;
-  std::int64_t outputs_judged = 0;  ///< elements of o that met an enclosure
+  std::int64_t outputs_judged = 0;  ///< elements of o or logits whose enclosure is no point
   std::int64_t outputs_sharp = 0;   ///< those of them whose enclosure admits at most two values
   double kernel_seconds = 0;
   double oracle_seconds = 0;

@@ -57,7 +57,7 @@ struct suite_result {
   std::vector<finding> findings;                                              ///< by number of their case
   counts total;
   double seconds = 0;
-  std::int64_t outputs_judged = 0;  ///< elements of o that met an enclosure
+  std::int64_t outputs_judged = 0;  ///< elements of o or logits whose enclosure is no point
   std::int64_t outputs_sharp = 0;   ///< those of them whose enclosure admits at most two values
   double kernel_seconds = 0;        ///< over all processes
   double oracle_seconds = 0;

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
+#include "properties/relations/agreement.hpp"
 #include "properties/transform.hpp"
 
 namespace assay::relations {
@@ -21,5 +23,12 @@ void set_descales(inputs& in, const page_choice& chosen, float value);
 
 /// Whether a descale may be one of a live page: finite and above 0.
 bool is_usable_descale(double value);
+
+/// How a run with equal per-page descales, powers of two, disagrees with one that has them in k_scale and v_scale.
+/// Scaling by them rounds nothing, and the ratio of equal ones is 1: under one arithmetic both problems admit the same
+/// outputs, and each run must lie in the other's enclosure as well. A library with another arithmetic per tensor is
+/// held to what both contracts can explain. `in` are the inputs of the latter run.
+std::optional<std::string> per_tensor_disagreement(const inputs& in, const enclosed_run& paged,
+                                                   const enclosed_run& plain);
 
 }  // namespace assay::relations

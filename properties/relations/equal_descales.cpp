@@ -42,16 +42,6 @@ bool same_arithmetic(contract a, contract b) {
   return std::bit_cast<words>(a) == std::bit_cast<words>(b);
 }
 
-/// The descales are powers of two, so scaling by them rounds nothing, and the ratio of equal ones is 1: under one
-/// arithmetic both problems admit the same outputs, and each run must lie in the other's enclosure as well. A library
-/// with another arithmetic per tensor is held to what both contracts can explain.
-std::optional<std::string> disagreement(const inputs& in, const enclosed_run& paged, const enclosed_run& plain) {
-  if (!same_arithmetic(paged.ran.declared, plain.ran.declared)) return first_disagreement(in, paged, plain);
-  if (auto outside = first_outside(plain.bounds, paged.ran.written)) return paged.how + ": " + *outside;
-  if (auto outside = first_outside(paged.bounds, plain.ran.written)) return plain.how + ": " + *outside;
-  return std::nullopt;
-}
-
 verdict check(const library& lib, const attention_case& c) {
   if (c.kv_descale != descale_kind::per_page) return discarded("descales are per tensor");
   relation r(equal_descales, lib, c);
@@ -79,7 +69,8 @@ verdict check(const library& lib, const attention_case& c) {
   oracle::enclosure plain_bounds;
   if (verdict v = judge_execution(plain, *ran, &plain_bounds); v.result != outcome::pass) return v;
 
-  if (const auto wrong = disagreement(plain, {*paged, paged_bounds, paged_how}, {*ran, plain_bounds, plain_how}))
+  if (const auto wrong =
+          per_tensor_disagreement(plain, {*paged, paged_bounds, paged_how}, {*ran, plain_bounds, plain_how}))
     r.fail(*wrong);
   return r.result();
 }
@@ -92,6 +83,14 @@ void adapt(attention_case& c) {
 }
 
 }  // namespace
+
+std::optional<std::string> per_tensor_disagreement(const inputs& in, const enclosed_run& paged,
+                                                   const enclosed_run& plain) {
+  if (!same_arithmetic(paged.ran.declared, plain.ran.declared)) return first_disagreement(in, paged, plain);
+  if (auto outside = first_outside(plain.bounds, paged.ran.written)) return paged.how + ": " + *outside;
+  if (auto outside = first_outside(paged.bounds, plain.ran.written)) return plain.how + ": " + *outside;
+  return std::nullopt;
+}
 
 const property equal_descales{
     "equal_descales",      "equal per-page descales are the per-tensor problem, within enclosures", check, adapt,

@@ -35,6 +35,9 @@ TEST_CASE("ends are rounded to the type, and one ulp beyond them is outside", "[
     CHECK(judge_one(type, e, x).worst_factor == 1);
     CHECK(judge_one(type, e, x).sharp == 1);
     CHECK(judge_one(type, {x - 0.6 * step, x + 0.6 * step}, x).sharp == 0);
+    CHECK(judge_one(type, {x - 0.6 * step, x + 0.6 * step}, x).uncertain == 1);
+    CHECK(judge_one(type, point(x), x).uncertain == 0);
+    CHECK(judge_one(type, point(x), x).sharp == 0);
     CHECK(judge_one(type, point(x), x).worst_factor == 0);
     CHECK(judge_one(type, point(x), x + step).worst_factor == 2);
     CHECK(judge_one(type, point(x), -x).outside == 1);
@@ -50,6 +53,7 @@ TEST_CASE("a NaN is outside of every enclosure that says something", "[oracle]")
   }
   const judgement undecided = judge_one(dtype::f16, everything, std::nan(""));
   CHECK(undecided.unbounded == 1);
+  CHECK(undecided.uncertain == 0);
   CHECK(undecided.outside == 0);
   CHECK(undecided.worst_index.empty());
 }
@@ -93,6 +97,8 @@ TEST_CASE("an element that must keep its bits is outside as soon as one of them 
   m.set(0, 1);
   m.set(3, 1);
   judgement j = judge(bounds, {&output, 1})[0];
+  CHECK(j.uncertain == 2);  // what must be left alone makes no enclosure look sharp
+  CHECK(j.sharp == 0);
   CHECK(j.outside == 0);
   CHECK(j.overwritten == 0);
   CHECK(j.unbounded == 0);

@@ -6,6 +6,7 @@
 
 #include "properties/alter.hpp"
 #include "properties/relations/agreement.hpp"
+#include "properties/relations/descales.hpp"
 #include "properties/relations/relations.hpp"
 #include "tests/properties/arbitrary.hpp"
 #include "tests/properties/faulty_library.hpp"
@@ -131,11 +132,32 @@ TEST_CASE("equal_descales catches a fault of either kind of descale") {
   if (!has_kernel()) SKIP("the library has no batch_prefill");
   const attention_case c = paged_case();
   const auto per_tensor = [](const testing::call& one) { return !one.has("k_descale"); };
-  CHECK(check_damaged(equal_descales, c, per_tensor).result == outcome::fail);
+  const verdict of_tensors = check_damaged(equal_descales, c, per_tensor);
+  CHECK(of_tensors.result == outcome::fail);
+  CHECK(of_tensors.origin == "enclosure");
   const auto equal = [](const testing::call& one) {
     return one.has("k_descale") && bits_at(one.view("k_descale"), 0) == bits_at(one.view("k_descale"), 4);
   };
-  CHECK(check_damaged(equal_descales, c, equal).result == outcome::fail);
+  const verdict of_pages = check_damaged(equal_descales, c, equal);
+  CHECK(of_pages.result == outcome::fail);
+  CHECK(of_pages.origin == "enclosure");
+}
+
+TEST_CASE("a run outside the enclosure of the other kind of descale is told, whatever its own enclosure says") {
+  if (!has_kernel()) SKIP("the library has no batch_prefill");
+  const detailed_run run = run_in_detail(*library::built_in(), paged_case());
+  REQUIRE(run.result.result == outcome::pass);
+  oracle::enclosure moved = run.bounds;
+  oracle::interval& e = moved.tensors.front().elements[5];
+  e = {e.hi + 1, e.hi + 2};
+  const enclosed_run paged{run.ran, run.bounds, "per page"}, plain{run.ran, run.bounds, "per tensor"};
+  CHECK_FALSE(per_tensor_disagreement(run.given, paged, plain).has_value());
+  const auto of_plain = per_tensor_disagreement(run.given, {run.ran, moved, "per page"}, plain);
+  REQUIRE(of_plain.has_value());
+  CHECK(of_plain->starts_with("per tensor: o[0, 0, 5] = "));
+  const auto of_paged = per_tensor_disagreement(run.given, paged, {run.ran, moved, "per tensor"});
+  REQUIRE(of_paged.has_value());
+  CHECK(of_paged->starts_with("per page: o[0, 0, 5] = "));
 }
 
 }  // namespace

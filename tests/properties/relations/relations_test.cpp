@@ -274,6 +274,13 @@ TEST_CASE("bad_problem_rejected catches a library that takes a table too narrow 
                 "run() accepted max_k beyond what the block table holds");
 }
 
+TEST_CASE("bad_problem_rejected catches a library that takes a scale of NaN") {
+  expect_caught(bad_problem_rejected, testing::faulty_library([](call& c) {
+                  return std::isnan(c.stated.v_scale) ? assay_status{ASSAY_OK, {}} : c.run();
+                }),
+                "run() accepted v_scale NaN");
+}
+
 TEST_CASE("bad_problem_rejected catches a library that gives no reason") {
   expect_caught(bad_problem_rejected, testing::faulty_library([](call& c) {
                   assay_status status = c.run();

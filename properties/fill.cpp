@@ -263,7 +263,7 @@ inputs fill(const attention_case& c) {
   used = joined(std::move(used));
   for (planned_tensor& t : plan_tensors(c)) {
     buffer_backing backing = backing_of(t, used);
-    in.buffers.emplace_back(std::move(t.name), t.type, std::move(t.shape), std::move(t.order), std::move(backing));
+    in.buffers.emplace_back(std::move(t.name), t.type, t.shape, std::move(t.order), std::move(backing));
     f.fill(in.buffers.back());
   }
   for (const override_bits& o : c.data.overrides) apply(o, in.buffers);

@@ -57,7 +57,7 @@ std::int64_t extent(const tensor& t) {
   return last + 1;
 }
 
-buffer::buffer(std::string name, dtype type, std::vector<std::int64_t> shape, std::vector<int> order,
+buffer::buffer(std::string name, dtype type, const std::vector<std::int64_t>& shape, std::vector<int> order,
                buffer_backing backing)
     : name_(std::move(name)),
       backing_(std::move(backing)),
@@ -170,7 +170,7 @@ outputs make_outputs(const problem& planned, std::int64_t row_margin) {
   for (planned_tensor& t : plan_outputs(planned, row_margin)) {
     buffer_backing backing;
     backing.gap = t.gap;
-    out.buffers.emplace_back(std::move(t.name), t.type, std::move(t.shape), std::move(t.order), std::move(backing));
+    out.buffers.emplace_back(std::move(t.name), t.type, t.shape, std::move(t.order), std::move(backing));
   }
   return out;
 }

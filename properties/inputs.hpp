@@ -45,7 +45,7 @@ class buffer {
   /// major). All accessible elements start as the `unwritten` byte 0xFF, which is NaN in every float type here but
   /// e4m3fnuz; gaps hold the guards' pattern, but for a sparse buffer's, which start as the elements do. Throws
   /// std::bad_alloc.
-  buffer(std::string name, dtype type, std::vector<std::int64_t> shape, std::vector<int> order = {},
+  buffer(std::string name, dtype type, const std::vector<std::int64_t>& shape, std::vector<int> order = {},
          buffer_backing backing = {});
 
   const std::string& name() const { return name_; }

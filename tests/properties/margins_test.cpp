@@ -29,10 +29,10 @@ using testing::small_case;
 
 const std::vector<std::vector<int>> orders{{0, 1, 2}, {1, 0, 2}, {2, 0, 1}, {2, 1, 0}};
 
-buffer with_gap(std::vector<int> order, std::int64_t gap, std::vector<std::int64_t> shape = {2, 3, 5}) {
+buffer with_gap(std::vector<int> order, std::int64_t gap, const std::vector<std::int64_t>& shape = {2, 3, 5}) {
   buffer_backing backing;
   backing.gap = gap;
-  return {"x", dtype::f32, std::move(shape), std::move(order), std::move(backing)};
+  return {"x", dtype::f32, shape, std::move(order), std::move(backing)};
 }
 
 /// Numbers the elements row major.

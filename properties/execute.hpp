@@ -22,7 +22,8 @@ class abi_tensors {
 DLDataType to_dlpack(dtype type);
 
 /// The launch that a case asks for; defects are appended to `defects`.
-assay_launch make_launch(const attention_case& c, int workers, std::vector<platform_defect>* defects);
+assay_launch make_launch(const attention_case& c, const execution_checks& checks, int workers,
+                         std::vector<platform_defect>* defects);
 
 /// Plans the stated problem. On success `planned` has the number of splits; else the status says why not.
 assay_status plan_problem(const assay_kernel& kernel, const problem& stated, std::int64_t workspace_budget_bytes,
@@ -35,6 +36,10 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
 /// The verdict that an execution reaches by itself: a rejected or unsupported problem is a discard; a failed launch, a
 /// platform defect and a memory fault are failures. Nothing: its outputs can be judged.
 std::optional<verdict> verdict_of(const execution& ran);
+
+/// The origin of a verdict that such a defect decides: each kind of wrong access is one of its own ("data race"), so
+/// that shrinking does not turn one into another; the rest are "platform defect".
+const char* origin_of(assay_defect_kind kind);
 
 verdict passed();
 verdict failed(std::string origin, std::string what);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "properties/runner.hpp"
 
 namespace assay {
@@ -42,6 +44,15 @@ library::~library() {
 std::shared_ptr<library> library::built_in() {
   static const auto only = std::make_shared<library>(assay_library_v1(), "built-in", nullptr);
   return only;
+}
+
+std::shared_ptr<library> library::built_in_unchecked() {
+  const std::filesystem::path program = std::filesystem::canonical("/proc/self/exe");
+  const std::filesystem::path beside = program.parent_path().parent_path() / "lib" / "assay_kernels_cpu_unchecked.so";
+  std::shared_ptr<library> loaded = load(beside.string());
+  loaded->path_ = "built-in, unchecked";
+  loaded->checks.accesses = false;
+  return loaded;
 }
 
 std::shared_ptr<library> library::load(const std::string& path) {

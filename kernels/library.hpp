@@ -126,4 +126,15 @@ struct assay_library {
 };
 
 const assay_library* assay_library_v1(void);
+
+/// Which edges of the kernels' code ran: bytes that kernels set to 1 and never to 0. The suite clears and reads them
+/// between runs, to tell what a case reaches that others do not.
+struct assay_edge_flags {
+  std::uint8_t* flags;
+  std::int64_t count;
+};
+
+/// Optional export of a shared object. A flag, not a counter: a counter that wraps at 256 says of a block of 256
+/// threads that nothing ran.
+const assay_edge_flags* assay_edge_flags_v1(void);
 }

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "oracle/code_counts.hpp"
 #include "properties/runner.hpp"
 
 namespace assay {
@@ -51,13 +52,16 @@ struct detailed_run {
   execution ran;
   oracle::enclosure bounds;  ///< empty when the execution already decided
   verdict result;
+  oracle::code_counts codes;  ///< of P, as `bounds` came about
 };
 
 /// run_case, with what lies on the way kept.
 detailed_run run_in_detail(const library& lib, const attention_case& c);
 
-/// Judges an execution's outputs against its contract's enclosure. `bounds`, if not null, receives the enclosure.
-verdict judge_execution(const inputs& in, const execution& ran, oracle::enclosure* bounds = nullptr);
+/// Judges an execution's outputs against its contract's enclosure. `bounds` and `codes`, where not null, receive the
+/// enclosure and what was counted on the way.
+verdict judge_execution(const inputs& in, const execution& ran, oracle::enclosure* bounds = nullptr,
+                        oracle::code_counts* codes = nullptr);
 
 /// One line on the worst element: "o[0, 3, 17] = 0.25 lies outside [0.5, 0.75] by factor 3.1; 7 of 64 elements do".
 std::string describe(const oracle::judgement& j);

@@ -65,6 +65,14 @@ std::shared_ptr<library> library::load(const std::string& path) {
   return std::make_shared<library>(entry(), path, handle);
 }
 
+std::span<std::uint8_t> library::edge_flags() const {
+  auto* entry = &assay_edge_flags_v1;
+  if (handle_ != nullptr) entry = reinterpret_cast<decltype(entry)>(dlsym(handle_, "assay_edge_flags_v1"));
+  const assay_edge_flags* given = entry == nullptr ? nullptr : entry();
+  if (given == nullptr || given->flags == nullptr || given->count <= 0) return {};
+  return {given->flags, static_cast<std::size_t>(given->count)};
+}
+
 const char* library::platform() const {
   return table_->platform;
 }

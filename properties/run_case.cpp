@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "oracle/enclose.hpp"
 #include "properties/execute.hpp"
 
 namespace assay {
@@ -90,9 +91,11 @@ std::string describe(const oracle::judgement& j) {
   return fmt::format("{}, which {} before rounding allows, at {:.4g} of its radius", where, bounds, j.worst_factor);
 }
 
-verdict judge_execution(const inputs& in, const execution& ran, oracle::enclosure* bounds) {
+verdict judge_execution(const inputs& in, const execution& ran, oracle::enclosure* bounds, oracle::code_counts* codes) {
   const auto start = std::chrono::steady_clock::now();
-  oracle::enclosure enclosure = oracle::enclose(ran.planned, in.tensors(), ran.declared);
+  oracle::code_counts counted;
+  oracle::enclosure enclosure = oracle::enclose(ran.planned, in.tensors(), ran.declared, counted);
+  if (codes != nullptr) *codes = counted;
   verdict v;
   v.judgements = oracle::judge(enclosure, ran.written.tensors());
   v.oracle_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -123,12 +126,12 @@ verdict judge_execution(const inputs& in, const execution& ran, oracle::enclosur
 }
 
 detailed_run run_in_detail(const library& lib, const attention_case& c) {
-  detailed_run run{fill(c), {}, {}, {}};
+  detailed_run run{fill(c), {}, {}, {}, {}};
   run.ran = execute(lib, c, run.given);
   if (auto decided = verdict_of(run.ran))
     run.result = std::move(*decided);
   else
-    run.result = judge_execution(run.given, run.ran, &run.bounds);
+    run.result = judge_execution(run.given, run.ran, &run.bounds, &run.codes);
   return run;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ class library {
   const assay_kernel* find(const std::string& kernel) const;  ///< nullptr if it has none of that name
   std::vector<std::string> kernels() const;
   const std::string& path() const { return path_; }
+  /// One byte per edge of the kernels' code, 1 if it ran since the byte was cleared; empty if the library does not say.
+  std::span<std::uint8_t> edge_flags() const;
   execution_checks checks;
 
   explicit library(const assay_library* table, std::string path, void* handle);

@@ -14,12 +14,8 @@ namespace {
 
 const std::vector<std::string> all = kernels_of_the_space();
 
-/// A case that has a byte form.
 attention_case encodable(std::uint64_t i, const std::vector<std::string>& kernels = all) {
-  attention_case c = test::arbitrary(i, static_cast<int>(i % 100), kernels);
-  repeating_source repeat({}, nullptr);
-  walk(c, repeat, byte_limits, kernels);
-  return c;
+  return test::encodable(test::arbitrary(i, static_cast<int>(i % 100), kernels), kernels);
 }
 
 /// Calls visit(name, whether they differ) for each field, those of data and schedule one by one.

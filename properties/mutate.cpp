@@ -90,6 +90,14 @@ attention_case mutate_case(const attention_case& c, std::uint64_t seed, std::spa
   return mutant;
 }
 
+attention_case draw_case(std::uint64_t seed, std::span<const std::string> kernels) {
+  std::mt19937_64 random(seed);
+  random_source drawn([&random] { return random(); });
+  attention_case c;
+  walk(c, drawn, byte_limits, kernels);
+  return c;
+}
+
 attention_case cross_cases(const attention_case& a, const attention_case& b, std::uint64_t seed,
                            std::span<const std::string> kernels) {
   std::mt19937_64 random(seed);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <optional>
 #include <ostream>
@@ -59,7 +60,8 @@ int run_program(const std::vector<std::string>& arguments, const cli_context& co
       "Exit status: 0 verified, 1 a defect was found or too little verified, 2 bad input or usage, 3 the environment "
       "lacks something.");
   int status = exit_verified;
-  for (const auto add : {add_run, add_replay, add_explain, add_minimize, add_list, add_bench})
+  for (const auto add : {add_run, add_replay, add_explain, add_minimize, add_list, add_bench, add_merge_reports,
+                         add_fuzz, add_faults, add_nightly})
     add(app, context, status);
   try {
     // CLI11 would only say that a command is missing.
@@ -154,6 +156,10 @@ CLI::Validator seconds_from_zero() {
 
 int default_jobs() {
   return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
+std::uint64_t seed_of_the_moment() {
+  return static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count()) % 1'000'000'000U;
 }
 
 }  // namespace assay

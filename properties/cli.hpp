@@ -61,6 +61,9 @@ CLI::Validator seconds_from_zero();
 /// One job per processor.
 int default_jobs();
 
+/// A seed for whoever gives none, short enough to be typed again.
+std::uint64_t seed_of_the_moment();
+
 /// Each adds its command; the command's callback sets `status`.
 void add_run(CLI::App& app, const cli_context& context, int& status);
 void add_replay(CLI::App& app, const cli_context& context, int& status);
@@ -68,5 +71,9 @@ void add_explain(CLI::App& app, const cli_context& context, int& status);
 void add_minimize(CLI::App& app, const cli_context& context, int& status);
 void add_list(CLI::App& app, const cli_context& context, int& status);
 void add_bench(CLI::App& app, const cli_context& context, int& status);
+void add_merge_reports(CLI::App& app, const cli_context& context, int& status);
+void add_fuzz(CLI::App& app, const cli_context& context, int& status);
+void add_faults(CLI::App& app, const cli_context& context, int& status);
+void add_nightly(CLI::App& app, const cli_context& context, int& status);
 
 }  // namespace assay

@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include "properties/campaign/target.hpp"
 #include "properties/cli.hpp"
 
 namespace assay {
@@ -20,8 +21,10 @@ int list(const std::string& what, const library_options& from, const cli_context
         [&](auto fill) { context.out << fill.name << '\n'; });
   } else if (what == "platforms") {
     context.out << from.open(context)->platform() << '\n';
+  } else if (what == "targets") {
+    for (const std::string& name : campaign::target_names()) context.out << name << '\n';
   } else {
-    std::istringstream names(what == "targets" ? ASSAY_FUZZ_TARGETS : ASSAY_FAULTS);
+    std::istringstream names(ASSAY_FAULTS);
     for (std::string name; names >> name;) context.out << name << '\n';
   }
   return exit_verified;

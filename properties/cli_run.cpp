@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <limits>
 #include <ostream>
 
@@ -41,11 +40,6 @@ void parse_shard(const std::string& text, suite_options& options) {
   const auto second = slash ? std::from_chars(first.ptr + 1, end, options.shards) : first;
   if (!slash || second.ec != std::errc{} || second.ptr != end || options.shard < 1 || options.shard > options.shards)
     throw usage_error(fmt::format("--shard: '{}' is not i/n with 1 <= i <= n", text));
-}
-
-std::uint64_t seed_of_the_moment() {
-  // Short enough to be typed again.
-  return static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count()) % 1'000'000'000U;
 }
 
 suite_options to_options(const run_arguments& given, const library& lib) {

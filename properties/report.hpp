@@ -13,7 +13,9 @@ std::string report_text(const suite_options& options, const suite_result& result
 /// One failure: the broken sentence, what is wrong and where, the shrunk case, and the line that replays it.
 std::string finding_text(const suite_options& options, const finding& f);
 
-/// The same as JSON; stable keys, version 1.
+/// The same as JSON; stable keys, version 1. The library by its path and platform.
+std::string report_json(const std::string& path, const std::string& platform, const suite_options& options,
+                        const suite_result& result);
 std::string report_json(const library& lib, const suite_options& options, const suite_result& result);
 
 /// JUnit XML: a suite per kernel, a test case per property.

@@ -14,12 +14,14 @@ json::object to_object(const counts& c) {
 json::object to_object(const suite_options& options, const finding& f) {
   return {{"property", f.broken->name},
           {"sentence", f.broken->sentence},
+          {"failed_as", f.origin},
           {"origin", f.shrunk.result.origin},
           {"what", f.shrunk.result.what},
           {"index", f.index},
           {"alike", f.alike},
           {"reproduced", f.shrunk.reproduced},
           {"steps", f.shrunk.steps},
+          {"tries", f.shrunk.tries},
           {"file", f.file.string()},
           {"replay", replay_line(options, f)},
           {"case", json::parse(to_json(f.shrunk.smallest))}};
@@ -27,7 +29,10 @@ json::object to_object(const suite_options& options, const finding& f) {
 
 }  // namespace
 
-std::string report_json(const library& lib, const suite_options& options, const suite_result& result) {
+std::string report_json(const std::string& path, const std::string& platform, const suite_options& options,
+                        const suite_result& result) {
+  json::array properties;
+  for (const property* p : options.selected) properties.emplace_back(p->name);
   json::array table;
   for (const auto& [key, cell] : result.table) {
     json::object row{{"kernel", std::get<0>(key)}, {"property", std::get<1>(key)}, {"types", std::get<2>(key)}};
@@ -39,8 +44,10 @@ std::string report_json(const library& lib, const suite_options& options, const 
   json::array findings;
   for (const finding& f : result.findings) findings.push_back(to_object(options, f));
   const json::object report{{"version", 1},
-                            {"library", lib.path()},
-                            {"platform", lib.platform()},
+                            {"library", path},
+                            {"library_arguments", options.library_arguments},
+                            {"platform", platform},
+                            {"properties", std::move(properties)},
                             {"seed", options.seed},
                             {"shard", options.shard},
                             {"shards", options.shards},
@@ -57,6 +64,10 @@ std::string report_json(const library& lib, const suite_options& options, const 
                             {"discards", std::move(discards)},
                             {"findings", std::move(findings)}};
   return json::serialize(report) + "\n";
+}
+
+std::string report_json(const library& lib, const suite_options& options, const suite_result& result) {
+  return report_json(lib.path(), lib.platform(), options, result);
 }
 
 }  // namespace assay

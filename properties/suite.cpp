@@ -95,12 +95,12 @@ class tally {
     if (v.result == outcome::fail) failures_[v.origin].push_back(index);
   }
 
-  /// First case and number of cases of each kind of failure. Results come in any order; the first case does not depend
-  /// on it.
-  std::map<std::int64_t, std::int64_t> first_failures() const {
-    std::map<std::int64_t, std::int64_t> first;
+  /// By the first case of each kind of failure: its origin, and how many cases are of that kind. Results come in any
+  /// order; the first case does not depend on it.
+  std::map<std::int64_t, std::pair<std::string, std::int64_t>> first_failures() const {
+    std::map<std::int64_t, std::pair<std::string, std::int64_t>> first;
     for (const auto& [origin, indices] : failures_)
-      first[*std::ranges::min_element(indices)] = static_cast<std::int64_t>(indices.size());
+      first[*std::ranges::min_element(indices)] = {origin, static_cast<std::int64_t>(indices.size())};
     return first;
   }
 
@@ -142,9 +142,11 @@ class numbering {
   std::int64_t index_ = 0;
 };
 
-finding shrink(const library& lib, const suite_options& options, std::int64_t index, std::int64_t alike) {
+finding shrink(const library& lib, const suite_options& options, std::int64_t index, const std::string& origin,
+               std::int64_t alike) {
   finding f;
   f.index = index;
+  f.origin = origin;
   f.broken = &suite_property(options, index);
   f.alike = alike;
   // A candidate is never slower than the case; a hang should not eat the budget.
@@ -228,9 +230,9 @@ suite_result run_suite(const library& lib, const suite_options& given) {
         shown.show(fmt::format("{}{} cases, {} failed", result.total.total(),
                                options.seconds > 0 ? "" : fmt::format("/{}", options.cases), result.total.fail));
       });
-  for (const auto& [index, alike] : counted.first_failures()) {
+  for (const auto& [index, kind] : counted.first_failures()) {
     shown.show(fmt::format("shrinking case {}", index));
-    result.findings.push_back(shrink(lib, options, index, alike));
+    result.findings.push_back(shrink(lib, options, index, kind.first, kind.second));
   }
   shown.clear();
   result.seconds = std::chrono::duration<double>(clock::now() - start).count();

@@ -46,6 +46,7 @@ struct counts {
 struct finding {
   std::int64_t index = 0;  ///< the case's number in the run
   const property* broken = nullptr;
+  std::string origin;  ///< as the run saw it; what is alike failed so, too
   minimized shrunk;
   std::filesystem::path file;
   std::int64_t alike = 0;  ///< cases that failed with this origin, this one included

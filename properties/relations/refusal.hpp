@@ -33,6 +33,7 @@ class refusal_check {
   inputs given_;
   problem planned_;
   outputs out_;
+  outputs unwritten_;  ///< what out_ must go on to hold
 };
 
 }  // namespace assay::relations

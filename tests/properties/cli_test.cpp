@@ -11,11 +11,13 @@
 #include "properties/property.hpp"
 #include "properties/write_file.hpp"
 #include "tests/properties/faulty_library.hpp"
+#include "tests/properties/scratch.hpp"
 
 namespace assay {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::scratch;
 
 struct answer {
   int status;
@@ -29,23 +31,6 @@ answer assay(std::vector<std::string> arguments, std::shared_ptr<library> lib = 
   const int status = run_program(arguments, {out, err, std::move(lib)});
   return {status, out.str(), err.str()};
 }
-
-/// A folder that is gone afterwards.
-class scratch {
- public:
-  scratch() : path_(fs::temp_directory_path() / ("assay_cli_test." + std::to_string(getpid()))) {
-    fs::create_directories(path_);
-  }
-  ~scratch() { fs::remove_all(path_); }
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-  std::string write(const std::string& name, const std::string& text) const {
-    write_by_rename(path_ / name, text);
-    return file(name);
-  }
-
- private:
-  fs::path path_;
-};
 
 std::shared_ptr<library> lse_off_by_one() {
   return testing::corrupting_library([](testing::call& c) {
@@ -101,7 +86,8 @@ TEST_CASE("a place that cannot be written is noticed before the work, by root to
 }
 
 TEST_CASE("help exits 0 and goes to the output") {
-  for (const char* command : {"run", "replay", "explain", "minimize", "list", "bench"}) {
+  for (const char* command :
+       {"run", "replay", "explain", "minimize", "list", "bench", "merge-reports", "fuzz", "faults", "nightly"}) {
     const answer a = assay({command, "--help"});
     CHECK(a.status == 0);
     CHECK(a.err.empty());
@@ -184,19 +170,6 @@ TEST_CASE("a defect exits 1, is reported with its enclosure, and its replay line
   CHECK(fixed.status == 0);
 }
 
-TEST_CASE("replay --accuracy tells the distance to exact of every kernel's result") {
-  for (const auto& [file, tensor] : {std::pair{"split_kv/llama3_8b_decode.json", "o"},
-                                     {"batch_prefill/two_tiles_two_pages.json", "o"},
-                                     {"mqa_logits/page_tagged_64.json", "logits"}}) {
-    const std::string path = std::string(ASSAY_SOURCE_DIR) + "/corpus/" + file;
-    const answer a = assay({"replay", path, "--accuracy"});
-    CAPTURE(a.out);
-    CHECK(a.status == 0);
-    CHECK(a.out.find(std::string("max |") + tensor + " - exact| ") != std::string::npos);
-    CHECK(assay({"replay", path}).out.find("exact|") == std::string::npos);
-  }
-}
-
 TEST_CASE("loads and stores are checked unless they are not to be, and a line that replays says so") {
   const scratch here;
   const answer checked = assay({"run", "--cases", "13", "--seed", "1"});
@@ -212,6 +185,19 @@ TEST_CASE("loads and stores are checked unless they are not to be, and a line th
                                here.file("findings"), "--shrink", "0", "--unchecked"},
                               lse_off_by_one());
   CHECK(failed.out.find("\n./assay replay --unchecked ") != std::string::npos);
+}
+
+TEST_CASE("replay --accuracy tells the distance to exact of every kernel's result") {
+  for (const auto& [file, tensor] : {std::pair{"split_kv/llama3_8b_decode.json", "o"},
+                                     {"batch_prefill/two_tiles_two_pages.json", "o"},
+                                     {"mqa_logits/page_tagged_64.json", "logits"}}) {
+    const std::string path = std::string(ASSAY_SOURCE_DIR) + "/corpus/" + file;
+    const answer a = assay({"replay", path, "--accuracy"});
+    CAPTURE(a.out);
+    CHECK(a.status == 0);
+    CHECK(a.out.find(std::string("max |") + tensor + " - exact| ") != std::string::npos);
+    CHECK(assay({"replay", path}).out.find("exact|") == std::string::npos);
+  }
 }
 
 TEST_CASE("a finding in a folder is checked against the property that it broke") {

@@ -1,0 +1,61 @@
+#include "properties/campaign/judges.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "properties/campaign/kinds.hpp"
+#include "properties/campaign/process.hpp"
+#include "properties/execute.hpp"
+#include "properties/write_file.hpp"
+
+namespace assay::campaign {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string text_of(const std::vector<std::uint8_t>& bytes) {
+  return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace
+
+command target_command(const options& given, std::vector<std::string> arguments, const fs::path& log) {
+  command what{{given.fuzzed.binary.string(), fmt::format("-timeout={:.0f}", std::ceil(given.limit_seconds)),
+                fmt::format("-rss_limit_mb={}", given.rss_limit_mib)},
+               {},
+               log};
+  for (std::string& argument : arguments) what.arguments.push_back(std::move(argument));
+  // Made absolute: the target looks it up where it runs.
+  if (!given.library.empty()) what.environment.push_back("ASSAY_FUZZ_LIBRARY=" + fs::absolute(given.library).string());
+  return what;
+}
+
+verdict run_target(const options& given, const fs::path& input) {
+  const command what = target_command(given, {input.string()}, folders(given.folder).logs / "judge.txt");
+  bool passes = false;
+  // libFuzzer looks at the clock once a second, and sanitizers take a while to say what they saw.
+  constexpr double grace_seconds = 10;
+  const fuzzer_log log = run_to_end(what, given.limit_seconds + grace_seconds, &passes);
+  return passes ? passed() : failed(log.is->origin, log.is->what);
+}
+
+judge_function target_judge(const options& given) {
+  return [given](const attention_case& c) {
+    const auto bytes = bytes_of(given.fuzzed, c);
+    if (!bytes) return discarded("no bytes of the target are this case");
+    const fs::path input = folders(given.folder).logs / "judged";
+    write_by_rename(input, text_of(*bytes));
+    return run_target(given, input);
+  };
+}
+
+judge_function only_of_kind(judge_function judge, std::string kept) {
+  return [judge = std::move(judge), kept = std::move(kept)](const attention_case& c) {
+    verdict v = judge(c);
+    if (v.result == outcome::fail && kind_of({v.origin, v.what}) != kept) return passed();
+    return v;
+  };
+}
+
+}  // namespace assay::campaign

@@ -1,0 +1,23 @@
+/// How inputs of a campaign are judged again.
+#pragma once
+
+#include <memory>
+
+#include "properties/campaign/options.hpp"
+#include "properties/campaign/process.hpp"
+
+namespace assay::campaign {
+
+/// The line of a process: the target's binary, its limits, `arguments`, the library under test.
+command target_command(const options& given, std::vector<std::string> arguments, const std::filesystem::path& log);
+
+/// Runs the target's binary on one input. Sees what only the instrumented build does, and inputs that are no case.
+verdict run_target(const options& given, const std::filesystem::path& input);
+
+/// run_target on the bytes of a case; discards cases that no bytes make.
+judge_function target_judge(const options& given);
+
+/// Lets a failure of another kind than `kept` pass, so that minimizing does not slip from one defect to another.
+judge_function only_of_kind(judge_function judge, std::string kept);
+
+}  // namespace assay::campaign

@@ -1,0 +1,17 @@
+/// Which failures are of one kind.
+#pragma once
+
+#include <string>
+
+#include "properties/campaign/fuzzer_log.hpp"
+
+namespace assay::campaign {
+
+/// The complaint without what differs between two inputs that fail alike: numbers become "N". The number of a source
+/// line ("x.hip:274") stays, and so do digits of names ("f16").
+std::string kind_of(const complaint& is);
+
+/// Names the file of a finding of that kind: "enclosure-1f2e3d4c".
+std::string name_of_kind(const complaint& is);
+
+}  // namespace assay::campaign

@@ -1,0 +1,227 @@
+#include "properties/campaign/supervise.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <deque>
+#include <memory>
+#include <thread>
+
+#include "properties/campaign/corpus_folder.hpp"
+#include "properties/campaign/counters.hpp"
+#include "properties/campaign/folder_lock.hpp"
+#include "properties/campaign/interrupts.hpp"
+#include "properties/campaign/judges.hpp"
+#include "properties/campaign/triage.hpp"
+#include "properties/progress.hpp"
+#include "properties/write_file.hpp"
+
+namespace assay::campaign {
+namespace {
+
+namespace fs = std::filesystem;
+using clock = std::chrono::steady_clock;
+
+/// A place for a process, and what the processes before in it did.
+struct slot {
+  int number = 0;
+  int generation = 0;
+  std::unique_ptr<process> running;
+  std::string prefix;  ///< of its artifacts' names
+  std::int64_t executions_before = 0;
+};
+
+/// An input to look into.
+struct pending {
+  fs::path artifact;
+  std::optional<complaint> said;
+};
+
+class supervisor {
+ public:
+  supervisor(const options& given, const library& lib, result& into, const std::function<void(const finding&)>& found)
+      : given_(given),
+        at_(given.folder),
+        result_(into),
+        found_(found),
+        triage_(given, lib, into),
+        shown_(given.progress),
+        slots_(static_cast<std::size_t>(given.jobs)) {
+    for (std::size_t i = 0; i < slots_.size(); ++i) slots_[i].number = static_cast<int>(i);
+  }
+
+  void run() {
+    for (const fs::path& artifact : files_in(at_.artifacts))
+      look_into({artifact, std::nullopt});  // a killed campaign's
+    start_ = clock::now();
+    constexpr auto tick = std::chrono::milliseconds(20);
+    while (step()) std::this_thread::sleep_for(tick);
+    shown_.clear();
+    result_.seconds = seconds();
+    note_growth(true);
+    result_.counters = read_counters(at_.logs / "counters");
+  }
+
+ private:
+  double seconds() const { return std::chrono::duration<double>(clock::now() - start_).count(); }
+  bool is_over() const { return interrupts::came() || !result_.ended_early.empty() || given_.seconds - seconds() < 1; }
+
+  static std::vector<fs::path> files_in(const fs::path& folder) {
+    std::vector<fs::path> files;
+    for (const auto& entry : fs::directory_iterator(folder)) files.push_back(entry.path());
+    std::ranges::sort(files);
+    return files;
+  }
+
+  /// False when all is done.
+  bool step() {
+    bool busy = false;
+    for (slot& s : slots_) {
+      if (s.running && !s.running->poll()) take_end(s);
+      if (s.running && is_late(*s.running)) s.running->kill();
+      if (!s.running && !is_over()) start(s);
+      busy = busy || s.running;
+    }
+    note_growth(false);
+    show();
+    if (todo_.empty()) return busy;
+    const pending next = todo_.front();
+    todo_.pop_front();
+    look_into(next);
+    return busy || !todo_.empty();
+  }
+
+  /// libFuzzer looks at the time between inputs, and at the limit of an input once a second.
+  bool is_late(const process&) const {
+    constexpr double grace_seconds = 10;
+    return interrupts::came() || !result_.ended_early.empty() ||
+           seconds() > given_.seconds + given_.limit_seconds + grace_seconds;
+  }
+
+  void start(slot& s) {
+    s.prefix = fmt::format("{}.{}.", s.number, s.generation);
+    // libFuzzer's seed has 32 bits, and 0 stands for the clock. Processes of a campaign, one after the other or beside
+    // each other, draw differently.
+    const std::string draws = fmt::format("{} {} {}", given_.seed, s.number, s.generation++);
+    const std::vector<std::string> arguments{
+        at_.corpus.string() + "/",
+        fmt::format("-artifact_prefix={}/{}", at_.artifacts.string(), s.prefix),
+        fmt::format("-seed={}", std::max(1U, fingerprint(draws))),
+        fmt::format("-max_total_time={:.0f}", std::floor(given_.seconds - seconds())),
+        fmt::format("-max_len={}", given_.max_len),
+        "-reload=1",
+        "-print_final_stats=1",
+        "-detect_leaks=0",  // asks after each input: a leak is no kernel's defect, and costs half the speed
+    };
+    command what = target_command(given_, arguments, at_.logs / fmt::format("job{}.txt", s.number));
+    what.environment.push_back("ASSAY_FUZZ_COUNTERS=" + fs::absolute(at_.logs / "counters").string());
+    s.running = std::make_unique<process>(what);
+    ++result_.processes;
+  }
+
+  void take_end(slot& s) {
+    const fuzzer_log& log = s.running->log();
+    s.executions_before += log.executions;
+    result_.process_seconds += s.running->seconds();
+    int aside = 0;
+    std::size_t artifacts = 0;
+    for (const fs::path& file : files_in(at_.artifacts)) {
+      if (!file.filename().string().starts_with(s.prefix)) continue;
+      if (file.filename().string().find("slow-unit-") != std::string::npos) {  // a remark, no failure
+        fs::remove(file);
+        continue;
+      }
+      aside += put_aside(at_, read_file(file));
+      todo_.push_back({file, log.is});
+      ++artifacts;
+    }
+    judge_start(s, aside, artifacts);
+    s.running.reset();
+  }
+
+  /// Processes that end before they begin would do so forever.
+  void judge_start(const slot& s, int aside, std::size_t artifacts) {
+    const bool failed = !s.running->succeeded() && !is_over();
+    const bool stuck = failed && !s.running->log().loaded && aside == 0;
+    if (stuck && artifacts == 0)
+      throw environment_error(
+          fmt::format("{} {}: {}", given_.fuzzed.binary.string(), s.running->end(), s.running->log().last_line));
+    stuck_ = stuck ? stuck_ + 1 : 0;
+    constexpr int patience = 3;
+    if (stuck_ >= patience * given_.jobs)
+      result_.ended_early = "every process fails on the empty input, which each begins with";
+  }
+
+  void look_into(const pending& p) {
+    shown_.show(fmt::format("looking into {}", p.artifact.filename().string()));
+    if (const finding* f = triage_.look_into(p.artifact, p.said)) {
+      shown_.clear();
+      found_(*f);
+    }
+  }
+
+  growth now() const {
+    growth g = best_;
+    g.seconds = seconds();
+    g.executions = 0;
+    for (const slot& s : slots_) {
+      g.executions += s.executions_before;
+      if (!s.running) continue;
+      const fuzzer_log& log = s.running->log();
+      g.executions += log.executions;
+      g.coverage = std::max(g.coverage, log.coverage);
+      g.features = std::max(g.features, log.features);
+      g.corpus = std::max(g.corpus, log.corpus);
+    }
+    return g;
+  }
+
+  /// Points at 1, 2, 4, ... seconds and at the end.
+  void note_growth(bool at_end) {
+    best_ = now();
+    if (!at_end && best_.seconds < next_point_) return;
+    while (next_point_ <= best_.seconds) next_point_ *= 2;
+    result_.points.push_back(best_);
+  }
+
+  void show() {
+    shown_.show(fmt::format("{:.0f} executions/s, {} edges, {} features, {} corpus entries, {} findings",
+                            static_cast<double>(best_.executions) / std::max(1.0, best_.seconds), best_.coverage,
+                            best_.features, best_.corpus, result_.findings.size()));
+  }
+
+  const options& given_;
+  folders at_;
+  result& result_;
+  const std::function<void(const finding&)>& found_;
+  triage triage_;
+  progress shown_;
+  std::vector<slot> slots_;
+  std::deque<pending> todo_;
+  growth best_;
+  double next_point_ = 1;
+  int stuck_ = 0;
+  clock::time_point start_ = clock::now();
+};
+
+}  // namespace
+
+result run(const options& given, const library& lib, const std::function<void(const finding&)>& found) {
+  const folders at(given.folder);
+  std::error_code error;
+  for (const fs::path& folder : {at.corpus, at.failing, at.artifacts, at.findings, at.logs})
+    if (fs::create_directories(folder, error); error)
+      throw environment_error(fmt::format("{}: cannot be made: {}", folder.string(), error.message()));
+  const folder_lock alone(given.folder);
+  const interrupts noted;
+  result came;
+  fs::remove(at.logs / "counters");
+  readmit(given, lib);
+  plant_seeds(given, came);
+  supervisor(given, lib, came, found).run();
+  return came;
+}
+
+}  // namespace assay::campaign

@@ -1,0 +1,216 @@
+#include "properties/campaign/triage.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "properties/campaign/interrupts.hpp"
+#include "properties/campaign/judges.hpp"
+#include "properties/campaign/kinds.hpp"
+#include "properties/write_file.hpp"
+
+namespace assay::campaign {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// How often an input is tried before it counts as not failing, and a finding before it counts as confirmed.
+constexpr int tries = 3;
+
+/// Inputs of a flaky kind that are looked into, in the hope for one that fails always.
+constexpr std::int64_t flaky_chances = 5;
+
+constexpr std::string_view flaky_prefix = "flaky-";
+
+/// The check that a campaign's cases are put to.
+const property& checked() {
+  return properties().front();
+}
+
+std::string file_stem(const finding& f) {
+  return (f.flaky ? std::string(flaky_prefix) : "") + f.name;
+}
+
+std::string library_words(const std::string& format, const std::string& library) {
+  return library.empty() ? "" : fmt::format(fmt::runtime(format), library);
+}
+
+}  // namespace
+
+/// A failure that came again, and who saw it.
+struct triage::repeated {
+  verdict seen;
+  bool by_library;  ///< judged by the library under test; else only the target's binary sees it
+  /// A judge in a fresh process.
+  std::function<judge_function()> judge;
+};
+
+triage::triage(const options& given, const library& lib, result& into)
+    : given_(given), folders_(given.folder), lib_(lib), result_(into), start_(std::chrono::steady_clock::now()) {
+  load_old();
+}
+
+finding* triage::known(const std::string& name) {
+  const auto at = std::ranges::find(result_.findings, name, &finding::name);
+  return at == result_.findings.end() ? nullptr : &*at;
+}
+
+std::optional<triage::repeated> triage::repeat(const std::optional<attention_case>& c, const fs::path& artifact) const {
+  // Minimizing is not slowed down by a hang more than the suite's is.
+  const auto by_library = [this] { return isolated_judge(lib_, checked(), std::min(given_.limit_seconds, 10.0)); };
+  const auto by_target = [this] { return target_judge(given_); };
+  for (int i = 0; i < tries && !interrupts::came(); ++i) {
+    if (c)
+      if (verdict v = by_library()(*c); v.result == outcome::fail) return repeated{std::move(v), true, by_library};
+    if (verdict v = run_target(given_, artifact); v.result == outcome::fail)
+      return repeated{std::move(v), false, by_target};
+  }
+  return std::nullopt;
+}
+
+finding triage::minimized_case(const attention_case& c, const repeated& again) const {
+  const complaint first{again.seen.origin, again.seen.what};
+  const auto judge = [&] { return only_of_kind(again.judge(), kind_of(first)); };
+  const minimized smallest = minimize(c, judge(), given_.budget);
+  finding f;
+  f.name = name_of_kind(first);
+  f.is = smallest.reproduced ? complaint{smallest.result.origin, smallest.result.what} : first;
+  f.steps = smallest.steps;
+  f.flaky = !smallest.reproduced;
+  for (int i = 1; i < tries; ++i) f.flaky = judge()(smallest.smallest).result != outcome::fail || f.flaky;
+  if (interrupts::came()) return f;
+  if (again.by_library) {
+    write_case(f, smallest.smallest);
+  } else {
+    f.shape = to_json(smallest.smallest);
+    const auto bytes = bytes_of(given_.fuzzed, smallest.smallest);
+    write_bytes(f, std::string(bytes->begin(), bytes->end()));
+  }
+  return f;
+}
+
+finding triage::unrepeated(const std::optional<attention_case>& c, const std::string& bytes,
+                           const std::optional<complaint>& said) const {
+  finding f;
+  // Without a word of what was wrong, each is of its own kind.
+  f.is = said.value_or(complaint{"unknown", fmt::format("ended a process once (input x{:08x})", fingerprint(bytes))});
+  f.name = name_of_kind(f.is);
+  f.flaky = true;
+  if (c)
+    write_case(f, *c);
+  else
+    write_bytes(f, bytes);
+  return f;
+}
+
+void triage::write_case(finding& f, const attention_case& smallest) const {
+  attention_case c = smallest;
+  c.why = fmt::format("{}: {}: {}; {}found by {} of seed {}", checked().name, f.is.origin, f.is.what,
+                      f.flaky ? "FLAKY: it does not fail always; " : "", given_.fuzzed.name, given_.seed);
+  f.shape = to_json(c);
+  f.file = folders_.findings / (file_stem(f) + ".json");
+  f.replay = fmt::format("./assay replay{} {}", library_words(" --library {}", given_.library), f.file.string());
+  write_by_rename(f.file, f.shape);
+}
+
+void triage::write_bytes(finding& f, const std::string& bytes) const {
+  if (f.shape.empty()) f.shape = fmt::format("{} bytes", bytes.size());
+  f.file = folders_.findings / (file_stem(f) + ".bytes");
+  f.replay =
+      fmt::format("{}{} -timeout={:g} -rss_limit_mb={} {}", library_words("ASSAY_FUZZ_LIBRARY={} ", given_.library),
+                  given_.fuzzed.binary.string(), given_.limit_seconds, given_.rss_limit_mib, f.file.string());
+  // First what it is: the bytes are what makes it a finding.
+  write_by_rename(fs::path(f.file).replace_extension(".txt"),
+                  fmt::format("{}: {}\n{}{}\n", f.is.origin, f.is.what,
+                              f.flaky ? "FLAKY: it does not fail always\n" : "", f.shape));
+  write_by_rename(f.file, bytes);
+}
+
+void triage::load_old() {
+  for (const auto& entry : fs::directory_iterator(folders_.findings)) {
+    finding f;
+    f.file = entry.path();
+    const bool is_case = f.file.extension() == ".json";
+    if (!is_case && f.file.extension() != ".bytes") continue;
+    f.name = f.file.stem().string();
+    f.flaky = f.name.starts_with(flaky_prefix);
+    if (f.flaky) f.name.erase(0, flaky_prefix.size());
+    f.is_old = true;
+    f.alike = 0;
+    f.shape = read_file(is_case ? f.file : fs::path(f.file).replace_extension(".txt"));
+    f.is = {"found before", is_case ? from_json(f.shape, f.file.string()).why : f.shape.substr(0, f.shape.find('\n'))};
+    f.replay = is_case
+                   ? fmt::format("./assay replay{} {}", library_words(" --library {}", given_.library), f.file.string())
+                   : fmt::format("{}{} {}", library_words("ASSAY_FUZZ_LIBRARY={} ", given_.library),
+                                 given_.fuzzed.binary.string(), f.file.string());
+    if (const finding* same = known(f.name); same != nullptr && !same->flaky) continue;
+    std::erase_if(result_.findings, [&](const finding& other) { return other.name == f.name; });
+    result_.findings.push_back(std::move(f));
+  }
+  std::ranges::sort(result_.findings, {}, &finding::name);
+}
+
+void triage::settle(finding& f, const fs::path& artifact, const std::optional<complaint>& said) {
+  ++f.alike;
+  if (said) names_[kind_of(*said)] = f.name;
+  fs::remove(artifact);
+}
+
+finding* triage::settled(const std::string& name) {
+  finding* f = known(name);
+  return f != nullptr && (!f->flaky || (!f->is_old && f->alike >= flaky_chances)) ? f : nullptr;
+}
+
+finding triage::repeated_bytes(const std::string& bytes, const repeated& again, const fs::path& artifact) const {
+  finding f;
+  f.is = {again.seen.origin, again.seen.what};
+  f.name = name_of_kind(f.is);
+  for (int i = 1; i < tries; ++i) f.flaky = run_target(given_, artifact).result != outcome::fail || f.flaky;
+  if (!interrupts::came()) write_bytes(f, bytes);
+  return f;
+}
+
+const finding* triage::look_into(const fs::path& artifact, const std::optional<complaint>& said) {
+  if (said)
+    if (const auto at = names_.find(kind_of(*said)); at != names_.end())
+      if (finding* f = settled(at->second)) {
+        settle(*f, artifact, said);
+        return nullptr;
+      }
+  const std::string bytes = read_file(artifact);
+  const auto c = case_of(given_.fuzzed, {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+  const auto again = repeat(c, artifact);
+  if (interrupts::came()) return nullptr;  // it stays where it is, for the next campaign
+  if (again || said) {
+    const complaint is = again ? complaint{again->seen.origin, again->seen.what} : *said;
+    if (finding* f = settled(name_of_kind(is))) {
+      settle(*f, artifact, said);
+      return nullptr;
+    }
+  }
+  finding f = !again                                                    ? unrepeated(c, bytes, said)
+              : c && (again->by_library || bytes_of(given_.fuzzed, *c)) ? minimized_case(*c, *again)
+                                                                        : repeated_bytes(bytes, *again, artifact);
+  if (interrupts::came()) return nullptr;
+  f.after_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  return take_in(std::move(f), artifact, said);
+}
+
+const finding* triage::take_in(finding f, const fs::path& artifact, const std::optional<complaint>& said) {
+  finding* before = known(f.name);
+  const bool is_news = before == nullptr || !f.flaky;
+  f.alike = before == nullptr ? 0 : before->alike;
+  if (before == nullptr) {
+    before = &result_.findings.emplace_back(std::move(f));
+  } else {
+    if (!f.flaky) {  // what was flaky has become certain
+      fs::remove(before->file);
+      fs::remove(fs::path(before->file).replace_extension(".txt"));
+    }
+    *before = std::move(f);
+  }
+  settle(*before, artifact, said);
+  return is_news ? before : nullptr;
+}
+
+}  // namespace assay::campaign

@@ -1,0 +1,33 @@
+/// A stand-in for a target linked with libFuzzer: a shell script with its command line, in a folder of its own. An
+/// input fails if it contains "BAD", every other time if it contains "FLAKY", and never ends if it contains "HANG".
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "properties/campaign/options.hpp"
+
+namespace assay::campaign::testing {
+
+class fake_target {
+ public:
+  fake_target();
+  ~fake_target();
+  fake_target(const fake_target&) = delete;
+  fake_target& operator=(const fake_target&) = delete;
+
+  /// A campaign of one second on it. Its bytes are no case, unless `kernel` says whose.
+  options given(const std::string& kernel = "") const;
+  /// Inputs that a process will come to, one after the other, after its corpus.
+  void will_find(const std::string& name, const std::string& bytes) const;
+  std::filesystem::path state(const std::string& name = "") const { return root_ / "state" / name; }
+  const std::filesystem::path& root() const { return root_; }
+
+ private:
+  std::filesystem::path root_;
+};
+
+/// Names of a folder's files, sorted.
+std::vector<std::string> names_in(const std::filesystem::path& folder);
+
+}  // namespace assay::campaign::testing

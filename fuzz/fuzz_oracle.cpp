@@ -14,7 +14,7 @@ const fuzz::input_form fuzz::form{kernels_of_the_space(), 0};
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const attention_case c = decode_case({data, size}, fuzz::form.kernels);
   fuzz::announce(to_json(c));
-  detailed_run run{.given = fill(c)};
+  detailed_run run{fill(c), {}, {}, {}, {}};
   problem& planned = run.ran.planned;
   contract& declared = run.ran.declared;
   const assay_kernel& kernel = *fuzz::under_test().find(c.kernel);

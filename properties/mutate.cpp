@@ -32,6 +32,24 @@ std::int64_t walk_again(attention_case& c, std::span<const std::string> kernels,
   return source.choices();
 }
 
+/// A case of another kernel that looks like it: what kernels do not share is the default's, as no walk would undo it.
+attention_case as_of_kernel(const attention_case& c, const std::string& kernel) {
+  attention_case other;
+  other.kernel = kernel;
+  for (const auto field : {&attention_case::heads_q, &attention_case::heads_kv, &attention_case::head_dim_qk,
+                           &attention_case::page_size, &attention_case::num_splits})
+    other.*field = c.*field;
+  other.pool_pages = c.pool_pages;
+  other.q_type = c.q_type;
+  other.q_order = c.q_order;
+  other.page_table = c.page_table;
+  other.sequences = c.sequences;
+  other.data = c.data;
+  other.data.descale_ratio = attention_case{}.data.descale_ratio;
+  other.schedule = c.schedule;
+  return other;
+}
+
 /// Half of a case's choices and more are page ids, and what comes first and last, types, shapes, data and schedule,
 /// would hardly ever be drawn: a third of the places each is of all, of the first and of the last.
 std::int64_t draw_place(std::int64_t count, std::mt19937_64& random) {
@@ -66,8 +84,18 @@ attention_case mutate_case(const attention_case& c, std::uint64_t seed, std::spa
   std::set<std::int64_t> places;
   for (std::uint64_t left = random() % 4 == 0 ? 1 + random() % 4 : 1; left > 0; --left)
     places.insert(draw_place(count, random));
+  constexpr std::int64_t place_of_kernel = 0;
+  if (places.erase(place_of_kernel) > 0) mutant = as_of_kernel(mutant, kernels[random() % kernels.size()]);
   walk_again(mutant, kernels, std::move(places), &drawn);
   return mutant;
+}
+
+attention_case draw_case(std::uint64_t seed, std::span<const std::string> kernels) {
+  std::mt19937_64 random(seed);
+  random_source drawn([&random] { return random(); });
+  attention_case c;
+  walk(c, drawn, byte_limits, kernels);
+  return c;
 }
 
 attention_case cross_cases(const attention_case& a, const attention_case& b, std::uint64_t seed,
@@ -82,6 +110,7 @@ attention_case cross_cases(const attention_case& a, const attention_case& b, std
     if (begin <= at && at < end) child.*pointer = b.*pointer;
     ++at;
   });
+  if (a.kernel != b.kernel) child = as_of_kernel(child, child.kernel);
   walk_again(child, kernels);
   return child;
 }

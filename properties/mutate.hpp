@@ -30,8 +30,12 @@ class repeating_source : public choice_source {
 /// a case has a byte form for these kernels (bytes.hpp) whatever `c` is.
 attention_case mutate_case(const attention_case& c, std::uint64_t seed, std::span<const std::string> kernels);
 
+/// Any case that has a byte form for these kernels, as often as the case space's weights say: far from all others.
+attention_case draw_case(std::uint64_t seed, std::span<const std::string> kernels);
+
 /// A case whose fields, in the order of case.hpp, are those of `a` but for a run of them that is of `b`, and then
-/// brought back into the case space as by repeating_source.
+/// brought back into the case space as by repeating_source. Of two kernels' cases only what all kernels have is
+/// crossed.
 attention_case cross_cases(const attention_case& a, const attention_case& b, std::uint64_t seed,
                            std::span<const std::string> kernels);
 

@@ -47,7 +47,8 @@ ending end_of(const std::function<void()>& run) {
   close(channel[1]);
   ending end;
   char part[4096];
-  for (ssize_t n = 0; (n = read(channel[0], part, sizeof part)) > 0;) end.told.append(part, static_cast<std::size_t>(n));
+  for (ssize_t n = 0; (n = read(channel[0], part, sizeof part)) > 0;)
+    end.told.append(part, static_cast<std::size_t>(n));
   close(channel[0]);
   int state = 0;
   waitpid(child, &state, 0);

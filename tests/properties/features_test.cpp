@@ -4,9 +4,7 @@
 #include <set>
 #include <string>
 
-#include "properties/bytes.hpp"
 #include "properties/kernel_space.hpp"
-#include "properties/mutate.hpp"
 #include "tests/properties/arbitrary.hpp"
 
 using namespace assay;
@@ -36,9 +34,8 @@ TEST_CASE("cases of the byte form's space reach every feature", "[features]") {
   int most = 0;
   const auto kernels = kernels_of_the_space();
   for (std::uint64_t i = 0; i < 4000 && most < static_cast<int>(num_features); ++i) {
-    attention_case c = test::arbitrary(i, static_cast<int>(i % 60), {kernels[i % kernels.size()]});
-    repeating_source repeat({}, nullptr);
-    walk(c, repeat, byte_limits, kernels);
+    const attention_case c =
+        test::encodable(test::arbitrary(i, static_cast<int>(i % 60), {kernels[i % kernels.size()]}));
     const feature_counts counts = count_features(c, run_in_detail(*library::built_in(), c));
     for (std::size_t f = 0; f < num_features; ++f)
       if (counts[f] > 0 && runs_with[f]++ == 0) ++most;

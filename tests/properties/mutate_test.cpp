@@ -14,12 +14,8 @@ namespace {
 
 const std::vector<std::string> all = kernels_of_the_space();
 
-/// A case that has a byte form.
 attention_case encodable(std::uint64_t i, const std::vector<std::string>& kernels = all) {
-  attention_case c = test::arbitrary(i, static_cast<int>(i % 100), kernels);
-  repeating_source repeat({}, nullptr);
-  walk(c, repeat, byte_limits, kernels);
-  return c;
+  return test::encodable(test::arbitrary(i, static_cast<int>(i % 100), kernels), kernels);
 }
 
 /// Calls visit(name, whether they differ) for each field, those of data and schedule one by one.
@@ -54,10 +50,11 @@ TEST_CASE("repeating a case's choices gives the case", "[mutate]") {
   }
 }
 
-TEST_CASE("every mutant and every child is a valid case with a byte form, the same for the same seed", "[mutate]") {
+TEST_CASE("every mutant, child and drawn case is a valid case with a byte form, the same for the same seed",
+          "[mutate]") {
   for (std::uint64_t i = 0; i < 1500; ++i) {
     const attention_case a = encodable(i), b = encodable(i + 7777);
-    for (const attention_case& made : {mutate_case(a, i, all), cross_cases(a, b, i, all)}) {
+    for (const attention_case& made : {mutate_case(a, i, all), cross_cases(a, b, i, all), draw_case(i, all)}) {
       INFO(to_json(a) << to_json(made));
       REQUIRE_NOTHROW(validate(made));
       REQUIRE(decode_case(encode_case(made)) == made);

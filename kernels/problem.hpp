@@ -31,6 +31,10 @@
 /// d_qk and d_v stand for head_dim_qk and head_dim_v. Query head h reads kv head h / (heads_q / heads_kv). FP8 values
 /// are bit patterns in 1-byte elements.
 ///
+/// Where the tables say nothing of strides, the last one is 1 and the others are the caller's, of outputs and partials
+/// too: splits, rows and heads may lie further apart than their extents ask for, and no stride follows from another.
+/// What lies between them is nobody's: it is never written and influences no output bit.
+///
 /// For query row i of sequence s (i counts from the sequence's first row) the position is
 ///   p = prefix_offset[s] + i, or seqlens_k[s] - q_len(s) + i without that tensor (bottom-right alignment).
 /// Key j in [0, seqlens_k[s]) is visible to the row iff  (!causal || j <= p)  and  (window == 0 || j > p - window).

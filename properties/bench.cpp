@@ -66,7 +66,9 @@ attention_case prefill_case(dtype type, dtype o_type, float ratio) {
 attention_case logits_case(dtype type) {
   attention_case c;
   c.kernel = "mqa_logits";
+  c.batching = q_batching::batch;
   c.q_type = c.kv_type = type;
+  c.o_type = dtype::f32;
   c.heads_q = 64;
   c.head_dim_qk = 128;
   c.page_size = 64;
@@ -119,9 +121,7 @@ throughput measure_tiny(const library& lib) {
 sharpness measure_sharpness(const library& lib, const attention_case& c) {
   sharpness s;
   s.types = types_of(c);
-  if (c.kernel == "batch_prefill")
-    s.types += fmt::format("{} {}", c.kv_descale == descale_kind::per_page ? " paged" : "",
-                           boost::describe::enum_to_string(c.o_type, "?"));
+  if (c.kv_descale == descale_kind::per_page) s.types += " paged";
   const detailed_run run = run_in_detail(lib, c);
   if (run.bounds.tensors.empty()) return s;
   const oracle::enclosed_tensor& result = run.bounds.tensors.front();

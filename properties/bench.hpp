@@ -10,7 +10,7 @@ namespace assay {
 
 /// How wide the enclosure of o is before its final rounding, on normal data of one combination of types.
 struct sharpness {
-  /// As in the run's table; where P is FP8 also "paged" for per-page descales, and the type of O; or "logits".
+  /// As in the run's table, with "paged" for per-page descales and "logits" for what is not O.
   std::string types;
   std::int64_t elements = 0;
   double median_radius_ulp = 0;  ///< in units of the output type's last place

@@ -105,10 +105,11 @@ struct attention_case {
   float soft_cap = 0.0F;
   dtype bias_type = dtype::none;
   bool sinks = false;
-  key_order k_order = key_order::plain;  ///< these five: mqa_logits only
+  key_order k_order = key_order::plain;  ///< these and fills_hidden: mqa_logits only
   context_split split_contexts = context_split::fixed;
   std::int32_t max_model_len = 0;           ///< columns of logits
-  std::int32_t row_margin = 0;              ///< elements between the rows of logits, which are nobody's
+  std::int32_t row_margin = 0;              ///< elements between the rows of every output and workspace, nobody's
+  std::int32_t input_margin = 0;            ///< the same of inputs, poisoned; tensor_plan.hpp says of which
   bool fills_hidden = false;                ///< columns of hidden keys become -inf
   std::int32_t num_splits = 0;              ///< 0: the library's planner chooses
   std::int64_t workspace_budget_bytes = 0;  ///< 0: the library's own budget
@@ -121,8 +122,8 @@ BOOST_DESCRIBE_STRUCT(attention_case, (),
                       (version, why, kernel, q_type, kv_type, o_type, heads_q, heads_kv, head_dim_qk, head_dim_v,
                        page_size, pool_pages, layout, q_order, page_table, batching, kv_descale, spare_table_entries,
                        causal, window, scale, q_scale, k_scale, v_scale, soft_cap, bias_type, sinks, k_order,
-                       split_contexts, max_model_len, row_margin, fills_hidden, num_splits, workspace_budget_bytes,
-                       sequences, data, schedule))
+                       split_contexts, max_model_len, row_margin, input_margin, fills_hidden, num_splits,
+                       workspace_budget_bytes, sequences, data, schedule))
 
 /// V's type: K's, except that int8 K goes with f16 V.
 inline dtype v_type(const attention_case& c) {

@@ -66,6 +66,8 @@ void check_scalars(const attention_case& c) {
   check_range("page_size", c.page_size, 1, 65536);
   check_range("pool_pages", c.pool_pages, 0, int32_max);
   check_range("spare_table_entries", c.spare_table_entries, 0, 65536);
+  check_range("row_margin", c.row_margin, 0, 65536);
+  check_range("input_margin", c.input_margin, 0, 65536);
   check_range("window", c.window, 0, int32_max);
   check_finite("scale", c.scale);
   check_finite("q_scale", c.q_scale);
@@ -84,12 +86,10 @@ void check_scalars(const attention_case& c) {
 /// What problem.hpp says of the one operation and does not have in the other.
 void check_operation(const attention_case& c) {
   check_range("max_model_len", c.max_model_len, 0, int32_max);
-  check_range("row_margin", c.row_margin, 0, 65536);
   if (computes_attention(c.kernel)) {
     if (c.k_order != key_order::plain) refuse("k_order", "preshuffled keys are mqa_logits'");
     if (c.split_contexts != context_split::fixed) refuse("split_contexts", "variable contexts are mqa_logits'");
     if (c.max_model_len != 0) refuse("max_model_len", "only mqa_logits has columns");
-    if (c.row_margin != 0) refuse("row_margin", "only mqa_logits has it");
     if (c.fills_hidden) refuse("fills_hidden", "only mqa_logits has columns");
     return;
   }
@@ -138,25 +138,28 @@ void check_sequences(const attention_case& c) {
   }
 }
 
-void check_bytes(const std::string& tensor, dtype type, const std::vector<std::int64_t>& shape) {
-  const std::optional<std::int64_t> bytes = checked_bytes(type, shape);
-  if (!bytes || *bytes > tensor_bytes_max)
-    refuse(tensor, fmt::format("the tensor of shape [{}] exceeds 1 GiB", fmt::join(shape, ", ")));
+std::string named_shape(const planned_tensor& t) {
+  const std::string gaps = t.gap > 0 ? fmt::format(" with {} elements between its rows", t.gap) : "";
+  return fmt::format("of shape [{}]{}", fmt::join(t.shape, ", "), gaps);
+}
+
+void check_bytes(const planned_tensor& t) {
+  const std::optional<std::int64_t> bytes = checked_bytes(t);
+  if (!bytes || *bytes > tensor_bytes_max) refuse(t.name, fmt::format("the tensor {} exceeds 1 GiB", named_shape(t)));
 }
 
 /// Of a pool, what is used is bounded like any tensor; its addresses are bounded only as such.
 void check_pool(const planned_tensor& t, const std::vector<std::int64_t>& used) {
-  if (!is_sparse(t.type, t.shape)) return;
-  const std::optional<std::int64_t> bytes = checked_bytes(t.type, t.shape);
+  if (!is_sparse(t)) return;
+  const std::optional<std::int64_t> bytes = checked_bytes(t);
   if (!bytes || *bytes > sparse_pool_bytes_max)
-    refuse(t.name, fmt::format("the pool of shape [{}] exceeds 16 TiB", fmt::join(t.shape, ", ")));
+    refuse(t.name, fmt::format("the pool {} exceeds 16 TiB", named_shape(t)));
   const auto count = static_cast<std::int64_t>(used.size());
   if (count > sparse_pages_max)
     refuse(t.name, fmt::format("{} pages are used of a pool beyond {} MiB, more than {}", count,
                                dense_pool_bytes_max >> 20, sparse_pages_max));
   if (count * (*bytes / t.shape[0]) > tensor_bytes_max)
-    refuse(t.name,
-           fmt::format("the {} pages in use of the pool of shape [{}] exceed 1 GiB", count, fmt::join(t.shape, ", ")));
+    refuse(t.name, fmt::format("the {} pages in use of the pool {} exceed 1 GiB", count, named_shape(t)));
 }
 
 void check_sink(const std::string& field, std::uint32_t bits) {
@@ -187,7 +190,7 @@ void check_override(const override_bits& o, const std::string& at, const std::ve
   for (std::size_t d = 0; d < o.index.size(); ++d)
     if (o.index[d] < 0 || o.index[d] >= found->shape[d])
       refuse(fmt::format("{}index[{}]", at, d), fmt::format("{} is not below {}", o.index[d], found->shape[d]));
-  if (found->is_pool && is_sparse(found->type, found->shape) && !std::ranges::binary_search(used, o.index[0]))
+  if (found->is_pool && is_sparse(*found) && !std::ranges::binary_search(used, o.index[0]))
     refuse(at + "index[0]", fmt::format("no sequence uses page {} of the sparse pool", o.index[0]));
   if (size_bytes(found->type) < 4 && (o.bits >> (8 * size_bytes(found->type))) != 0)
     refuse(at + "bits", fmt::format("{} does not fit the tensor's type", o.bits));
@@ -208,12 +211,10 @@ void validate(const attention_case& c) {
     if (t.is_pool)
       check_pool(t, used);
     else
-      check_bytes(t.name, t.type, t.shape);
-  const std::int64_t total_q = tensors.front().shape.front();
-  if (computes_attention(c.kernel))
-    check_bytes("o_partial", dtype::f32, {std::max(c.num_splits, 1), total_q, c.heads_q, c.head_dim_v});
-  else
-    check_bytes("logits", dtype::f32, {total_q, std::int64_t{c.max_model_len} + c.row_margin});
+      check_bytes(t);
+  problem planned = to_problem(c);
+  planned.num_splits = std::max(c.num_splits, 1);
+  for (const planned_tensor& t : plan_outputs(planned, c.row_margin)) check_bytes(t);
   for (std::size_t i = 0; i < c.data.overrides.size(); ++i)
     check_override(c.data.overrides[i], fmt::format("data.overrides[{}].", i), tensors, used);
 }

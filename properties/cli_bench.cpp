@@ -11,12 +11,12 @@ namespace assay {
 
 std::string bench_text(const bench_result& b) {
   std::string text = fmt::format(
-      "enclosure of o or logits, head_dim 128, normal data, 1,024 keys (2,048 where Q is FP8):\n{:<19} {:>14} {:>14} "
+      "enclosure of o or logits, head_dim 128, normal data, 1,024 keys (2,048 where Q is FP8):\n{:<20} {:>14} {:>14} "
       "{:>8} "
       "{:>12}\n",
       "types", "median radius", "p99 radius", "sharp", "ambiguous P");
   for (const sharpness& s : b.sharp)
-    text += fmt::format("{:<19} {:>10.4f} ulp {:>10.4f} ulp {:>7.2f}% {:>11.2f}%\n", s.types, s.median_radius_ulp,
+    text += fmt::format("{:<20} {:>10.4f} ulp {:>10.4f} ulp {:>7.2f}% {:>11.2f}%\n", s.types, s.median_radius_ulp,
                         s.p99_radius_ulp, 100 * s.sharp_share, 100 * s.ambiguous_p_share);
   text +=
       fmt::format("default suite   {:.1f} cases/s and core; the contract oracle takes {:.2f} of the kernel's time\n",

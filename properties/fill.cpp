@@ -71,7 +71,7 @@ void set_all(buffer& b, std::uint32_t bits) {
                 static_cast<Element>(bits));
 }
 
-/// Nothing lies between elements, so the order of their strides does not matter.
+/// All that is accessible, what lies between rows included.
 void poison_all(buffer& b, poison_kind kind) {
   const std::uint32_t bits = poison_pattern(b.view().type, kind);
   switch (size_bytes(b.view().type)) {
@@ -79,6 +79,14 @@ void poison_all(buffer& b, poison_kind kind) {
     case 2: return set_all<std::uint16_t>(b, bits);
     default: return set_all<std::uint32_t>(b, bits);
   }
+}
+
+/// What lies between the rows of a dense buffer.
+void poison_gaps(buffer& b, poison_kind kind) {
+  const dtype type = b.view().type;
+  for (const index_range& r : b.gaps())
+    for (std::int64_t at = r.begin; at < r.end; at += size_bytes(type))
+      set(b, at / size_bytes(type), poison_pattern(type, kind));
 }
 
 /// Dead table entries: ids that are in no pool, and wrong ids that are in this one. `zero` is a plain 0.
@@ -115,6 +123,7 @@ class filler {
 
  private:
   void fill_q(buffer& b) const {
+    poison_gaps(b, case_.data.poison);
     std::int64_t total_row = 0;
     for (std::size_t s = 0; s < case_.sequences.size(); ++s)
       for (std::int64_t row = 0; row < case_.sequences[s].q; ++row, ++total_row)
@@ -145,6 +154,7 @@ class filler {
   }
 
   void fill_weights(buffer& b) const {
+    poison_gaps(b, case_.data.poison);
     std::int64_t total_row = 0;
     for (std::size_t s = 0; s < case_.sequences.size(); ++s)
       for (std::int64_t row = 0; row < case_.sequences[s].q; ++row, ++total_row)
@@ -189,13 +199,17 @@ class filler {
   }
 
   void fill_block_table(buffer& b) const {
-    const std::int64_t columns = b.view().shape[1];
+    const std::int64_t columns = b.view().shape[1], entry_bytes = size_bytes(b.view().type);
+    for (const index_range& r : b.gaps())
+      for (std::int64_t at = r.begin / entry_bytes; at < r.end / entry_bytes; ++at)
+        set_i32(b, at, poison_entry(case_, at));
     for (std::size_t s = 0; s < case_.sequences.size(); ++s)
       for (std::int64_t i = 0; i < columns; ++i) {
         const auto& pages = case_.sequences[s].pages;
-        const std::int64_t at = static_cast<std::int64_t>(s) * columns + i;
+        const std::int64_t number = static_cast<std::int64_t>(s) * columns + i;
         const bool is_live = i < static_cast<std::int64_t>(pages.size());
-        set_i32(b, at, is_live ? pages[static_cast<std::size_t>(i)] : poison_entry(case_, at));
+        set_i32(b, b.view().offset(static_cast<std::int64_t>(s), i),
+                is_live ? pages[static_cast<std::size_t>(i)] : poison_entry(case_, number));
       }
   }
 
@@ -222,8 +236,10 @@ buffer_backing backing_of(const planned_tensor& t, const std::vector<index_range
   constexpr std::int64_t vector_bytes = 16;  // the widest load that a lane of any GPU here issues
   const bool is_read_singly = t.type == dtype::i32 || (t.type == dtype::f32 && t.shape.size() <= 2);
   buffer_backing backing;
-  backing.flush_end = is_read_singly || (t.name != "bias" && t.shape.back() * size_bytes(t.type) % vector_bytes == 0);
-  if (t.is_pool && is_sparse(t.type, t.shape)) backing.used = used;
+  const auto keeps_alignment = [&](std::int64_t elements) { return elements * size_bytes(t.type) % vector_bytes == 0; };
+  backing.flush_end = is_read_singly || (t.name != "bias" && keeps_alignment(t.shape.back()) && keeps_alignment(t.gap));
+  backing.gap = t.gap;
+  if (t.is_pool && is_sparse(t)) backing.used = used;
   return backing;
 }
 
@@ -247,7 +263,7 @@ inputs fill(const attention_case& c) {
   used = joined(std::move(used));
   for (planned_tensor& t : plan_tensors(c)) {
     buffer_backing backing = backing_of(t, used);
-    in.buffers.emplace_back(std::move(t.name), t.type, std::move(t.shape), std::move(t.order), std::move(backing));
+    in.buffers.emplace_back(std::move(t.name), t.type, t.shape, std::move(t.order), std::move(backing));
     f.fill(in.buffers.back());
   }
   for (const override_bits& o : c.data.overrides) apply(o, in.buffers);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "oracle/enclosure.hpp"
+#include "properties/tensor_plan.hpp"
 
 namespace assay {
 namespace {
@@ -19,8 +20,8 @@ std::byte guard_byte(std::int64_t i) {
   return static_cast<std::byte>((0xA5 + 31 * i) & 0xFF);
 }
 
-/// Dense strides in that memory order; no data yet.
-tensor dense_view(dtype type, const std::vector<std::int64_t>& shape, std::vector<int> order) {
+/// Strides in that memory order; no data yet.
+tensor strided_view(dtype type, const std::vector<std::int64_t>& shape, std::vector<int> order, std::int64_t gap) {
   tensor view;
   view.type = type;
   view.rank = static_cast<int>(shape.size());
@@ -34,7 +35,7 @@ tensor dense_view(dtype type, const std::vector<std::int64_t>& shape, std::vecto
   for (int i = view.rank - 1; i >= 0; --i) {
     const int dim = order[static_cast<std::size_t>(i)];
     view.stride[dim] = stride;
-    stride *= std::max<std::int64_t>(view.shape[dim], 1);
+    stride = stride * std::max<std::int64_t>(view.shape[dim], 1) + gap;
   }
   return view;
 }
@@ -49,20 +50,25 @@ std::vector<named_tensor> views_of(const Buffers& buffers) {
 
 }  // namespace
 
-buffer::buffer(std::string name, dtype type, std::vector<std::int64_t> shape, std::vector<int> order,
+std::int64_t extent(const tensor& t) {
+  if (t.size() == 0) return 0;
+  std::int64_t last = 0;
+  for (int d = 0; d < t.rank; ++d) last += (t.shape[d] - 1) * t.stride[d];
+  return last + 1;
+}
+
+buffer::buffer(std::string name, dtype type, const std::vector<std::int64_t>& shape, std::vector<int> order,
                buffer_backing backing)
-    : name_(std::move(name)), backing_(std::move(backing)), view_(dense_view(type, shape, std::move(order))) {
+    : name_(std::move(name)),
+      backing_(std::move(backing)),
+      view_(strided_view(type, shape, std::move(order), backing_.gap)) {
   backing_.flush_end = backing_.flush_end || type == dtype::i32;
-  element_bytes_ = view_.size() * assay::size_bytes(type);
-  if (backing_.row_gap > 0) {
-    if (backing_.used) throw std::logic_error(name_ + ": a sparse buffer has no gaps between rows");
-    view_.stride[0] += backing_.row_gap;
-    element_bytes_ = view_.shape[0] * view_.stride[0] * assay::size_bytes(type);
-  }
+  element_bytes_ = extent(view_) * assay::size_bytes(type);
   if (backing_.used) {
     const std::int64_t index_bytes = view_.stride[0] * assay::size_bytes(type);
     std::vector<index_range> used;
-    for (const index_range& r : *backing_.used) used.push_back({r.begin * index_bytes, r.end * index_bytes});
+    for (const index_range& r : *backing_.used)
+      used.push_back({r.begin * index_bytes, std::min(r.end * index_bytes, element_bytes_)});
     memory_ = guarded_memory(element_bytes_, used);
     view_.data = memory_.body();
     const bool has_end = !memory_.accessible().empty() && memory_.accessible().back().end == memory_.body_bytes();
@@ -80,6 +86,28 @@ buffer::buffer(std::string name, dtype type, std::vector<std::int64_t> shape, st
   for (std::int64_t i = 1; i <= front_guard_; ++i) elements()[-i] = guard_byte(-i);
   for (std::int64_t i = 0; i < back_guard_; ++i) elements()[element_bytes_ + i] = guard_byte(element_bytes_ + i);
   for (const index_range& r : accessible()) std::ranges::fill(bytes(r), unwritten);
+  if (is_sparse()) return;
+  for (const index_range& r : gaps())
+    for (std::int64_t i = r.begin; i < r.end; ++i) elements()[i] = guard_byte(i);
+}
+
+std::vector<index_range> buffer::gaps() const {
+  if (is_sparse()) throw std::logic_error(name_ + " is sparse");
+  std::vector<index_range> all;
+  if (backing_.gap == 0 || view_.size() == 0) return all;
+  // Dimensions from the innermost outwards; with a gap no two strides are equal.
+  std::vector<int> order(static_cast<std::size_t>(view_.rank));
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::sort(order, {}, [this](int d) { return view_.stride[d]; });
+  const std::int64_t element = assay::size_bytes(view_.type), row = view_.shape[order[0]];
+  std::int64_t index[max_rank] = {}, end = 0;
+  for (std::int64_t left = view_.size() / row; left > 0; --left) {
+    const std::int64_t begin = view_.offset(index[0], index[1], index[2], index[3]);
+    if (begin > end) all.push_back({end * element, begin * element});
+    end = begin + row;
+    for (std::size_t i = 1; i < order.size() && ++index[order[i]] == view_.shape[order[i]]; ++i) index[order[i]] = 0;
+  }
+  return all;
 }
 
 std::vector<index_range> buffer::accessible() const {
@@ -138,21 +166,11 @@ std::vector<named_tensor> outputs::tensors() const {
 }
 
 outputs make_outputs(const problem& planned, std::int64_t row_margin) {
-  const std::int64_t rows = planned.total_q, heads = planned.heads_q, dim = planned.head_dim_v;
   outputs out;
-  if (planned.operation == operation_kind::mqa_logits) {
+  for (planned_tensor& t : plan_outputs(planned, row_margin)) {
     buffer_backing backing;
-    backing.row_gap = row_margin;
-    out.buffers.emplace_back("logits", dtype::f32, std::vector<std::int64_t>{rows, planned.max_model_len},
-                             std::vector<int>{}, std::move(backing));
-    return out;
-  }
-  out.buffers.emplace_back("o", planned.o_type, std::vector<std::int64_t>{rows, heads, dim});
-  out.buffers.emplace_back("lse", dtype::f32, std::vector<std::int64_t>{rows, heads});
-  if (planned.num_splits > 1) {
-    const std::int64_t splits = planned.num_splits;
-    out.buffers.emplace_back("o_partial", dtype::f32, std::vector<std::int64_t>{splits, rows, heads, dim});
-    out.buffers.emplace_back("lse_partial", dtype::f32, std::vector<std::int64_t>{splits, rows, heads});
+    backing.gap = t.gap;
+    out.buffers.emplace_back(std::move(t.name), t.type, t.shape, std::move(t.order), std::move(backing));
   }
   return out;
 }

@@ -23,9 +23,14 @@ struct buffer_backing {
   /// outermost in memory. Whatever shares no OS page with them faults when touched. A kernel may read dead pages of an
   /// allocation, so only a pool that is too large to be one is made so: there, nobody's pages are unmapped.
   std::optional<std::vector<index_range>> used;
-  /// Elements behind each index of the first axis, which is outermost in memory then, that belong to no element.
-  std::int64_t row_gap = 0;
+  /// So many elements lie between any two that follow each other in a dimension but the innermost one in memory, beside
+  /// those of the dimensions within: between heads, between rows and between splits, so that no stride follows from
+  /// another. They belong to nobody.
+  std::int64_t gap = 0;
 };
+
+/// Elements from a tensor's first to its last, both and whatever lies between them included; 0 if there are none.
+std::int64_t extent(const tensor& t);
 
 /// One tensor's memory: guards, elements, guards. The guards next to the elements are bytes of a fixed pattern that a
 /// kernel never writes; beyond them lie OS pages that it cannot touch.
@@ -38,8 +43,9 @@ class buffer {
   buffer() = default;
   /// Allocates for a tensor of this type and shape whose memory order is `order` (outermost first; identity = row
   /// major). All accessible elements start as the `unwritten` byte 0xFF, which is NaN in every float type here but
-  /// e4m3fnuz. Throws std::bad_alloc.
-  buffer(std::string name, dtype type, std::vector<std::int64_t> shape, std::vector<int> order = {},
+  /// e4m3fnuz; gaps hold the guards' pattern, but for a sparse buffer's, which start as the elements do. Throws
+  /// std::bad_alloc.
+  buffer(std::string name, dtype type, const std::vector<std::int64_t>& shape, std::vector<int> order = {},
          buffer_backing backing = {});
 
   const std::string& name() const { return name_; }
@@ -47,7 +53,7 @@ class buffer {
   const tensor& view() const { return view_; }
   const buffer_backing& backing() const { return backing_; }
   bool is_sparse() const { return backing_.used.has_value(); }
-  /// Of all elements, whether backed or not, and of what lies between rows.
+  /// From the first element to the last, whether backed or not, and what lies between rows.
   std::int64_t size_bytes() const { return element_bytes_; }
 
   /// The bytes of the elements that are accessible, relative to the elements' start: everything, or the OS pages that
@@ -57,6 +63,9 @@ class buffer {
   std::span<const std::byte> bytes(index_range range) const;
   std::span<std::byte> bytes();  ///< the elements, without guards; dense buffers only
   std::span<const std::byte> bytes() const;
+
+  /// The bytes between rows, which are no element's, ascending and relative to the elements' start. Dense buffers only.
+  std::vector<index_range> gaps() const;
 
   /// The indices along the first axis whose elements are there: all, or the used ones.
   std::vector<index_range> used() const;
@@ -98,8 +107,7 @@ struct attention_case;
 /// Makes the data that the case's recipe states. Deterministic on every machine.
 inputs fill(const attention_case& c);
 
-/// Unwritten outputs for a planned problem (num_splits >= 1): o, lse and, with more than one split, the partials; of
-/// mqa_logits: logits, whose rows lie `row_margin` elements apart.
+/// Unwritten outputs for a planned problem: what plan_outputs() plans.
 outputs make_outputs(const problem& planned, std::int64_t row_margin = 0);
 
 }  // namespace assay

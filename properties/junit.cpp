@@ -1,36 +1,20 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <string_view>
 
 #include "properties/report.hpp"
+#include "properties/xml.hpp"
 
 namespace assay {
 namespace {
-
-/// Text for an XML attribute or element. Control characters, which XML 1.0 cannot hold, become '?'.
-std::string escape(std::string_view text) {
-  std::string safe;
-  for (const char c : text) {
-    switch (c) {
-      case '&': safe += "&amp;"; break;
-      case '<': safe += "&lt;"; break;
-      case '>': safe += "&gt;"; break;
-      case '"': safe += "&quot;"; break;
-      case '\n': safe += "&#10;"; break;
-      default: safe += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
-    }
-  }
-  return safe;
-}
 
 std::string failures_of(const suite_options& options, const suite_result& result, const std::string& kernel,
                         const property& p, std::int64_t failed_cases) {
   std::string text;
   for (const finding& f : result.findings)
     if (f.broken == &p && f.shrunk.smallest.kernel == kernel)
-      text += fmt::format("      <failure type=\"{}\" message=\"{}\">{}</failure>\n", escape(f.shrunk.result.origin),
-                          escape(f.shrunk.result.what), escape(finding_text(options, f)));
+      text += fmt::format("      <failure type=\"{}\" message=\"{}\">{}</failure>\n", xml_text(f.shrunk.result.origin),
+                          xml_text(f.shrunk.result.what), xml_text(finding_text(options, f)));
   // Its failures may be of a kind whose first case another property met.
   if (text.empty()) text = fmt::format("      <failure message=\"{} cases failed\"/>\n", failed_cases);
   return text;
@@ -49,7 +33,7 @@ std::string report_junit(const suite_options& options, const suite_result& resul
       const auto at = rows.find(p->name);
       if (at == rows.end()) continue;
       const counts& n = at->second;
-      body += fmt::format("    <testcase classname=\"{}\" name=\"{}\">\n", escape(kernel), escape(p->sentence));
+      body += fmt::format("    <testcase classname=\"{}\" name=\"{}\">\n", xml_text(kernel), xml_text(p->sentence));
       if (n.fail > 0) {
         ++failures;
         body += failures_of(options, result, kernel, *p, n.fail);
@@ -62,14 +46,14 @@ std::string report_junit(const suite_options& options, const suite_result& resul
     }
     text += fmt::format(
         "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\" time=\"{:.3f}\">\n{}  </testsuite>\n",
-        escape(kernel), rows.size(), failures, result.seconds, body);
+        xml_text(kernel), rows.size(), failures, result.seconds, body);
   }
   // What keeps a run without a defect from being verified fails here too.
   if (const std::string missing = shortfall(result); !missing.empty())
     text += fmt::format(
         "  <testsuite name=\"health\" tests=\"1\" failures=\"1\" errors=\"0\"><testcase classname=\"health\" "
         "name=\"enough cases are decided\"><failure message=\"{}\"/></testcase></testsuite>\n",
-        escape(missing));
+        xml_text(missing));
   return text + "</testsuites>\n";
 }
 

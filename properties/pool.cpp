@@ -18,18 +18,23 @@ buffer repaged(const buffer& b, std::int64_t num_pages, const std::vector<page_m
   const tensor& from = b.view();
   std::vector<std::int64_t> shape{from.shape, from.shape + from.rank};
   shape[0] = num_pages;
-  buffer_backing backing{b.backing().flush_end, std::nullopt};
-  if (is_sparse(from.type, shape)) {
+  const planned_tensor planned{b.name(), from.type, shape, pool_order(from), true, b.backing().gap};
+  buffer_backing backing{b.backing().flush_end, std::nullopt, planned.gap};
+  if (is_sparse(planned)) {
     std::vector<index_range> used;
     used.reserve(moves.size());
     for (const page_move& m : moves) used.push_back({m.to, m.to + m.count});
     backing.used = joined(std::move(used));
   }
-  buffer to(b.name(), from.type, shape, pool_order(from), std::move(backing));
-  const std::int64_t bytes = page_bytes(b);
-  for (const page_move& m : moves)
-    std::ranges::copy(b.bytes({m.from * bytes, (m.from + m.count) * bytes}),
-                      to.bytes({m.to * bytes, (m.to + m.count) * bytes}).begin());
+  buffer to(b.name(), from.type, shape, planned.order, std::move(backing));
+  tensor page = from;
+  page.shape[0] = 1;
+  const std::int64_t bytes = page_bytes(b), last_bytes = extent(page) * size_bytes(from.type);
+  for (const page_move& m : moves) {
+    const std::int64_t moved = (m.count - 1) * bytes + last_bytes;
+    std::ranges::copy(b.bytes({m.from * bytes, m.from * bytes + moved}),
+                      to.bytes({m.to * bytes, m.to * bytes + moved}).begin());
+  }
   return to;
 }
 

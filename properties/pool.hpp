@@ -14,7 +14,7 @@ inline constexpr const char* pool_tensors[] = {"k", "v", "k_descale", "v_descale
 /// Physical pages that the page tables name for keys, ascending, each once.
 std::vector<std::int64_t> pages_in_use(const inputs& in);
 
-/// Bytes of one page of a pool tensor.
+/// Bytes from one page of a pool tensor to the next.
 std::int64_t page_bytes(const buffer& b);
 
 /// Pages [from, from + count) become [to, to + count).

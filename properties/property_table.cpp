@@ -17,7 +17,7 @@ std::span<const property> properties() {
       relations::other_sequences,  relations::wave_schedule,        relations::head_permutation,
       relations::v_scaling,        relations::nothing_else_written, relations::bad_problem_rejected,
       relations::descale_exchange, relations::equal_descales,       relations::context_splits,
-      relations::other_rows,       relations::logits_layout,
+      relations::other_rows,       relations::row_strides,          relations::more_columns,
   };
   return table;
 }

@@ -9,20 +9,22 @@
 
 namespace assay {
 
-/// Remembers what the gaps hold before a run, so that a store there is seen whatever they hold.
+/// Remembers what the gaps hold before a run, so that a store there is seen whatever they hold. Dense, row-major
+/// buffers only.
 class row_gaps {
  public:
   explicit row_gaps(const std::vector<buffer>& buffers);
-  /// The first byte that changed, as a line; empty if there is none. The same buffers, at the same addresses.
+  /// The first byte that changed, as a line that says behind which row: "o was written between its rows: at [1, 0, 64]
+  /// of [2, 4, 64], byte 640 of 1280". Empty if there is none. The same buffers, at the same addresses.
   std::string first_change() const;
 
  private:
-  struct gap {
+  struct held_gaps {
     const buffer* of;
-    index_range bytes;  ///< relative to the elements' start
-    std::vector<std::byte> held;
+    std::vector<index_range> gaps;
+    std::vector<std::byte> held;  ///< of all gaps, one after the other
   };
-  std::vector<gap> gaps_;
+  std::vector<held_gaps> all_;
 };
 
 }  // namespace assay

@@ -273,6 +273,8 @@ class shrinker {
     attempt_value(&attention_case::page_table, page_table_kind::block_table);
     attempt_value(&attention_case::spare_table_entries, 0);
     attempt_value(&attention_case::spare_table_entries, std::min(from_.spare_table_entries, 1));
+    for (const auto margin : {&attention_case::row_margin, &attention_case::input_margin})
+      for (const std::int32_t narrower : {0, 1, from_.*margin / 2}) attempt_value(margin, narrower);
   }
 
   /// Nearer to the pool's beginning with the same distances between them, for failures that take high addresses.
@@ -320,8 +322,6 @@ class shrinker {
     for (const sequence& s : from_.sequences) longest = std::max(longest, s.k);
     for (const std::int32_t fewer : {longest, longest + 1, longest + (from_.max_model_len - longest) / 2})
       attempt_value(&attention_case::max_model_len, fewer);
-    for (const std::int32_t narrower : {0, 1, from_.row_margin / 2})
-      attempt_value(&attention_case::row_margin, narrower);
     // A context that fills its row stays full when it shrinks.
     for (const std::int32_t shorter :
          {longest / 2, longest - longest / 4, (std::max(longest, 1) - 1) / 64 * 64, longest - 1})
@@ -389,6 +389,7 @@ std::vector<std::int64_t> complexity(const attention_case& c) {
           offsets,
           c.max_model_len,
           c.row_margin,
+          c.input_margin,
           c.spare_table_entries,
           static_cast<std::int64_t>(c.data.overrides.size()),
           rank(c.data.fill),

@@ -148,6 +148,8 @@ void walk_batch_prefill(space_walker& w) {
   w.data();
   descale_ratio(w);
   w.schedule();
+  w.row_margin();
+  w.input_margin();
 }
 
 }  // namespace assay

@@ -107,6 +107,7 @@ void walk_mqa_logits(space_walker& w) {
   c.layout = pool_layout::nhd;
   w.data();
   w.schedule();
+  w.input_margin();
 }
 
 }  // namespace assay

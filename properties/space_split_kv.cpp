@@ -119,6 +119,8 @@ void walk_split_kv(space_walker& w) {
   splits(w);
   w.data();
   w.schedule();
+  w.row_margin();
+  w.input_margin();
 }
 
 }  // namespace assay

@@ -119,6 +119,21 @@ void space_walker::data() {
   set_one_of<poison_kind>(c.data.poison, poisons, 6);
 }
 
+void space_walker::row_margin() {
+  if (!limits.vary_memory) return;
+  set(c.row_margin, options(0, 40).add(4, 0).add(4, 1, 16).add(1, 8).add(1, 17, 40));
+}
+
+void space_walker::input_margin() {
+  if (!limits.vary_memory) return;
+  // Pages that were laid around a byte offset of 2^31 or beyond lie there without a margin: mostly they get none.
+  attention_case dense = c;
+  dense.input_margin = 0;
+  const std::vector<planned_tensor> tensors = plan_tensors(dense);
+  const bool is_high = std::ranges::any_of(tensors, [](const planned_tensor& t) { return t.is_pool && is_sparse(t); });
+  set(c.input_margin, options(0, 40).add(is_high ? 16 : 4, 0).add(3, 1, 16).add(2, 8).add(1, 16).add(1, 17, 40));
+}
+
 void space_walker::schedule() {
   if (!limits.vary_schedule) return;
   c.schedule.kind =

@@ -83,6 +83,9 @@ class space_walker {
   void pages(std::int32_t weight_of_runs);
   void data();
   void schedule();
+  /// Margins between the rows of outputs and of inputs: wider than what one vectorised access reaches beyond a row.
+  void row_margin();
+  void input_margin();
 
  private:
   choice_source& source_;

@@ -39,6 +39,10 @@ std::vector<planned_tensor> plan_tensors(const attention_case& c) {
   const std::vector<int> pool_order =
       c.layout == pool_layout::nhd ? std::vector<int>{0, 1, 2, 3} : std::vector<int>{0, 2, 1, 3};
 
+  constexpr std::int64_t pool_step = 8;  // problem.hpp: all strides of K and V are multiples of it
+  const std::int64_t pool_gap =
+      c.k_order == key_order::preshuffled ? 0 : (c.input_margin + pool_step - 1) / pool_step * pool_step;
+
   std::vector<planned_tensor> planned{
       {"q", c.q_type, {total_q, c.heads_q, c.head_dim_qk}, memory_order(c.q_order)},
       {"k", c.kv_type, {c.pool_pages, c.page_size, c.heads_kv, c.head_dim_qk}, pool_order, true},
@@ -64,18 +68,42 @@ std::vector<planned_tensor> plan_tensors(const attention_case& c) {
     planned.push_back({"prefix_offset", dtype::i32, {num_seqs}, {}});
   if (c.bias_type != dtype::none) planned.push_back({"bias", c.bias_type, {c.heads_q, total_q, max_k}, {}});
   if (c.sinks) planned.push_back({"sinks", dtype::f32, {c.heads_q}, {}});
+  for (planned_tensor& t : planned) t.gap = t.name == "k" || t.name == "v" ? pool_gap : c.input_margin;
   return planned;
 }
 
-std::optional<std::int64_t> checked_bytes(dtype type, const std::vector<std::int64_t>& shape) {
-  std::int64_t bytes = size_bytes(type);
-  for (const std::int64_t n : shape)
-    if (__builtin_mul_overflow(bytes, n, &bytes)) return std::nullopt;
+std::vector<planned_tensor> plan_outputs(const problem& planned, std::int64_t row_margin) {
+  const std::int64_t rows = planned.total_q, heads = planned.heads_q, dim = planned.head_dim_v;
+  const std::int64_t splits = planned.num_splits;
+  std::vector<planned_tensor> all;
+  if (planned.operation == operation_kind::mqa_logits) {
+    all.push_back({"logits", dtype::f32, {rows, planned.max_model_len}, {}});
+  } else {
+    all.push_back({"o", planned.o_type, {rows, heads, dim}, {}});
+    all.push_back({"lse", dtype::f32, {rows, heads}, {}});
+    if (splits > 1) {
+      all.push_back({"o_partial", dtype::f32, {splits, rows, heads, dim}, {}});
+      all.push_back({"lse_partial", dtype::f32, {splits, rows, heads}, {}});
+    }
+  }
+  for (planned_tensor& t : all) t.gap = row_margin;
+  return all;
+}
+
+std::optional<std::int64_t> checked_bytes(const planned_tensor& t) {
+  if (std::ranges::find(t.shape, 0) != t.shape.end()) return 0;
+  std::int64_t elements = 1, bytes = 0;
+  for (std::size_t i = t.shape.size(); i-- > 0;) {
+    const std::size_t dim = t.order.empty() ? i : static_cast<std::size_t>(t.order[i]);
+    if (__builtin_mul_overflow(elements, t.shape[dim], &elements)) return std::nullopt;
+    if (i > 0 && __builtin_add_overflow(elements, t.gap, &elements)) return std::nullopt;
+  }
+  if (__builtin_mul_overflow(elements, size_bytes(t.type), &bytes)) return std::nullopt;
   return bytes;
 }
 
-bool is_sparse(dtype type, const std::vector<std::int64_t>& shape) {
-  return checked_bytes(type, shape).value_or(dense_pool_bytes_max + 1) > dense_pool_bytes_max;
+bool is_sparse(const planned_tensor& t) {
+  return checked_bytes(t).value_or(dense_pool_bytes_max + 1) > dense_pool_bytes_max;
 }
 
 std::vector<std::int64_t> pages_in_use(const attention_case& c) {

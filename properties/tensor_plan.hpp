@@ -1,4 +1,4 @@
-/// The input tensors of a case as names, types and shapes: what validate() bounds and fill() makes.
+/// The tensors of a case as names, types, shapes and margins: what validate() bounds, fill() and make_outputs() make.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,25 @@
 
 namespace assay {
 
-/// An input tensor that is yet to be made. `order` is the memory order of its dimensions, outermost first.
+/// A tensor that is yet to be made. `order` is the memory order of its dimensions, outermost first (none: row major).
 struct planned_tensor {
   std::string name;
   dtype type = dtype::none;
   std::vector<std::int64_t> shape;
   std::vector<int> order;
   bool is_pool = false;  ///< the first axis is the page
+  std::int64_t gap = 0;  ///< buffer_backing::gap
 };
 
 /// All inputs of a case in problem.hpp's order; optional ones only where the case has them. The fields must have passed
-/// the range checks of validate(), the sizes of the tensors need not be bounded yet.
+/// the range checks of validate(), the sizes of the tensors need not be bounded yet. Between the rows of each that has
+/// rows lie `input_margin` elements; of K and V as many more as keep their strides multiples of 8, and none where K is
+/// preshuffled, as problem.hpp has it.
 std::vector<planned_tensor> plan_tensors(const attention_case& c);
+
+/// All outputs and workspaces of a planned problem (num_splits >= 1): o, lse and, with more than one split, the
+/// partials; of mqa_logits: logits. `row_margin` elements lie between their rows.
+std::vector<planned_tensor> plan_outputs(const problem& planned, std::int64_t row_margin);
 
 /// Pool tensors of more bytes are sparse: only the OS pages that hold pages in use are there, and all else faults. Up
 /// to this size they are whole, and poisoned where they are dead, as a kernel may read dead pages of an allocation.
@@ -35,8 +42,8 @@ constexpr std::int64_t sparse_pool_bytes_max = std::int64_t{1} << 44;
 /// (vm.max_map_count).
 constexpr std::int64_t sparse_pages_max = 2048;
 
-/// Whether a pool tensor of this size is sparse.
-bool is_sparse(dtype type, const std::vector<std::int64_t>& shape);
+/// Whether a pool tensor is sparse.
+bool is_sparse(const planned_tensor& t);
 
 /// Pages of the pool that the case's sequences use, in ascending order, each once.
 std::vector<std::int64_t> pages_in_use(const attention_case& c);
@@ -44,8 +51,8 @@ std::vector<std::int64_t> pages_in_use(const attention_case& c);
 /// Ranges in any order, sorted and joined where they touch.
 std::vector<index_range> joined(std::vector<index_range> ranges);
 
-/// Bytes of a tensor, or nothing where they do not fit int64.
-std::optional<std::int64_t> checked_bytes(dtype type, const std::vector<std::int64_t>& shape);
+/// Bytes of a tensor, gaps included, or nothing where they do not fit int64.
+std::optional<std::int64_t> checked_bytes(const planned_tensor& t);
 
 /// ceil(keys / page_size).
 inline std::int64_t pages_for(std::int64_t keys, std::int64_t page_size) {

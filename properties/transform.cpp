@@ -53,35 +53,29 @@ buffer gather(const buffer& b, int axis, const std::vector<std::int64_t>& indice
   if (b.is_sparse() && axis == 0) throw std::logic_error(b.name() + ": sparse, its pages move by repage()");
   buffer to(b.name(), from.type, shape, order, b.backing());
 
-  // In memory, b is [outer][axis][inner] with dense inner parts.
-  std::int64_t outer = 1;
-  std::int64_t inner = size_bytes(from.type);
-  bool past = false;
-  for (const int d : order) {
-    if (d == axis) {
-      past = true;
-    } else {
-      (past ? inner : outer) *= from.shape[d];
-    }
-  }
-  const std::int64_t length = from.shape[axis];
-  // What lies behind a row goes along with it.
-  if (axis == order.front() && b.backing().row_gap > 0) inner = from.stride[axis] * size_bytes(from.type);
-  if (b.size_bytes() != outer * length * inner) throw std::logic_error(b.name() + ": not dense");
-  if (inner == 0) return to;
-  const auto picked = static_cast<std::int64_t>(indices.size());
-  const auto gather_outer = [&](std::int64_t o) {
-    for (std::int64_t n = 0; n < picked; ++n) {
-      const std::int64_t source = (o * length + indices[static_cast<std::size_t>(n)]) * inner;
-      const std::int64_t target = (o * picked + n) * inner;
-      std::ranges::copy(b.bytes({source, source + inner}), to.bytes({target, target + inner}).begin());
+  // In memory, b is [outer][axis][inner]. The inner part of an index moves as one, with the gaps inside.
+  const auto depth = static_cast<std::size_t>(std::ranges::find(order, axis) - order.begin());
+  tensor inner = from;
+  for (std::size_t i = 0; i <= depth; ++i) inner.shape[order[i]] = 1;
+  const std::int64_t element = size_bytes(from.type), inner_bytes = extent(inner) * element;
+  if (inner_bytes == 0) return to;
+  const auto gather_axis = [&](std::int64_t source, std::int64_t target) {
+    for (std::size_t n = 0; n < indices.size(); ++n) {
+      const std::int64_t at = (source + indices[n] * from.stride[axis]) * element;
+      const std::int64_t put = (target + static_cast<std::int64_t>(n) * to.view().stride[axis]) * element;
+      std::ranges::copy(b.bytes({at, at + inner_bytes}), to.bytes({put, put + inner_bytes}).begin());
     }
   };
-  // A sparse buffer's first axis is its outermost: of `outer`, only the used pages are there.
-  const std::int64_t per_page = b.is_sparse() ? outer / from.shape[0] : outer;
-  const std::vector<index_range> pages = b.is_sparse() ? b.used() : std::vector<index_range>{{0, 1}};
-  for (const index_range& run : pages)
-    for (std::int64_t o = run.begin * per_page; o < run.end * per_page; ++o) gather_outer(o);
+  const std::function<void(std::size_t, std::int64_t, std::int64_t)> gather_outer =
+      [&](std::size_t level, std::int64_t source, std::int64_t target) {
+        if (level == depth) return gather_axis(source, target);
+        const int d = order[level];
+        // Of a sparse buffer only the used indices of the first axis are there.
+        for (const index_range& run : d == 0 ? b.used() : std::vector<index_range>{{0, from.shape[d]}})
+          for (std::int64_t i = run.begin; i < run.end; ++i)
+            gather_outer(level + 1, source + i * from.stride[d], target + i * to.view().stride[d]);
+      };
+  gather_outer(0, 0, 0);
   return to;
 }
 

@@ -14,6 +14,10 @@ std::int64_t executions(const result& came) {
   return came.points.empty() ? 0 : came.points.back().executions;
 }
 
+double per_second(const result& came) {
+  return static_cast<double>(executions(came)) / std::max(1e-9, came.seconds);
+}
+
 /// Per second of a process: a core each, where there are as many cores as jobs.
 double per_second_and_process(const result& came) {
   return static_cast<double>(executions(came)) / std::max(1e-9, came.process_seconds);
@@ -85,6 +89,7 @@ std::string report_json(const options& given, const result& came) {
                       {"corpus", g.corpus}});
   json::object counters;
   for (const auto& [name, hits] : came.counters) counters[name] = hits;
+  const growth last = came.points.empty() ? growth{} : came.points.back();
   const json::object report{{"version", 1},
                             {"target", given.fuzzed.name},
                             {"library", given.library},
@@ -96,7 +101,11 @@ std::string report_json(const options& given, const result& came) {
                             {"processes", came.processes},
                             {"seeds", came.seeds},
                             {"executions", executions(came)},
+                            {"executions_per_second", per_second(came)},
                             {"executions_per_second_and_process", per_second_and_process(came)},
+                            {"edges", last.coverage},
+                            {"features", last.features},
+                            {"corpus", last.corpus},
                             {"ended_early", came.ended_early},
                             {"points", std::move(points)},
                             {"counters", std::move(counters)},

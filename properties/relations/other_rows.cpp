@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <optional>
+#include <utility>
+
 #include "properties/alter.hpp"
 #include "properties/relations/adapt.hpp"
 #include "properties/relations/relation.hpp"
@@ -8,14 +11,29 @@
 namespace assay::relations {
 namespace {
 
-/// Gives all rows but one other queries and weights; NaN where `poisons`.
-inputs with_others_altered(const inputs& in, std::int64_t kept, bool poisons) {
+/// What a row of outputs is of: a query row and, but for logits, which are sums over the heads, one head.
+struct output_row {
+  std::int64_t query;
+  std::optional<std::int64_t> head;
+};
+
+/// An input that has something for every query row.
+struct row_input {
+  const char* name;
+  std::size_t query_axis;
+  std::size_t head_axis;
+};
+constexpr row_input row_inputs[] = {{"q", 0, 1}, {"weights", 0, 1}, {"bias", 1, 0}};
+
+/// Gives all rows but one other queries, weights and bias; NaN where `poisons`.
+inputs with_others_altered(const inputs& in, const output_row& kept, bool poisons) {
   inputs altered = clone(in);
-  for (const char* name : {"q", "weights"}) {
-    const buffer& b = *find_buffer(altered.buffers, name);
-    const tensor& t = b.view();
-    for_each_index(b, [&](const std::vector<std::int64_t>& index) {
-      if (index[0] == kept) return;
+  for (const row_input& of : row_inputs) {
+    const buffer* b = find_buffer(altered.buffers, of.name);
+    if (b == nullptr) continue;
+    const tensor& t = b->view();
+    for_each_index(*b, [&](const std::vector<std::int64_t>& index) {
+      if (index[of.query_axis] == kept.query && index[of.head_axis] == kept.head.value_or(index[of.head_axis])) return;
       const std::int64_t at = offset_of(t, index);
       set_bits(t, at, poisons ? poison_bits(t.type) : other_bits(t.type, bits_at(t, at)));
     });
@@ -23,19 +41,28 @@ inputs with_others_altered(const inputs& in, std::int64_t kept, bool poisons) {
   return altered;
 }
 
+outputs only(const outputs& out, const output_row& kept) {
+  outputs row = gather_outputs(out, output_axis::rows, {kept.query});
+  return kept.head ? gather_outputs(row, output_axis::heads, {*kept.head}) : std::move(row);
+}
+
 verdict check(const library& lib, const attention_case& c) {
   relation r(other_rows, lib, c);
   const std::int64_t rows = r.given().stated.total_q;
   if (rows < 2) r.discard("there is only one row");
   if (r.decided()) return r.result();
-  const auto kept = static_cast<std::int64_t>(c.data.seed % static_cast<std::uint64_t>(rows));
-  const outputs expected = gather_outputs(r.base().written, output_axis::rows, {kept});
+  const auto of = [](std::uint64_t seed, std::int64_t count) {
+    return static_cast<std::int64_t>(seed % static_cast<std::uint64_t>(count));
+  };
+  output_row kept{of(c.data.seed, rows), std::nullopt};
+  if (computes_attention(c.kernel)) kept.head = of(c.data.seed / 64, c.heads_q);
+  const outputs expected = only(r.base().written, kept);
   for (const bool poisons : {false, true}) {
     inputs altered = with_others_altered(r.given(), kept, poisons);
-    const std::string change = fmt::format("{} the queries and weights of all rows but row {}, in that row,",
-                                           poisons ? "poisoning" : "altering", kept);
-    if (const auto ran = r.run(altered, c, change))
-      r.compare(expected, gather_outputs(ran->written, output_axis::rows, {kept}), change);
+    const std::string head = kept.head ? fmt::format(" and head {}", *kept.head) : "";
+    const std::string change = fmt::format("{} the queries, weights and bias of all but row {}{}, there,",
+                                           poisons ? "poisoning" : "altering", kept.query, head);
+    if (const auto ran = r.run(altered, c, change)) r.compare(expected, only(ran->written, kept), change);
   }
   return r.result();
 }
@@ -45,12 +72,8 @@ void adapt(attention_case& c) {
   ensure_rows(c, 0, 2);
 }
 
-bool is_about(std::string_view kernel) {
-  return !computes_attention(kernel);
-}
-
 }  // namespace
 
-const property other_rows{"other_rows", "a row's logits do not depend on its neighbours", check, adapt, is_about};
+const property other_rows{"other_rows", "a row's outputs do not depend on its neighbours", check, adapt};
 
 }  // namespace assay::relations

@@ -24,6 +24,7 @@ extern const property descale_exchange;
 extern const property equal_descales;
 extern const property context_splits;
 extern const property other_rows;
-extern const property logits_layout;
+extern const property row_strides;
+extern const property more_columns;
 
 }  // namespace assay::relations

@@ -88,6 +88,12 @@ TEST_CASE("a malformed case is refused by the field that is wrong", "[validate]"
          c.pool_pages = 1 << 20;
          c.data.overrides = {{"k", {2, 0, 0, 0}, 0}};
        }},
+      {"row_margin: ", [](c_ref c) { c.row_margin = -1; }},
+      {"input_margin: ", [](c_ref c) { c.input_margin = -1; }},
+      {"o: the tensor of shape [10002, 1, 64] with 65536 elements between its rows exceeds 1 GiB",
+       [](c_ref c) { c.row_margin = 65536, c.sequences[1].q = 10000; }},
+      {"q: the tensor of shape [10002, 1, 64] with 65536 elements between its rows exceeds 1 GiB",
+       [](c_ref c) { c.input_margin = 65536, c.sequences[1].q = 10000; }},
       {"window: ", [](c_ref c) { c.window = -1; }},
       {"scale: ", [](c_ref c) { c.scale = std::numeric_limits<float>::quiet_NaN(); }},
       {"v_scale: ", [](c_ref c) { c.v_scale = std::numeric_limits<float>::infinity(); }},
@@ -133,9 +139,18 @@ TEST_CASE("a malformed case is refused by the field that is wrong", "[validate]"
 }
 
 TEST_CASE("sizes are multiplied without overflow", "[validate]") {
-  CHECK(checked_bytes(dtype::f16, {3, 4}) == 24);
-  CHECK(checked_bytes(dtype::f32, {std::int64_t{1} << 62, 2}) == std::nullopt);
-  CHECK(checked_bytes(dtype::f32, {std::int64_t{1} << 40, 0}) == 0);
+  const auto bytes = [](dtype type, std::vector<std::int64_t> shape, std::vector<int> order = {},
+                        std::int64_t gap = 0) {
+    return checked_bytes({"x", type, std::move(shape), std::move(order), false, gap});
+  };
+  CHECK(bytes(dtype::f16, {3, 4}) == 24);
+  CHECK(bytes(dtype::f32, {std::int64_t{1} << 62, 2}) == std::nullopt);
+  CHECK(bytes(dtype::f32, {std::int64_t{1} << 40, 0}) == 0);
+  CHECK(bytes(dtype::f32, {0, std::int64_t{1} << 62, 8}) == 0);
+  // 3 rows of 4 elements and 2 of nobody's; 4 of 3 the other way round.
+  CHECK(bytes(dtype::f16, {3, 4}, {}, 2) == 36);
+  CHECK(bytes(dtype::f16, {3, 4}, {1, 0}, 2) == 40);
+  CHECK(bytes(dtype::f32, {2, 1}, {}, std::int64_t{1} << 62) == std::nullopt);
 }
 
 TEST_CASE("visible_keys is the union of what the rows see", "[validate]") {

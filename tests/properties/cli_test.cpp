@@ -11,11 +11,13 @@
 #include "properties/property.hpp"
 #include "properties/write_file.hpp"
 #include "tests/properties/faulty_library.hpp"
+#include "tests/properties/scratch.hpp"
 
 namespace assay {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::scratch;
 
 struct answer {
   int status;
@@ -29,23 +31,6 @@ answer assay(std::vector<std::string> arguments, std::shared_ptr<library> lib = 
   const int status = run_program(arguments, {out, err, std::move(lib)});
   return {status, out.str(), err.str()};
 }
-
-/// A folder that is gone afterwards.
-class scratch {
- public:
-  scratch() : path_(fs::temp_directory_path() / ("assay_cli_test." + std::to_string(getpid()))) {
-    fs::create_directories(path_);
-  }
-  ~scratch() { fs::remove_all(path_); }
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-  std::string write(const std::string& name, const std::string& text) const {
-    write_by_rename(path_ / name, text);
-    return file(name);
-  }
-
- private:
-  fs::path path_;
-};
 
 std::shared_ptr<library> lse_off_by_one() {
   return testing::corrupting_library([](testing::call& c) {
@@ -101,7 +86,7 @@ TEST_CASE("a place that cannot be written is noticed before the work, by root to
 }
 
 TEST_CASE("help exits 0 and goes to the output") {
-  for (const char* command : {"run", "replay", "explain", "minimize", "list", "bench"}) {
+  for (const char* command : {"run", "replay", "explain", "minimize", "list", "bench", "faults", "nightly"}) {
     const answer a = assay({command, "--help"});
     CHECK(a.status == 0);
     CHECK(a.err.empty());

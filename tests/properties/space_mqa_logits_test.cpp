@@ -149,8 +149,8 @@ TEST_CASE("fields of the other operation are refused by name", "[case]") {
   refused([](attention_case& c) { c.max_model_len = -1; }, "max_model_len");
   refused(
       [](attention_case& c) {
-        c.kernel = "split_kv", c.max_model_len = 0, c.row_margin = 1, c.k_order = key_order::plain,
+        c.kernel = "split_kv", c.max_model_len = 1, c.k_order = key_order::plain,
         c.split_contexts = context_split::fixed;
       },
-      "row_margin");
+      "max_model_len");
 }

@@ -56,7 +56,7 @@ TEST_CASE("a run of a kernel draws its cases alone, for the properties that are 
   CHECK_FALSE(names.contains("split_count"));
   CHECK_FALSE(names.contains("combine_partials"));
   CHECK(names.contains("equal_descales"));
-  CHECK(names.size() == properties().size() - 5);  // two about splits, three about logits
+  CHECK(names.size() == properties().size() - 4);  // two about splits, two about logits
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(names.size()) * 101; ++i) {
     const attention_case c = suite_case(options, i);
     INFO(to_json(c));
@@ -127,7 +127,8 @@ TEST_CASE("a run by time stops at its time") {
 TEST_CASE("failures of one kind are one finding, shrunk, written whole and failing again") {
   const auto faulty = testing::corrupting_library([](testing::call& c) {
     const tensor lse = c.view("lse");
-    for (std::int64_t i = 0; i < lse.size(); ++i) static_cast<float*>(lse.data)[i] += 1;
+    for_each_index(lse,
+                   [&](const std::vector<std::int64_t>& i) { static_cast<float*>(lse.data)[offset_of(lse, i)] += 1; });
   });
   suite_options options = options_for(13);
   options.selected = {&properties().front()};

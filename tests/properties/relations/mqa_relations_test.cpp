@@ -61,7 +61,7 @@ void flip_last_bit(const tensor& t, std::int64_t offset) {
 }  // namespace
 
 TEST_CASE("properties of logits are about mqa_logits only, those of attention are not") {
-  for (const property* p : {&context_splits, &other_rows, &logits_layout}) {
+  for (const property* p : {&context_splits, &more_columns}) {
     CHECK(applies(*p, "mqa_logits"));
     CHECK_FALSE(applies(*p, "split_kv"));
   }
@@ -79,6 +79,7 @@ TEST_CASE("every property that is about mqa_logits holds for the clean kernel") 
         c.fills_hidden = fills;
         c.k_order = order;
         c.row_margin = fills ? 3 : 0;
+        c.input_margin = fills ? 5 : 0;
         if (p.adapt != nullptr) p.adapt(c);
         const verdict v = p.check(*library::built_in(), c);
         CAPTURE(p.name, fills, static_cast<int>(order), v.what);
@@ -108,7 +109,7 @@ TEST_CASE("a store between rows is a fault of memory, whatever the rows hold") {
   });
   CHECK(v.result == outcome::fail);
   CHECK(v.origin == "memory");
-  CHECK(v.what == "logits was written between its rows: row 1, element 64 of 64");
+  CHECK(v.what == "logits was written between its rows: at [1, 64] of [4, 64], byte 532 of 1084");
 }
 
 TEST_CASE("nothing_else_written catches a store of the very bits that unwritten memory holds") {
@@ -123,7 +124,7 @@ TEST_CASE("nothing_else_written catches a store of the very bits that unwritten 
   CHECK(v.what.find("logits[3, 20] was written: it holds 0xffffffff") != std::string::npos);
 }
 
-TEST_CASE("context_splits, other_rows and logits_layout each catch a fault of one bit") {
+TEST_CASE("context_splits, other_rows, row_strides and more_columns each catch a fault of one bit") {
   if (!has_kernel()) SKIP("the library has no mqa_logits");
   const auto fails = [](const property& p, std::function<void(const testing::call&)> how) {
     const verdict v = check_damaged(p, logits_case(), std::move(how));
@@ -142,10 +143,10 @@ TEST_CASE("context_splits, other_rows and logits_layout each catch a fault of on
   fails(other_rows, [weight](const testing::call& one) {  // row 1 is the one that is kept
     if (bits_at(one.view("weights"), 0) != weight) flip_last_bit(one.view("logits"), one.view("logits").offset(1, 0));
   });
-  fails(logits_layout, [](const testing::call& one) {
+  fails(row_strides, [](const testing::call& one) {
     if (one.view("logits").stride[0] > 64) flip_last_bit(one.view("logits"), 7);
   });
-  fails(logits_layout, [](const testing::call& one) {
+  fails(more_columns, [](const testing::call& one) {
     if (one.stated.max_model_len > 64) flip_last_bit(one.view("logits"), one.view("logits").offset(0, 64));
   });
 }

@@ -203,6 +203,28 @@ TEST_CASE("head_permutation catches a bit that belongs to a head's number") {
                 enclosure_sees::maybe);
 }
 
+TEST_CASE("other_rows catches a bit that depends on another row's query, or on another head's") {
+  for (const auto& [row, head] : {std::pair{0, 0}, {2, 1}}) {  // row 2 and head 0 are kept
+    std::optional<std::uint32_t> first;
+    expect_caught(other_rows, corrupting_library([&first, row, head](call& c) {
+                    const tensor q = c.view("q"), o = c.view("o");
+                    const std::uint32_t now = bits_at(q, q.offset(row, head));
+                    if (now != first.value_or(now)) set_bits(o, o.offset(2), bits_at(o, o.offset(2)) ^ 1U);
+                    if (!first) first = now;
+                  }),
+                  "of all but row 2 and head 0, there, o[0, 0, 0]: ");
+  }
+}
+
+TEST_CASE("row_strides catches a bit that depends on a stride of an output, or of an input") {
+  for (const char* name : {"o", "lse_partial", "q", "k", "block_table"})
+    expect_caught(row_strides, corrupting_library([name](call& c) {
+                    const tensor t = c.view(name);
+                    if (t.stride[0] != t.size() / t.shape[0]) c.flip_o();
+                  }),
+                  "after laying the rows of outputs 1 elements apart and those of inputs 1 o[0, 0, 0]: ");
+}
+
 TEST_CASE("v_scaling catches a rounding that depends on the magnitude") {
   expect_caught(v_scaling, corrupting_library([](call& c) {
                   const tensor o = c.view("o");  // every second binade

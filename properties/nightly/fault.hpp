@@ -1,0 +1,30 @@
+/// Planted faults: patches of the kernels (tests/faults/NAME.patch) whose heads say what must catch them. Each is built
+/// as a library of its own, lib/fault_NAME.so.
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace assay {
+
+/// What the head of a patch, the lines before its first "---", says.
+struct fault {
+  std::string name;
+  std::string summary;              ///< the lines without a key, joined
+  std::set<std::string> caught_by;  ///< "Caught-by: <origin>[, <origin>...]": an origin of verdicts each
+  std::string kernel = "split_kv";  ///< "Kernel: <name>"
+  std::string types = "f16";        ///< "Types: <types>": the combination that is built
+  int heads = 1;                    ///< "Heads: <n>": query heads of the smallest failing case
+  int cases = 700;                  ///< "Cases: <n>": how many the suite may need
+  bool races = false;  ///< "Races: yes": blocks write the same element, so that some findings do not come again
+};
+
+/// Reads a patch's head. Throws case_error that names the file and what its head lacks or says wrong.
+fault read_fault(const std::filesystem::path& patch);
+
+/// All patches of a folder, by name. Throws environment_error if there are none.
+std::vector<fault> read_faults(const std::filesystem::path& folder);
+
+}  // namespace assay

@@ -1,0 +1,81 @@
+#include "properties/nightly/fault_matrix.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+
+namespace assay {
+namespace {
+
+namespace json = boost::json;
+
+/// "output_enclosed 12, other_rows 40": earliest first.
+std::string in_order(const std::map<std::string, std::int64_t>& caught) {
+  std::vector<std::pair<std::int64_t, std::string>> order;
+  for (const auto& [name, index] : caught) order.emplace_back(index, name);
+  std::ranges::sort(order);
+  std::vector<std::string> words;
+  for (const auto& [index, name] : order) words.push_back(fmt::format("{} {}", name, index));
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+}  // namespace
+
+bool fault_row::is_caught() const {
+  return std::ranges::includes(origins, planted.caught_by);
+}
+
+fault_row try_fault(const library& faulty, const fault& planted, const suite_options& given) {
+  suite_options options = given;
+  options.kernels = {planted.kernel};
+  options.types = {planted.types};
+  options.selected.clear();
+  for (const property& p : properties()) options.selected.push_back(&p);
+  options.cases = planted.cases;
+  options.seconds = 0;
+  const suite_result result = run_suite(faulty, options);
+  fault_row row{planted, {}, {}, result.total.total(), result.seconds};
+  for (const finding& f : result.findings) {
+    const auto [at, is_new] = row.caught.emplace(f.broken->name, f.index);
+    if (!is_new) at->second = std::min(at->second, f.index);
+    if (f.shrunk.reproduced) row.origins.insert(f.shrunk.result.origin);
+  }
+  return row;
+}
+
+std::string fault_matrix_text(const std::vector<fault_row>& rows) {
+  std::string text =
+      fmt::format("{:<32} {:>6}  {:<28} {}\n", "fault", "caught", "by", "properties, and the first case");
+  for (const fault_row& row : rows)
+    text += fmt::format("{:<32} {:>6}  {:<28} {}\n", row.planted.name, row.is_caught() ? "yes" : "NO",
+                        fmt::format("{}", fmt::join(row.origins, ", ")), in_order(row.caught));
+  const auto caught = std::ranges::count_if(rows, &fault_row::is_caught);
+  return text +
+         fmt::format("\n{} of {} faults are caught by the checks that their patches name\n", caught, rows.size());
+}
+
+std::string fault_matrix_json(const std::vector<fault_row>& rows, const suite_options& options) {
+  json::array faults;
+  for (const fault_row& row : rows) {
+    json::object first_cases;
+    for (const auto& [name, index] : row.caught) first_cases[name] = index;
+    faults.push_back(json::object{{"fault", row.planted.name},
+                                  {"summary", row.planted.summary},
+                                  {"expected", json::value_from(row.planted.caught_by)},
+                                  {"caught", row.is_caught()},
+                                  {"origins", json::value_from(row.origins)},
+                                  {"first_cases", std::move(first_cases)},
+                                  {"cases", row.cases},
+                                  {"seconds", row.seconds}});
+  }
+  return json::serialize(json::object{{"version", 1},
+                                      {"seed", options.seed},
+                                      {"caught", std::ranges::count_if(rows, &fault_row::is_caught)},
+                                      {"verified", std::ranges::all_of(rows, &fault_row::is_caught)},
+                                      {"faults", std::move(faults)}}) +
+         "\n";
+}
+
+}  // namespace assay

@@ -1,0 +1,34 @@
+/// Which properties catch which planted faults: the suite run on every faulty library.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "properties/nightly/fault.hpp"
+#include "properties/suite.hpp"
+
+namespace assay {
+
+/// What the suite made of one faulty library.
+struct fault_row {
+  fault planted;
+  std::map<std::string, std::int64_t> caught;  ///< property, and the number of the first case that failed it
+  std::set<std::string> origins;               ///< of findings that came again
+  std::int64_t cases = 0;                      ///< that were run
+  double seconds = 0;
+  /// Whether every check that the patch names caught it.
+  bool is_caught() const;
+};
+
+/// Runs all properties on the library, on as many cases as the fault may need. `options` gives seed, jobs, limits and
+/// the folder for findings.
+fault_row try_fault(const library& faulty, const fault& planted, const suite_options& options);
+
+/// A line per fault: whether it was caught as its patch says, by which checks, and by which properties at which case.
+std::string fault_matrix_text(const std::vector<fault_row>& rows);
+
+/// The same as JSON; stable keys, version 1.
+std::string fault_matrix_json(const std::vector<fault_row>& rows, const suite_options& options);
+
+}  // namespace assay

@@ -1,0 +1,96 @@
+#include "properties/nightly/night_report.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "properties/xml.hpp"
+
+namespace assay {
+namespace {
+
+std::string said(int status) {
+  switch (status) {
+    case 0: return "verified";
+    case 1: return "DEFECT";
+    case 2: return "bad usage";
+    case 3: return "environment lacks something";
+    case 124: return "took too long";
+    default: return status > 128 ? fmt::format("ended by signal {}", status - 128) : fmt::format("exit {}", status);
+  }
+}
+
+std::string numbers_of(const night_stage& s) {
+  std::vector<std::string> words;
+  for (const auto& [name, value] : s.numbers) words.push_back(fmt::format("{} {:.6g}", name, value));
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+/// What would end a cell or a line of a table.
+std::string cell(std::string text) {
+  std::ranges::replace(text, '\n', ' ');
+  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, 1, '\\');
+  return text;
+}
+
+std::string list(const std::string& title, const std::vector<night_finding>& findings) {
+  if (findings.empty()) return {};
+  std::string text = fmt::format("\n### {} ({})\n\n", title, findings.size());
+  for (const night_finding& f : findings) {
+    text += fmt::format("- {}: {}: {}\n", f.stage, f.origin, f.what);
+    if (!f.replay.empty()) text += fmt::format("  `{}`\n", f.replay);
+  }
+  return text;
+}
+
+std::string changes(const comparison& c, const night& before) {
+  std::string text = fmt::format("\n## Since {}\n", before.started);
+  text += list("New findings", c.appeared) + list("Still there", c.stayed) + list("Gone", c.gone);
+  if (c.appeared.empty() && c.stayed.empty() && c.gone.empty()) text += "\nNo findings, then as now.\n";
+  if (c.numbers.empty()) return text;
+  text += "\n| stage | number | before | now | change |\n|---|---|---:|---:|---:|\n";
+  for (const number_change& n : c.numbers)
+    text +=
+        fmt::format("| {} | {} | {:.6g} | {:.6g} | {:+.1f}% |\n", n.stage, n.name, n.before, n.now, 100 * n.relative());
+  return text;
+}
+
+}  // namespace
+
+std::string night_markdown(const night& now, const night* before) {
+  std::string text = fmt::format("# Night of {}: {}\n\n{} minutes asked for, seed {}.\n\n", now.started,
+                                 now.is_clean() ? "verified" : "DEFECT", now.minutes, now.seed);
+  text += "| stage | result | seconds | numbers |\n|---|---|---:|---|\n";
+  for (const night_stage& s : now.stages)
+    text += fmt::format("| {} | {} | {:.1f} | {} |\n", s.name, said(s.status), s.seconds, cell(numbers_of(s)));
+  if (before != nullptr) return text + changes(compare(*before, now), *before);
+  std::vector<night_finding> all;
+  for (const night_stage& s : now.stages) all.insert(all.end(), s.findings.begin(), s.findings.end());
+  return text + list("Findings", all) + "\nThere is no earlier night to compare with.\n";
+}
+
+std::string night_junit(const night& now) {
+  std::string body;
+  std::size_t failures = 0;
+  double seconds = 0;
+  for (const night_stage& s : now.stages) {
+    seconds += s.seconds;
+    body +=
+        fmt::format("    <testcase classname=\"nightly\" name=\"{}\" time=\"{:.3f}\">\n", xml_text(s.name), s.seconds);
+    if (s.status != 0) {
+      ++failures;
+      std::string found;
+      for (const night_finding& f : s.findings) found += fmt::format("{}: {}\n{}\n", f.origin, f.what, f.replay);
+      body += fmt::format("      <failure message=\"{}\">{}</failure>\n", xml_text(said(s.status)), xml_text(found));
+    }
+    body += fmt::format("      <system-out>assay {}; {}</system-out>\n    </testcase>\n",
+                        xml_text(fmt::format("{}", fmt::join(s.arguments, " "))), xml_text(numbers_of(s)));
+  }
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"assay\">\n  <testsuite name=\"nightly\" "
+      "tests=\"{}\" failures=\"{}\" errors=\"0\" time=\"{:.3f}\">\n{}  </testsuite>\n</testsuites>\n",
+      now.stages.size(), failures, seconds, body);
+}
+
+}  // namespace assay

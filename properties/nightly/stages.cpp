@@ -1,0 +1,114 @@
+#include "properties/nightly/stages.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <chrono>
+
+#include "properties/case.hpp"
+#include "properties/nightly/child.hpp"
+#include "properties/write_file.hpp"
+
+namespace assay {
+namespace {
+
+namespace json = boost::json;
+namespace fs = std::filesystem;
+using clock = std::chrono::steady_clock;
+
+/// What a report may hold that nights compare, and what it is called there.
+constexpr std::pair<const char*, const char*> compared[] = {
+    {"/total/pass", "cases passed"},
+    {"/cases_per_second", "cases/s"},
+    {"/suite/cases_per_second", "suite cases/s"},
+    {"/tiny/cases_per_second", "tiny cases/s"},
+    {"/caught", "faults caught"},
+    {"/executions", "executions"},
+    {"/executions_per_second", "executions/s"},
+    {"/features", "features"},
+    {"/corpus", "corpus"},
+};
+
+std::string text(const json::object& o, const char* key) {
+  const json::value* v = o.if_contains(key);
+  return v != nullptr && v->is_string() ? std::string(v->as_string()) : std::string();
+}
+
+std::vector<std::string> with_seconds(std::vector<std::string> arguments, double seconds) {
+  for (std::string& a : arguments)
+    if (a == "{seconds}") a = fmt::format("{:.0f}", std::max(1.0, seconds));
+  return arguments;
+}
+
+/// Beyond what a stage was given: the last case, shrinking, writing down.
+constexpr double grace_seconds = 600;
+
+}  // namespace
+
+std::vector<stage_plan> plan_night(const night_options& o, const fs::path& work) {
+  const std::string seed = fmt::format("{}", o.seed), jobs = fmt::format("{}", o.jobs);
+  const auto report = [&](const std::string& name) { return (work / (name + ".json")).string(); };
+  std::vector<stage_plan> plan{
+      {"corpus", {"replay", o.corpus.string(), "--jobs", jobs}, {}, 0},
+      {"faults",
+       {"faults", "--seed", seed, "--jobs", jobs, "--findings", (work / "faults").string(), "--json", report("faults")},
+       report("faults"),
+       0},
+      {"bench", {"bench", "--json", report("bench")}, report("bench"), 0},
+      {"properties",
+       {"run", "--seconds", "{seconds}", "--seed", seed, "--jobs", jobs, "--findings", (work / "findings").string(),
+        "--json", report("properties"), "--junit", (work / "properties.xml").string()},
+       report("properties"),
+       // Half of the time for what is drawn evenly, half for what coverage guides.
+       std::max<double>(1, static_cast<double>(o.targets.size()))},
+  };
+  for (const std::string& target : o.targets)
+    plan.push_back({target,
+                    {"fuzz", target, "--seconds", "{seconds}", "--seed", seed, "--jobs", jobs, "--dir",
+                     (o.folder / "campaigns" / target).string(), "--json", report(target)},
+                    report(target),
+                    1});
+  return plan;
+}
+
+void read_report(const fs::path& report, night_stage& stage) {
+  const std::string written = read_file(report);
+  boost::system::error_code error;
+  const json::value parsed = json::parse(written, error);
+  if (error || !parsed.is_object()) throw case_error(report.string() + ": is no report");
+  for (const auto& [pointer, name] : compared)
+    if (const json::value* v = parsed.find_pointer(pointer, error); v != nullptr && v->is_number())
+      stage.numbers[name] = v->to_number<double>();
+  if (const json::value* found = parsed.as_object().if_contains("findings"); found != nullptr && found->is_array())
+    for (const json::value& v : found->as_array())
+      if (const json::object* f = v.if_object())
+        stage.findings.push_back(
+            {stage.name, text(*f, "origin"), text(*f, "what"), text(*f, "file"), text(*f, "replay")});
+}
+
+night run_night(const night_options& options, const fs::path& program, const fs::path& work,
+                const std::function<void(const stage_plan&)>& begin) {
+  const auto start = clock::now();
+  night n{fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))), options.minutes, options.seed, {}};
+  fs::create_directories(work);
+  const std::vector<stage_plan> plan = plan_night(options, work);
+  double shares = 0;
+  for (const stage_plan& p : plan) shares += p.share;
+  for (const stage_plan& p : plan) {
+    begin(p);
+    const double left = 60 * options.minutes - std::chrono::duration<double>(clock::now() - start).count();
+    const double given = p.share > 0 ? left * p.share / shares : 60 * options.minutes;
+    shares -= p.share;
+    night_stage stage{p.name, with_seconds(p.arguments, given), 0, 0, {}, {}, (work / (p.name + ".log")).string()};
+    const child_end end = run_child(program, stage.arguments, stage.log, std::max(1.0, given) + grace_seconds);
+    stage.status = end.status;
+    stage.seconds = end.seconds;
+    if (!p.report.empty() && fs::exists(p.report)) read_report(p.report, stage);
+    n.stages.push_back(std::move(stage));
+  }
+  return n;
+}
+
+}  // namespace assay

@@ -1,0 +1,42 @@
+/// What a night consists of.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "properties/nightly/night.hpp"
+
+namespace assay {
+
+struct night_options {
+  double minutes = 60;
+  std::uint64_t seed = 1;
+  int jobs = 1;
+  std::filesystem::path corpus = "corpus";       ///< the committed cases
+  std::filesystem::path folder = "out/nightly";  ///< reports, logs, findings and the fuzzers' state
+  std::vector<std::string> targets;              ///< to fuzz
+};
+
+/// A command of the night. Those without a share take as long as they need and come first; the rest divide what time is
+/// left by their shares.
+struct stage_plan {
+  std::string name;
+  std::vector<std::string> arguments;  ///< "{seconds}" stands for the time given to it
+  std::filesystem::path report;        ///< the JSON that it writes; empty: none
+  double share = 0;
+};
+
+/// The stages for these options. Reports and logs go to `work`.
+std::vector<stage_plan> plan_night(const night_options& options, const std::filesystem::path& work);
+
+/// Numbers and findings out of the JSON report of any command of the program; what is not there is left out.
+/// Throws case_error for a file that is no JSON.
+void read_report(const std::filesystem::path& report, night_stage& stage);
+
+/// Runs the stages one after the other. `begin` is told each before it runs.
+night run_night(const night_options& options, const std::filesystem::path& program, const std::filesystem::path& work,
+                const std::function<void(const stage_plan&)>& begin);
+
+}  // namespace assay

@@ -1,0 +1,91 @@
+// A night's stages are run as commands, in the time that they are given.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <numeric>
+
+#include "properties/case.hpp"
+#include "properties/nightly/child.hpp"
+#include "properties/nightly/stages.hpp"
+#include "properties/runner.hpp"
+#include "tests/properties/scratch.hpp"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path script(const testing::scratch& here, const std::string& name, const std::string& text) {
+  const fs::path file = here.write(name, "#!/bin/sh\n" + text);
+  fs::permissions(file, fs::perms::owner_all);
+  return file;
+}
+
+}  // namespace
+
+TEST_CASE("a child's end is its exit status, its signal or the limit") {
+  const testing::scratch here;
+  const fs::path log = here.file("log");
+  CHECK(run_child(script(here, "a", "echo said; echo wrong >&2; exit 3\n"), {}, log, 60).status == 3);
+  CHECK(read_file(log) == "said\nwrong\n");
+  CHECK(run_child(script(here, "b", "kill -9 $$\n"), {}, log, 60).status == 128 + 9);
+  CHECK(run_child(script(here, "c", "sleep 60\n"), {}, log, 0.2).status == 124);
+  CHECK(run_child(script(here, "d", "[ \"$1\" = 'two words' ]\n"), {"two words"}, log, 60).status == 0);
+  CHECK_THROWS_AS(run_child(here.file("absent"), {}, log, 60), environment_error);
+  CHECK_THROWS_AS(run_child(script(here, "e", "true\n"), {}, here.file("no/log"), 60), environment_error);
+}
+
+TEST_CASE("half of a night's free time is the properties', the rest the targets'") {
+  night_options options;
+  options.targets = {"fuzz_a", "fuzz_b", "fuzz_c"};
+  const auto plan = plan_night(options, "work");
+  REQUIRE(plan.size() == 7);
+  CHECK(plan[3].share == 3);
+  CHECK(std::accumulate(plan.begin() + 4, plan.end(), 0.0, [](double s, const stage_plan& p) { return s + p.share; }) ==
+        3);
+  CHECK(std::ranges::find(plan[4].arguments, "fuzz_a") != plan[4].arguments.end());
+}
+
+TEST_CASE("a night runs every stage, reads what it reports, and goes on after one that fails") {
+  const testing::scratch here;
+  // Writes its arguments to the report that --json names; `run` finds something, `bench` crashes.
+  const fs::path program = script(here, "program", R"(
+    name=$1
+    while [ $# -gt 1 ]; do
+      [ "$1" = --json ] && json=$2
+      [ "$1" = --seconds ] && seconds=$2
+      shift
+    done
+    case $name in
+      run) echo '{"total": {"pass": 9}, "findings": [{"origin": "memory", "what": "w", "replay": "r"}]}' >"$json"; exit 1 ;;
+      bench) kill -11 $$ ;;
+      fuzz) echo "{\"executions\": $seconds}" >"$json" ;;
+    esac
+  )");
+  night_options options;
+  options.minutes = 10;
+  options.targets = {"fuzz_a", "fuzz_b"};
+  options.folder = here.file("nights");
+  std::vector<std::string> begun;
+  const night n =
+      run_night(options, program, here.file("nights/one"), [&](const stage_plan& p) { begun.push_back(p.name); });
+  CHECK(begun == std::vector<std::string>{"corpus", "faults", "bench", "properties", "fuzz_a", "fuzz_b"});
+  REQUIRE(n.stages.size() == 6);
+  CHECK_FALSE(n.is_clean());
+  CHECK(n.stages[0].status == 0);
+  CHECK(n.stages[2].status == 128 + 11);
+  CHECK(n.stages[3].status == 1);
+  CHECK(n.stages[3].numbers.at("cases passed") == 9);
+  REQUIRE(n.stages[3].findings.size() == 1);
+  CHECK(n.stages[3].findings[0].origin == "memory");
+  CHECK(n.stages[3].findings[0].stage == "properties");
+  // The stages before took next to nothing: half of ten minutes for two targets, and what the properties left.
+  CHECK(n.stages[4].numbers.at("executions") > 250);
+  CHECK(n.stages[5].numbers.at("executions") > 550);
+  CHECK(n.stages[5].numbers.at("executions") <= 600);
+
+  here.write("broken.json", "{");
+  night_stage stage;
+  CHECK_THROWS_AS(read_report(here.file("broken.json"), stage), case_error);
+}
+
+}  // namespace assay

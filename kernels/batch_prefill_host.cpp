@@ -143,7 +143,7 @@ assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t num
   const prefill_grid grid{static_cast<unsigned int>(row_tiles), static_cast<unsigned int>(p->heads_q),
                           static_cast<unsigned int>(p->num_seqs),
                           static_cast<unsigned int>(prefill_waves * platform::wave_size(*launch))};
-  const platform::launch_guard guard(*launch);
+  const platform::launch_guard guard(*launch, given);
   find_launcher (*p)(arguments_of(*p, bound), grid);
   if (const assay_status status = launch_outcome("batch_prefill"); status.code != ASSAY_OK) return status;
   return finish("batch_prefill");

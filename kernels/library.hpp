@@ -20,11 +20,17 @@
 
 extern "C" {
 
+enum assay_tensor_role : std::int32_t {
+  ASSAY_INPUT = 0,   ///< must not be written
+  ASSAY_OUTPUT = 1,  ///< outputs and workspaces: hold nothing that may be read before it was written
+};
+
 /// A tensor of a call. `strides` is never null here.
 struct assay_tensor {
   const char* name;
   std::int32_t type;  ///< assay::dtype
   DLTensor view;
+  std::int32_t role;  ///< assay_tensor_role
 };
 
 enum assay_status_code : std::int32_t {
@@ -52,6 +58,13 @@ enum assay_defect_kind : std::int32_t {
   ASSAY_EXITED_LANE = 3,           ///< a shuffle reads from a lane that left the kernel
   ASSAY_DEADLOCK = 4,              ///< no thread can go on
   ASSAY_LDS_OVERRUN = 5,           ///< bytes around the block's dynamic LDS changed
+  // Of checked launches, of single loads and stores:
+  ASSAY_OUT_OF_BOUNDS = 6,   ///< outside of a tensor's rows and columns (gaps between rows too), or of the LDS
+  ASSAY_WILD_ACCESS = 7,     ///< to memory that is no tensor, LDS, argument or global of the kernel, or the own stack
+  ASSAY_UNWRITTEN_READ = 8,  ///< of LDS that nobody wrote in this block, or of an output that nobody wrote in this run
+  ASSAY_DATA_RACE = 9,       ///< with an unordered access of another thread; storing the same value is one too
+  ASSAY_INPUT_STORE = 10,    ///< a store to an input or to the kernel's arguments
+  ASSAY_MISALIGNED = 11,     ///< the address is no multiple of the size of the load or store
 };
 
 /// Something the platform saw while the kernel ran. Reported through assay_launch::on_defect; strings live for the
@@ -81,6 +94,12 @@ struct assay_launch {
   std::int32_t workers;  ///< OS threads over which the blocks of a launch may be spread; cpu only
   void* context;
   void (*on_defect)(void* context, const assay_defect* defect);  ///< may be null
+  /// cpu only. Not 0: loads and stores of kernels that were compiled for it (README) are checked, and what is wrong
+  /// with them is reported as defects. Lanes of a wave are taken to be ordered by collectives of the whole wave only,
+  /// unless `lockstep_waves` is not 0: then by every instruction, as on GPUs without independent thread scheduling.
+  std::int32_t checked;
+  std::int32_t lockstep_waves;
+  std::int64_t* accesses_checked;  ///< their number is added, if not null: 0 from a library not compiled for it
 };
 
 struct assay_kernel {
@@ -107,4 +126,15 @@ struct assay_library {
 };
 
 const assay_library* assay_library_v1(void);
+
+/// Which edges of the kernels' code ran: bytes that kernels set to 1 and never to 0. The suite clears and reads them
+/// between runs, to tell what a case reaches that others do not.
+struct assay_edge_flags {
+  std::uint8_t* flags;
+  std::int64_t count;
+};
+
+/// Optional export of a shared object. A flag, not a counter: a counter that wraps at 256 says of a block of 256
+/// threads that nothing ran.
+const assay_edge_flags* assay_edge_flags_v1(void);
 }

@@ -154,7 +154,7 @@ class mqa_stages {
     for (int i = 0; i < thread_vectors; ++i) {
       if (i * device::vector_elements >= a_.head_dim) break;
       const place at = place_of(i);
-      *reinterpret_cast<device::packed<1>*>(&lds_.k[slot][at.key * mqa_row_stride + at.column]) = vectors_[i];
+      device::store8(&lds_.k[slot][at.key * mqa_row_stride + at.column], vectors_[i]);
     }
     lds_.k_row_scale[slot][thread()] = k_row_scale_;
   }

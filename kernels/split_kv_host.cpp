@@ -119,7 +119,7 @@ assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t num
   const split_kv_grid grid{static_cast<unsigned int>((rows + split_kv_tile_rows - 1) / split_kv_tile_rows),
                            static_cast<unsigned int>(p->heads_kv * p->num_seqs),
                            static_cast<unsigned int>(p->num_splits)};
-  const platform::launch_guard guard(*launch);
+  const platform::launch_guard guard(*launch, given);
   find_launcher (*p)(arguments, grid);
   if (const assay_status status = launch_outcome("split_kv"); status.code != ASSAY_OK) return status;
   if (p->num_splits > 1) {

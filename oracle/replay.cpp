@@ -72,7 +72,7 @@ interval round_probabilities(const contract& declared, const logit_scale& scale,
   double lo = 0, hi = 0;
   const double shift = declared.p_shift;
   const logit_gap base = base_of(scale, row.w, row.error, shift);
-  std::int64_t ambiguous = 0;
+  std::int64_t ambiguous = 0, zero = 0;
   const bool is_rounded = declared.p_type != dtype::f32;
   for (std::int64_t j = begin; j < end; ++j) {
     const auto at = static_cast<std::size_t>(j);
@@ -89,6 +89,7 @@ interval round_probabilities(const contract& declared, const logit_scale& scale,
       p = {round_to_nearest(declared.p_type, p.lo), round_to_nearest(declared.p_type, p.hi)};
       if (p.lo < static_cast<double>(declared.p_flush)) p.lo = 0;
       ambiguous += p.lo != p.hi ? 1 : 0;
+      zero += p.hi == 0 ? 1 : 0;
     }
     if (p.lo == p.hi) {
       s.p[at] = p.lo;
@@ -99,7 +100,8 @@ interval round_probabilities(const contract& declared, const logit_scale& scale,
       s.p_radius[at] = std::max(p.hi - s.p[at], s.p[at] - p.lo) * cover;
     }
   }
-  if (counts != nullptr && is_rounded) *counts = {counts->codes + (end - begin), counts->ambiguous + ambiguous};
+  if (counts != nullptr && is_rounded)
+    *counts = {counts->codes + (end - begin), counts->ambiguous + ambiguous, counts->zero + zero};
   // n additions of nonnegative numbers, each within 2^-53 relative.
   const double slack = static_cast<double>(end - begin) * 0x1p-52;
   return {lo * (1 - slack), hi * (1 + slack)};

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/contract.hpp"
+#include "oracle/code_counts.hpp"
 #include "oracle/enclosure.hpp"
 #include "oracle/logits.hpp"
 
@@ -23,12 +24,6 @@ struct decoded_tile {
   std::vector<double> value_bounds;  ///< [tile_keys] max |v|
   double key_descale = 1;            ///< of the tile's page; 1 with per-tensor descales
   double value_descale = 1;
-};
-
-/// Counts of P codes: how many were rounded, and how many of them the contract leaves open.
-struct code_counts {
-  std::int64_t codes = 0;
-  std::int64_t ambiguous = 0;
 };
 
 /// What a row carries from tile to tile. O is held in units of `value_descale`. The running maximum is w (1 + theta) +

@@ -92,6 +92,7 @@ attention_case tiny_case() {
 
 void add(throughput& t, const verdict& v) {
   ++t.cases;
+  t.accesses_checked += v.accesses_checked;
   t.kernel_seconds += v.kernel_seconds;
   t.oracle_seconds += v.oracle_seconds;
 }
@@ -162,7 +163,7 @@ void measure_exact(const library& lib, bench_result& result) {
 
 }  // namespace
 
-bench_result measure(const library& lib) {
+bench_result measure(const library& lib, const library& unchecked) {
   bench_result result;
   for (const auto& [q, kv] : {std::pair{dtype::f16, dtype::f16},
                               {dtype::bf16, dtype::bf16},
@@ -181,6 +182,7 @@ bench_result measure(const library& lib) {
     for (const dtype type : {dtype::e4m3fn, dtype::e4m3fnuz})
       result.sharp.push_back(measure_sharpness(lib, logits_case(type)));
   result.suite = measure_suite(lib);
+  result.unchecked_suite = measure_suite(unchecked);
   result.tiny = measure_tiny(lib);
   measure_exact(lib, result);
   result.switch_seconds = cpu::measure_switch_seconds();

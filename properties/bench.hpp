@@ -27,11 +27,13 @@ struct throughput {
   double oracle_seconds = 0;
   double cases_per_second() const { return static_cast<double>(cases) / seconds; }
   double oracle_per_kernel() const { return oracle_seconds / kernel_seconds; }
+  std::int64_t accesses_checked = 0;
 };
 
 struct bench_result {
   std::vector<sharpness> sharp;
   throughput suite;             ///< the default suite's cases, enclosure checked
+  throughput unchecked_suite;   ///< the same without checks of loads and stores
   throughput tiny;              ///< one row on 16 keys, again and again
   double exact_seconds = 0;     ///< MPFR evaluation of one case
   double contract_seconds = 0;  ///< contract evaluation of the same case
@@ -40,8 +42,8 @@ struct bench_result {
   double switch_seconds = 0;               ///< from fiber to fiber
 };
 
-/// Measures on this machine for some seconds.
-bench_result measure(const library& lib);
+/// Measures on this machine for some seconds. `unchecked` is the same kernels without checks of loads and stores.
+bench_result measure(const library& lib, const library& unchecked);
 
 std::string bench_text(const bench_result& result);
 std::string bench_json(const bench_result& result);

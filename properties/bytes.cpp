@@ -7,9 +7,9 @@ namespace {
 
 void walk_some(attention_case& c, choice_source& source, std::span<const std::string> kernels) {
   if (kernels.empty())
-    walk(c, source);
+    walk(c, source, byte_limits);
   else
-    walk(c, source, {}, kernels);
+    walk(c, source, byte_limits, kernels);
 }
 
 }  // namespace

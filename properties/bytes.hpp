@@ -6,14 +6,19 @@
 #include <string>
 #include <vector>
 
-#include "properties/case.hpp"
+#include "properties/space.hpp"
 
 namespace assay {
 
-/// Total: any bytes are some valid case of one of these kernels, all of the space if none is named.
+/// The part of the case space that has a byte form: engines want many small runs a second, and what a kernel does
+/// beyond this it does within it as well.
+inline constexpr space_limits byte_limits{};
+
+/// Total: any bytes are some valid case of one of these kernels within byte_limits, all kernels if none is named.
 attention_case decode_case(std::span<const std::uint8_t> bytes, std::span<const std::string> kernels = {});
 
-/// decode_case(encode_case(c, kernels), kernels) == c for every case of the space. Throws case_error for others.
+/// decode_case(encode_case(c, kernels), kernels) == c for every case of the space within byte_limits. Throws
+/// case_error for others.
 std::vector<std::uint8_t> encode_case(const attention_case& c, std::span<const std::string> kernels = {});
 
 }  // namespace assay

@@ -87,6 +87,19 @@ int run_program(const std::vector<std::string>& arguments, const cli_context& co
 void library_options::add_to(CLI::App& command) {
   command.add_option("--library", path, "A kernel library (shared object) to verify instead of the built-in kernels");
   command.add_option("--platform", platform, "cpu (the default), nvidia or amd");
+  auto* off = command.add_flag("--unchecked", unchecked,
+                               "Do not check the kernels' loads and stores (bounds, races, unwritten memory): faster");
+  command
+      .add_flag(
+          "--lockstep-waves", lockstep_waves,
+          "Assume that every instruction orders the lanes of a wave; without it only collectives of the whole wave "
+          "do")
+      ->excludes(off);
+}
+
+std::string library_options::text() const {
+  return (path.empty() ? "" : " --library " + path) + (unchecked ? " --unchecked" : "") +
+         (lockstep_waves ? " --lockstep-waves" : "");
 }
 
 std::shared_ptr<library> library_options::open(const cli_context& context) const {
@@ -94,7 +107,9 @@ std::shared_ptr<library> library_options::open(const cli_context& context) const
     throw usage_error(fmt::format("--platform: no platform '{}' (cpu, nvidia, amd)", platform));
   std::shared_ptr<library> lib = !path.empty()    ? library::load(path)
                                  : context.preset ? context.preset
+                                 : unchecked      ? library::built_in_unchecked()
                                                   : library::built_in();
+  lib->checks = {!unchecked, lockstep_waves};
   if (!platform.empty() && platform != lib->platform())
     throw environment_error(fmt::format("--platform: {} is a library for {}, not for {}; name one with --library",
                                         lib->path(), lib->platform(), platform));

@@ -35,7 +35,11 @@ struct usage_error : std::runtime_error {
 struct library_options {
   std::string path;
   std::string platform;
+  bool unchecked = false;
+  bool lockstep_waves = false;
   void add_to(CLI::App& command);
+  /// As arguments of a command line, each with a space before it.
+  std::string text() const;
   /// Throws usage_error for an unknown platform, environment_error for one that is not here.
   std::shared_ptr<library> open(const cli_context& context) const;
 };

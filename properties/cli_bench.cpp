@@ -21,6 +21,12 @@ std::string bench_text(const bench_result& b) {
   text +=
       fmt::format("default suite   {:.1f} cases/s and core; the contract oracle takes {:.2f} of the kernel's time\n",
                   b.suite.cases_per_second(), b.suite.oracle_per_kernel());
+  text += fmt::format(
+      "checked         {:.2g} loads and stores; {:.1f} times the unchecked kernels' time, {:.1f} times that of the "
+      "whole "
+      "suite ({:.1f} cases/s and core unchecked)\n",
+      static_cast<double>(b.suite.accesses_checked), b.suite.kernel_seconds / b.unchecked_suite.kernel_seconds,
+      b.suite.seconds / b.unchecked_suite.seconds, b.unchecked_suite.cases_per_second());
   text +=
       fmt::format("tiny cases      {:.0f} cases/s and core; the contract oracle takes {:.2f} of the kernel's time\n",
                   b.tiny.cases_per_second(), b.tiny.oracle_per_kernel());
@@ -36,6 +42,7 @@ namespace {
 boost::json::object to_object(const throughput& t) {
   return {{"cases", t.cases},
           {"seconds", t.seconds},
+          {"accesses_checked", t.accesses_checked},
           {"kernel_seconds", t.kernel_seconds},
           {"oracle_seconds", t.oracle_seconds},
           {"cases_per_second", t.cases_per_second()},
@@ -56,6 +63,7 @@ std::string bench_json(const bench_result& b) {
   return boost::json::serialize(boost::json::object{{"version", 1},
                                                     {"sharpness", std::move(sharp)},
                                                     {"suite", to_object(b.suite)},
+                                                    {"unchecked_suite", to_object(b.unchecked_suite)},
                                                     {"tiny", to_object(b.tiny)},
                                                     {"exact_seconds", b.exact_seconds},
                                                     {"contract_seconds", b.contract_seconds},
@@ -76,7 +84,9 @@ void add_bench(CLI::App& app, const cli_context& context, int& status) {
   command->add_option("--json", given->json, "Write the results as JSON");
   command->callback([given, &context, &status] {
     require_place("--json", given->json);
-    const bench_result result = measure(*given->from.open(context));
+    library_options unchecked = given->from;
+    unchecked.unchecked = true;
+    const bench_result result = measure(*given->from.open(context), *unchecked.open(context));
     context.out << bench_text(result);
     if (!given->json.empty()) write_by_rename(given->json, bench_json(result));
     status = exit_verified;

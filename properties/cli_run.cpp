@@ -66,7 +66,7 @@ suite_options to_options(const run_arguments& given, const library& lib) {
   options.budget.seconds = given.shrink_seconds;
   options.workspace_budget_bytes = given.workspace_budget_bytes;
   options.findings = given.findings;
-  options.library = given.from.path;
+  options.library_arguments = given.from.text();
   options.progress = true;
   return options;
 }

@@ -56,8 +56,10 @@ DLDataType to_dlpack(dtype type) {
 }
 
 abi_tensors::abi_tensors(const inputs& in, const outputs& out) : views_(in.tensors()) {
+  const std::size_t num_inputs = views_.size();
   for (const named_tensor& t : out.tensors()) views_.push_back(t);
   for (named_tensor& t : views_) {
+    const bool is_input = list_.size() < num_inputs;
     DLTensor view{};
     view.data = t.view.data;
     view.device = {kDLCPU, 0};
@@ -65,11 +67,12 @@ abi_tensors::abi_tensors(const inputs& in, const outputs& out) : views_(in.tenso
     view.dtype = to_dlpack(t.view.type);
     view.shape = t.view.shape;
     view.strides = t.view.stride;
-    list_.push_back({t.name, static_cast<std::int32_t>(t.view.type), view});
+    list_.push_back({t.name, static_cast<std::int32_t>(t.view.type), view, is_input ? ASSAY_INPUT : ASSAY_OUTPUT});
   }
 }
 
-assay_launch make_launch(const attention_case& c, int workers, std::vector<platform_defect>* defects) {
+assay_launch make_launch(const attention_case& c, const execution_checks& checks, int workers,
+                         std::vector<platform_defect>* defects) {
   assay_launch launch{};
   launch.wave_size = c.schedule.wave_size;
   launch.schedule = static_cast<std::int32_t>(c.schedule.kind);
@@ -78,6 +81,8 @@ assay_launch make_launch(const attention_case& c, int workers, std::vector<platf
   launch.workers = workers;
   launch.context = defects;
   launch.on_defect = defects == nullptr ? nullptr : collect;
+  launch.checked = checks.accesses ? 1 : 0;
+  launch.lockstep_waves = checks.lockstep_waves ? 1 : 0;
   return launch;
 }
 
@@ -105,7 +110,8 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
     ran.status = {ASSAY_UNSUPPORTED, "the library has no such kernel"};
     return ran;
   }
-  const assay_launch launch = make_launch(c, workers, &ran.defects);
+  assay_launch launch = make_launch(c, lib.checks, workers, &ran.defects);
+  launch.accesses_checked = &ran.accesses_checked;
   ran.status = kernel->declare(&ran.planned, &launch, &ran.declared);
   if (ran.status.code != ASSAY_OK) return ran;
   if (const std::string fault = contract_fault(ran.declared, ran.planned); !fault.empty()) {

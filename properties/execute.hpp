@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "oracle/code_counts.hpp"
 #include "properties/runner.hpp"
 
 namespace assay {
@@ -22,7 +23,8 @@ class abi_tensors {
 DLDataType to_dlpack(dtype type);
 
 /// The launch that a case asks for; defects are appended to `defects`.
-assay_launch make_launch(const attention_case& c, int workers, std::vector<platform_defect>* defects);
+assay_launch make_launch(const attention_case& c, const execution_checks& checks, int workers,
+                         std::vector<platform_defect>* defects);
 
 /// Plans the stated problem. On success `planned` has the number of splits; else the status says why not.
 assay_status plan_problem(const assay_kernel& kernel, const problem& stated, std::int64_t workspace_budget_bytes,
@@ -36,6 +38,10 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
 /// platform defect and a memory fault are failures. Nothing: its outputs can be judged.
 std::optional<verdict> verdict_of(const execution& ran);
 
+/// The origin of a verdict that such a defect decides: each kind of wrong access is one of its own ("data race"), so
+/// that shrinking does not turn one into another; the rest are "platform defect".
+const char* origin_of(assay_defect_kind kind);
+
 verdict passed();
 verdict failed(std::string origin, std::string what);
 verdict discarded(std::string reason);
@@ -46,13 +52,16 @@ struct detailed_run {
   execution ran;
   oracle::enclosure bounds;  ///< empty when the execution already decided
   verdict result;
+  oracle::code_counts codes;  ///< of P, as `bounds` came about
 };
 
 /// run_case, with what lies on the way kept.
 detailed_run run_in_detail(const library& lib, const attention_case& c);
 
-/// Judges an execution's outputs against its contract's enclosure. `bounds`, if not null, receives the enclosure.
-verdict judge_execution(const inputs& in, const execution& ran, oracle::enclosure* bounds = nullptr);
+/// Judges an execution's outputs against its contract's enclosure. `bounds` and `codes`, where not null, receive the
+/// enclosure and what was counted on the way.
+verdict judge_execution(const inputs& in, const execution& ran, oracle::enclosure* bounds = nullptr,
+                        oracle::code_counts* codes = nullptr);
 
 /// One line on the worst element: "o[0, 3, 17] = 0.25 lies outside [0.5, 0.75] by factor 3.1; 7 of 64 elements do".
 std::string describe(const oracle::judgement& j);

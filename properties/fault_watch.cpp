@@ -93,6 +93,7 @@ void describe_outside(line& text, const std::vector<watched_tensor>& tensors, st
 
 struct sigaction before_segv, before_bus;
 const std::vector<watched_tensor>* watched = nullptr;
+fault_teller teller = nullptr;
 
 access kind_of(const void* context) {
 #if defined(__x86_64__)
@@ -114,7 +115,10 @@ void on_fault(int number, siginfo_t* info, void* context) {
                                             text, sizeof text - 1);
     worker::end_with_last_words(text, size);
     text[size] = '\n';
-    if (write(STDERR_FILENO, text, size + 1) < 0) _exit(1);
+    if (teller != nullptr)
+      teller(text, size);
+    else if (write(STDERR_FILENO, text, size + 1) < 0)
+      _exit(1);
   }
   // On return the faulting instruction runs again, and whoever was there before sees it.
   sigaction(number, number == SIGSEGV ? &before_segv : &before_bus, nullptr);
@@ -169,6 +173,10 @@ fault_watch::fault_watch(const std::vector<buffer>& in, const std::vector<buffer
   sigemptyset(&ours.sa_mask);
   sigaction(SIGSEGV, &ours, &before_segv);
   sigaction(SIGBUS, &ours, &before_bus);
+}
+
+void fault_watch::tell(fault_teller told) {
+  teller = told;
 }
 
 fault_watch::~fault_watch() {

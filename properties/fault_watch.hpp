@@ -30,18 +30,24 @@ struct watched_tensor {
 std::size_t describe_fault(const std::vector<watched_tensor>& tensors, std::uintptr_t address, access kind, char* text,
                            std::size_t capacity);
 
+/// What a process does with the line on a fault, instead of writing it to stderr. Async-signal-safe.
+using fault_teller = void (*)(const char* what, std::size_t size);
+
 /// While it lives, SIGSEGV and SIGBUS in any thread are told: in a worker's child as its last words (origin "memory"),
-/// elsewhere on stderr, whereupon the handlers of before take over (a core, a sanitizer's report, a test framework).
-/// Kernels run on small stacks, hence the handler has one of its own on the thread that makes the watch. Jumping out of
-/// the kernel instead would leave its threads, fibers and locks as they are; the process is worth less than that.
-/// Under AddressSanitizer the handler comes first as well (allow_user_segv_handler, its default) and ASan's report
-/// follows where there is no worker. One at a time.
+/// elsewhere on stderr or to the teller, whereupon the handlers of before take over (a core, a sanitizer's report, a
+/// test framework). Kernels run on small stacks, hence the handler has one of its own on the thread that makes the
+/// watch. Jumping out of the kernel instead would leave its threads, fibers and locks as they are; the process is worth
+/// less than that. Under AddressSanitizer the handler comes first as well (allow_user_segv_handler, its default) and
+/// ASan's report follows where there is no worker. One at a time.
 class fault_watch {
  public:
   fault_watch(const std::vector<buffer>& in, const std::vector<buffer>& out);
   ~fault_watch();
   fault_watch(const fault_watch&) = delete;
   fault_watch& operator=(const fault_watch&) = delete;
+
+  /// For all watches from now on; nullptr: stderr.
+  static void tell(fault_teller teller);
 
  private:
   std::vector<watched_tensor> tensors_;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "properties/runner.hpp"
 
 namespace assay {
@@ -44,6 +46,15 @@ std::shared_ptr<library> library::built_in() {
   return only;
 }
 
+std::shared_ptr<library> library::built_in_unchecked() {
+  const std::filesystem::path program = std::filesystem::canonical("/proc/self/exe");
+  const std::filesystem::path beside = program.parent_path().parent_path() / "lib" / "assay_kernels_cpu_unchecked.so";
+  std::shared_ptr<library> loaded = load(beside.string());
+  loaded->path_ = "built-in, unchecked";
+  loaded->checks.accesses = false;
+  return loaded;
+}
+
 std::shared_ptr<library> library::load(const std::string& path) {
   // A bare file name would be searched for on the loader's path instead of here.
   const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
@@ -52,6 +63,14 @@ std::shared_ptr<library> library::load(const std::string& path) {
   auto* entry = reinterpret_cast<const assay_library* (*)()>(dlsym(handle, "assay_library_v1"));
   if (entry == nullptr) throw environment_error(fmt::format("{}: exports no assay_library_v1", path));
   return std::make_shared<library>(entry(), path, handle);
+}
+
+std::span<std::uint8_t> library::edge_flags() const {
+  auto* entry = &assay_edge_flags_v1;
+  if (handle_ != nullptr) entry = reinterpret_cast<decltype(entry)>(dlsym(handle_, "assay_edge_flags_v1"));
+  const assay_edge_flags* given = entry == nullptr ? nullptr : entry();
+  if (given == nullptr || given->flags == nullptr || given->count <= 0) return {};
+  return {given->flags, static_cast<std::size_t>(given->count)};
 }
 
 const char* library::platform() const {

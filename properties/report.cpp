@@ -62,8 +62,7 @@ std::string verdict_line(const suite_result& result) {
 }  // namespace
 
 std::string replay_line(const suite_options& options, const finding& f) {
-  const std::string from = options.library.empty() ? "" : " --library " + options.library;
-  return "./assay replay" + from + " " + f.file.string();
+  return "./assay replay" + options.library_arguments + " " + f.file.string();
 }
 
 std::string finding_text(const suite_options& options, const finding& f) {
@@ -104,6 +103,9 @@ std::string report_text(const suite_options& options, const suite_result& result
         "{} output elements have an enclosure that is no point: {:.1f}% of these admit at most two values\n",
         result.outputs_judged,
         100 * static_cast<double>(result.outputs_sharp) / static_cast<double>(result.outputs_judged));
+  text += result.accesses_checked > 0
+              ? fmt::format("{:.3g} loads and stores checked\n", static_cast<double>(result.accesses_checked))
+              : "loads and stores were not checked\n";
   return text + fmt::format("{} (seed {})\n", verdict_line(result), options.seed);
 }
 

@@ -55,6 +55,7 @@ std::string report_json(const std::string& path, const std::string& platform, co
                             {"seconds", result.seconds},
                             {"outputs_judged", result.outputs_judged},
                             {"outputs_sharp", result.outputs_sharp},
+                            {"accesses_checked", result.accesses_checked},
                             {"kernel_seconds", result.kernel_seconds},
                             {"oracle_seconds", result.oracle_seconds},
                             {"verified", exit_status(result) == 0},

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 
+#include "oracle/enclose.hpp"
 #include "properties/execute.hpp"
 
 namespace assay {
@@ -27,12 +29,41 @@ verdict discarded(std::string reason) {
   return v;
 }
 
+const char* origin_of(assay_defect_kind kind) {
+  switch (kind) {
+    case ASSAY_OUT_OF_BOUNDS: return "out of bounds";
+    case ASSAY_WILD_ACCESS: return "wild access";
+    case ASSAY_UNWRITTEN_READ: return "unwritten read";
+    case ASSAY_DATA_RACE: return "data race";
+    case ASSAY_INPUT_STORE: return "input store";
+    case ASSAY_MISALIGNED: return "misaligned access";
+    case ASSAY_DIVERGENT_BARRIER:
+    case ASSAY_DIVERGENT_COLLECTIVE:
+    case ASSAY_EXITED_LANE:
+    case ASSAY_DEADLOCK:
+    case ASSAY_LDS_OVERRUN: break;
+  }
+  return "platform defect";
+}
+
+namespace {
+
+/// The first, but a race before reads of what nobody wrote: which of the two a race shows as is up to the schedule.
+const platform_defect& telling(const std::vector<platform_defect>& defects) {
+  const auto race = std::ranges::find(defects, ASSAY_DATA_RACE, &platform_defect::kind);
+  const bool outranks = defects.front().kind == ASSAY_UNWRITTEN_READ && race != defects.end();
+  return outranks ? *race : defects.front();
+}
+
+}  // namespace
+
 std::optional<verdict> verdict_of(const execution& ran) {
   std::optional<verdict> v;
   // Defects and faults come before the status: a library may well notice its own defect and say that it failed.
-  if (!ran.defects.empty())
-    v = failed("platform defect", ran.defects.front().message);
-  else if (!ran.memory_fault.empty())
+  if (!ran.defects.empty()) {
+    const platform_defect& defect = telling(ran.defects);
+    v = failed(origin_of(defect.kind), defect.message);
+  } else if (!ran.memory_fault.empty())
     v = failed("memory", ran.memory_fault);
   else if (ran.status.code == ASSAY_REJECTED)
     v = discarded(fmt::format("rejected: {}", ran.status.message));
@@ -40,7 +71,7 @@ std::optional<verdict> verdict_of(const execution& ran) {
     v = discarded(fmt::format("unsupported: {}", ran.status.message));
   else if (ran.status.code != ASSAY_OK)
     v = failed("launch", ran.status.message);
-  if (v) v->kernel_seconds = ran.seconds;
+  if (v) v->kernel_seconds = ran.seconds, v->accesses_checked = ran.accesses_checked;
   return v;
 }
 
@@ -60,13 +91,16 @@ std::string describe(const oracle::judgement& j) {
   return fmt::format("{}, which {} before rounding allows, at {:.4g} of its radius", where, bounds, j.worst_factor);
 }
 
-verdict judge_execution(const inputs& in, const execution& ran, oracle::enclosure* bounds) {
+verdict judge_execution(const inputs& in, const execution& ran, oracle::enclosure* bounds, oracle::code_counts* codes) {
   const auto start = std::chrono::steady_clock::now();
-  oracle::enclosure enclosure = oracle::enclose(ran.planned, in.tensors(), ran.declared);
+  oracle::code_counts counted;
+  oracle::enclosure enclosure = oracle::enclose(ran.planned, in.tensors(), ran.declared, counted);
+  if (codes != nullptr) *codes = counted;
   verdict v;
   v.judgements = oracle::judge(enclosure, ran.written.tensors());
   v.oracle_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   v.kernel_seconds = ran.seconds;
+  v.accesses_checked = ran.accesses_checked;
   if (bounds != nullptr) *bounds = std::move(enclosure);
 
   const oracle::judgement* worst = nullptr;
@@ -92,12 +126,12 @@ verdict judge_execution(const inputs& in, const execution& ran, oracle::enclosur
 }
 
 detailed_run run_in_detail(const library& lib, const attention_case& c) {
-  detailed_run run{fill(c), {}, {}, {}};
+  detailed_run run{fill(c), {}, {}, {}, {}};
   run.ran = execute(lib, c, run.given);
   if (auto decided = verdict_of(run.ran))
     run.result = std::move(*decided);
   else
-    run.result = judge_execution(run.given, run.ran, &run.bounds);
+    run.result = judge_execution(run.given, run.ran, &run.bounds, &run.codes);
   return run;
 }
 

@@ -88,6 +88,7 @@ class tally {
     for (counts* at : {&cell, &result_.total}) ++field(*at, v.result);
     result_.outputs_judged += v.outputs_judged;
     result_.outputs_sharp += v.outputs_sharp;
+    result_.accesses_checked += v.accesses_checked;
     result_.kernel_seconds += v.kernel_seconds;
     result_.oracle_seconds += v.oracle_seconds;
     if (v.result == outcome::discard) ++result_.discards[without_numbers(v.what)];

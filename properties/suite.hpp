@@ -27,8 +27,8 @@ struct suite_options {
   shrink_budget budget;
   std::int64_t workspace_budget_bytes = 0;  ///< for the split workspaces of each case; 0: the library's own
   std::filesystem::path findings = "out/findings";
-  std::string library;    ///< as --library takes it, for the lines that replay; empty: the built-in one
-  bool progress = false;  ///< on stderr
+  std::string library_arguments;  ///< " --library X.so --unchecked", for the lines that replay
+  bool progress = false;          ///< on stderr
 };
 
 /// Counts of one cell of the table: a kernel, a property, a combination of types.
@@ -58,9 +58,10 @@ struct suite_result {
   std::vector<finding> findings;                                              ///< by number of their case
   counts total;
   double seconds = 0;
-  std::int64_t outputs_judged = 0;  ///< elements of o or logits whose enclosure is no point
-  std::int64_t outputs_sharp = 0;   ///< those of them whose enclosure admits at most two values
-  double kernel_seconds = 0;        ///< over all processes
+  std::int64_t outputs_judged = 0;    ///< elements of o or logits whose enclosure is no point
+  std::int64_t outputs_sharp = 0;     ///< those of them whose enclosure admits at most two values
+  std::int64_t accesses_checked = 0;  ///< loads and stores of the kernels
+  double kernel_seconds = 0;          ///< over all processes
   double oracle_seconds = 0;
 };
 

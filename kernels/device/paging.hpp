@@ -74,9 +74,7 @@ class staged_tile {
     const int row_step = Threads / per_row, vector_step = Threads % per_row;
     ASSAY_UNROLL
     for (int i = 0; i < capacity; ++i) {
-      if (row < Keys)
-        *reinterpret_cast<packed<sizeof(To)>*>(tile + row * stride + vector * vector_elements) =
-            convert8<To, T>(vectors_[i]);
+      if (row < Keys) store8(tile + row * stride + vector * vector_elements, convert8<To, T>(vectors_[i]));
       row += row_step;
       vector += vector_step;
       if (vector >= per_row) {

@@ -74,8 +74,8 @@ class tile_in_flight {
     for (int p = 0; p < patches(); ++p) ASSAY_UNROLL
     for (int j = 0; j < patch_keys; ++j) {
       const std::int32_t slot = (tile * Keys + first_row(p) + j) % page_size;
-      k_[p][j] = column() < k.columns ? load_bytes(k.row(pages.id[p][j], slot) + column()) : packed<1>{};
-      v_[p][j] = column() < v.columns ? load_bytes(v.row(pages.id[p][j], slot) + column()) : packed<1>{};
+      k_[p][j] = column() < k.columns ? load8(k.row(pages.id[p][j], slot) + column()) : packed<1>{};
+      v_[p][j] = column() < v.columns ? load8(v.row(pages.id[p][j], slot) + column()) : packed<1>{};
     }
   }
 
@@ -85,8 +85,7 @@ class tile_in_flight {
     if (column() >= stride - vector_elements) return;
     ASSAY_UNROLL
     for (int p = 0; p < patches(); ++p) ASSAY_UNROLL
-    for (int j = 0; j < patch_keys; ++j)
-      *reinterpret_cast<packed<1>*>(tile + (first_row(p) + j) * stride + column()) = k_[p][j];
+    for (int j = 0; j < patch_keys; ++j) store8(tile + (first_row(p) + j) * stride + column(), k_[p][j]);
   }
 
   /// V to rows of columns. Keys from `live_keys` of the tile on are dead, and become zeros: P is zero there.
@@ -105,8 +104,6 @@ class tile_in_flight {
   }
 
  private:
-  __device__ static packed<1> load_bytes(const std::uint8_t* from) { return *reinterpret_cast<const packed<1>*>(from); }
-
   __device__ static void store_patch(std::uint8_t* to, int stride, const unsigned int (&rows)[4]) {
     unsigned int columns[4];
     transpose_bytes(rows, columns);

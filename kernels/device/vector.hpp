@@ -24,7 +24,13 @@ struct packed<1> {
 /// Eight consecutive elements; `from` is aligned to their size (16 or 8 bytes).
 template <class T>
 __device__ inline packed<sizeof(T)> load8(const T* from) {
-  return *reinterpret_cast<const packed<sizeof(T)>*>(from);
+  return {reinterpret_cast<const packed<sizeof(T)>*>(from)->bits};
+}
+
+/// The same way back: `to` is aligned to eight elements.
+template <class T>
+__device__ inline void store8(T* to, const packed<sizeof(T)>& values) {
+  reinterpret_cast<packed<sizeof(T)>*>(to)->bits = values.bits;
 }
 
 template <class T>

@@ -49,7 +49,7 @@ int faults(const faults_arguments& given, const cli_context& context) {
       throw environment_error(fmt::format("{}: the faulty library is not built (./assay builds it)", file.string()));
     shown.show(fmt::format("{} ({} done)", planted.name, rows.size()));
     options.findings = fs::path(given.findings) / planted.name;
-    options.library = file.string();
+    options.library_arguments = " --library " + file.string();
     rows.push_back(try_fault(*library::load(file.string()), planted, options));
   }
   shown.clear();

@@ -37,6 +37,10 @@ int positive(const std::string& text, const std::string& where) {
 bool set(fault& f, const std::string& key, const std::string& value, const std::string& where) {
   if (key == "Caught-by")
     f.caught_by = split(value);
+  else if (key == "Checker")
+    f.checker = value;
+  else if (key == "Line")
+    f.line = value;
   else if (key == "Kernel")
     f.kernel = value;
   else if (key == "Types")

@@ -24,10 +24,11 @@ std::string in_order(const std::map<std::string, std::int64_t>& caught) {
 }  // namespace
 
 bool fault_row::is_caught() const {
-  return std::ranges::includes(origins, planted.caught_by);
+  return std::ranges::includes(origins, planted.caught_by) &&
+         (planted.checker.empty() || checker_origins.contains(planted.checker));
 }
 
-fault_row try_fault(const library& faulty, const fault& planted, const suite_options& given) {
+fault_row try_fault(library& faulty, const fault& planted, const suite_options& given) {
   suite_options options = given;
   options.kernels = {planted.kernel};
   options.types = {planted.types};
@@ -35,22 +36,34 @@ fault_row try_fault(const library& faulty, const fault& planted, const suite_opt
   for (const property& p : properties()) options.selected.push_back(&p);
   options.cases = planted.cases;
   options.seconds = 0;
+  const execution_checks usual = faulty.checks;
+  faulty.checks.accesses = false;
   const suite_result result = run_suite(faulty, options);
-  fault_row row{planted, {}, {}, result.total.total(), result.seconds};
+  faulty.checks = usual;
+  fault_row row{planted, {}, {}, {}, result.total.total(), result.seconds};
   for (const finding& f : result.findings) {
     const auto [at, is_new] = row.caught.emplace(f.broken->name, f.index);
     if (!is_new) at->second = std::min(at->second, f.index);
     if (f.shrunk.reproduced) row.origins.insert(f.shrunk.result.origin);
   }
+  if (planted.checker.empty()) return row;
+  options.selected.resize(1);
+  const suite_result checked = run_suite(faulty, options);
+  for (const finding& f : checked.findings)
+    if (f.shrunk.reproduced) row.checker_origins.insert(f.shrunk.result.origin);
+  row.cases += checked.total.total();
+  row.seconds += checked.seconds;
   return row;
 }
 
 std::string fault_matrix_text(const std::vector<fault_row>& rows) {
-  std::string text =
-      fmt::format("{:<32} {:>6}  {:<28} {}\n", "fault", "caught", "by", "properties, and the first case");
+  std::string text = fmt::format("{:<32} {:>6}  {:<28} {:<20} {}\n", "fault", "caught", "by", "checker",
+                                 "properties, and the first case");
   for (const fault_row& row : rows)
-    text += fmt::format("{:<32} {:>6}  {:<28} {}\n", row.planted.name, row.is_caught() ? "yes" : "NO",
-                        fmt::format("{}", fmt::join(row.origins, ", ")), in_order(row.caught));
+    text += fmt::format("{:<32} {:>6}  {:<28} {:<20} {}\n", row.planted.name, row.is_caught() ? "yes" : "NO",
+                        fmt::format("{}", fmt::join(row.origins, ", ")),
+                        row.planted.checker.empty() ? "-" : fmt::format("{}", fmt::join(row.checker_origins, ", ")),
+                        in_order(row.caught));
   const auto caught = std::ranges::count_if(rows, &fault_row::is_caught);
   return text +
          fmt::format("\n{} of {} faults are caught by the checks that their patches name\n", caught, rows.size());
@@ -66,6 +79,8 @@ std::string fault_matrix_json(const std::vector<fault_row>& rows, const suite_op
                                   {"expected", json::value_from(row.planted.caught_by)},
                                   {"caught", row.is_caught()},
                                   {"origins", json::value_from(row.origins)},
+                                  {"checker_expected", row.planted.checker},
+                                  {"checker_origins", json::value_from(row.checker_origins)},
                                   {"first_cases", std::move(first_cases)},
                                   {"cases", row.cases},
                                   {"seconds", row.seconds}});

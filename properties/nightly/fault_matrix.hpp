@@ -14,16 +14,18 @@ namespace assay {
 struct fault_row {
   fault planted;
   std::map<std::string, std::int64_t> caught;  ///< property, and the number of the first case that failed it
-  std::set<std::string> origins;               ///< of findings that came again
+  std::set<std::string> origins;               ///< of findings that came again; loads and stores were not checked
+  std::set<std::string> checker_origins;       ///< of findings when they were, for faults that name one
   std::int64_t cases = 0;                      ///< that were run
   double seconds = 0;
   /// Whether every check that the patch names caught it.
   bool is_caught() const;
 };
 
-/// Runs all properties on the library, on as many cases as the fault may need. `options` gives seed, jobs, limits and
-/// the folder for findings.
-fault_row try_fault(const library& faulty, const fault& planted, const suite_options& options);
+/// Runs all properties on the library, on as many cases as the fault may need, without checks of loads and stores; if
+/// the fault names what these report, the first property with them. `options` gives seed, jobs, limits and the folder
+/// for findings.
+fault_row try_fault(library& faulty, const fault& planted, const suite_options& options);
 
 /// A line per fault: whether it was caught as its patch says, by which checks, and by which properties at which case.
 std::string fault_matrix_text(const std::vector<fault_row>& rows);

@@ -6,6 +6,7 @@ relation::relation(const property& p, const library& lib, const attention_case& 
     : property_(p), lib_(lib), given_(fill(c)), base_(execute(lib, c, given_)) {
   if (auto v = verdict_of(base_)) result_ = std::move(*v);
   result_.kernel_seconds = base_.seconds;
+  result_.accesses_checked = base_.accesses_checked;
 }
 
 std::optional<execution> relation::run(inputs& edited, const attention_case& how, const std::string& change,
@@ -14,13 +15,13 @@ std::optional<execution> relation::run(inputs& edited, const attention_case& how
   edited.stated.num_splits = base_.planned.num_splits;
   execution ran = execute(lib_, how, edited, workers);
   result_.kernel_seconds += ran.seconds;
+  result_.accesses_checked += ran.accesses_checked;
   if (auto v = verdict_of(ran)) {
     if (v->result == outcome::discard) {
       fail("after " + change + " the library says: " + v->what);
     } else {
-      v->kernel_seconds = result_.kernel_seconds;
       v->what = "after " + change + ": " + v->what;
-      result_ = std::move(*v);
+      become(std::move(*v));
     }
     return std::nullopt;
   }
@@ -36,18 +37,20 @@ void relation::compare(const outputs& before, const outputs& after, const std::s
   if (const auto difference = first_difference(before, after)) fail("after " + change + " " + *difference);
 }
 
+void relation::become(verdict decided) {
+  decided.kernel_seconds = result_.kernel_seconds;
+  decided.accesses_checked = result_.accesses_checked;
+  result_ = std::move(decided);
+}
+
 void relation::fail(const std::string& what) {
   if (decided()) return;
-  const double seconds = result_.kernel_seconds;
-  result_ = failed(property_.name, what);
-  result_.kernel_seconds = seconds;
+  become(failed(property_.name, what));
 }
 
 void relation::discard(const std::string& reason) {
   if (decided()) return;
-  const double seconds = result_.kernel_seconds;
-  result_ = discarded(reason);
-  result_.kernel_seconds = seconds;
+  become(discarded(reason));
 }
 
 }  // namespace assay::relations

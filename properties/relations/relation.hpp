@@ -35,6 +35,9 @@ class relation {
   void discard(const std::string& reason);
 
  private:
+  /// What the check costs stays counted.
+  void become(verdict decided);
+
   const property& property_;
   const library& lib_;
   inputs given_;

@@ -169,6 +169,23 @@ TEST_CASE("a defect exits 1, is reported with its enclosure, and its replay line
   CHECK(fixed.status == 0);
 }
 
+TEST_CASE("loads and stores are checked unless they are not to be, and a line that replays says so") {
+  const scratch here;
+  const answer checked = assay({"run", "--cases", "13", "--seed", "1"});
+  CHECK(std::regex_search(checked.out, std::regex("\n[0-9.e+]+ loads and stores checked\n")));
+  const answer lockstep = assay({"run", "--cases", "13", "--seed", "1", "--lockstep-waves"});
+  CHECK(timeless(lockstep.out) == timeless(checked.out));
+  const answer unchecked = assay({"run", "--cases", "13", "--seed", "1", "--unchecked"});
+  CAPTURE(unchecked.out);
+  CHECK(unchecked.status == 0);
+  CHECK(unchecked.out.find("\nloads and stores were not checked\n") != std::string::npos);
+  expect_usage_error({"run", "--unchecked", "--lockstep-waves"}, "--lockstep-waves");
+  const answer failed = assay({"run", "--cases", "13", "--seed", "3", "--property", "output_enclosed", "--findings",
+                               here.file("findings"), "--shrink", "0", "--unchecked"},
+                              lse_off_by_one());
+  CHECK(failed.out.find("\n./assay replay --unchecked ") != std::string::npos);
+}
+
 TEST_CASE("replay --accuracy tells the distance to exact of every kernel's result") {
   for (const auto& [file, tensor] : {std::pair{"split_kv/llama3_8b_decode.json", "o"},
                                      {"batch_prefill/two_tiles_two_pages.json", "o"},

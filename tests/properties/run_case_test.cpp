@@ -133,6 +133,26 @@ TEST_CASE("a diverging barrier that the platform reports fails, even where the o
                  "platform defect", "split_kv: waits at a.hip:1 (block 1,2,3 wave 1 lane 17)");
 }
 
+TEST_CASE("each kind of wrong access is an origin of its own, and a race comes before reads of what nobody wrote") {
+  const auto reporting = [](std::vector<assay_defect_kind> kinds) {
+    return corrupting_library([kinds](call& c) {
+      for (const assay_defect_kind kind : kinds) {
+        const assay_defect defect{kind, "split_kv", "at a.hip:1", {0, 0, 0}, 0, 0};
+        c.launch.on_defect(c.launch.context, &defect);
+      }
+    });
+  };
+  expect_failure(reporting({ASSAY_OUT_OF_BOUNDS}), "out of bounds", "split_kv: at a.hip:1");
+  expect_failure(reporting({ASSAY_WILD_ACCESS}), "wild access", "at a.hip:1");
+  expect_failure(reporting({ASSAY_UNWRITTEN_READ}), "unwritten read", "at a.hip:1");
+  expect_failure(reporting({ASSAY_DATA_RACE}), "data race", "at a.hip:1");
+  expect_failure(reporting({ASSAY_INPUT_STORE}), "input store", "at a.hip:1");
+  expect_failure(reporting({ASSAY_MISALIGNED}), "misaligned access", "at a.hip:1");
+  expect_failure(reporting({ASSAY_DEADLOCK}), "platform defect", "at a.hip:1");
+  expect_failure(reporting({ASSAY_UNWRITTEN_READ, ASSAY_DATA_RACE}), "data race", "at a.hip:1");
+  expect_failure(reporting({ASSAY_OUT_OF_BOUNDS, ASSAY_DATA_RACE}), "out of bounds", "at a.hip:1");
+}
+
 TEST_CASE("a failed launch fails") {
   expect_failure(testing::faulty_library([](call&) { return assay_status{ASSAY_FAILED, "no device"}; }), "launch",
                  "no device");

@@ -37,6 +37,7 @@ inline bool leads_row() {
   return cpu::lane_id() % 16 == 0;
 }
 
+#pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)  // as in cpu.hpp
 template <class Join>
 void join_rows(cpu::wave_records& records) {
   const int slots = 256 / records.size;
@@ -49,6 +50,8 @@ void join_rows(cpu::wave_records& records) {
       for (int i = 0; i < 16; ++i) static_cast<float*>(records.lane[first + i])[slot] = value[0];
     }
 }
+
+#pragma clang attribute pop
 
 /// The whole wave must come here: a lane that has left would be missed.
 template <class Join>
@@ -77,6 +80,10 @@ struct panel_record {
   int steps;
 };
 
+// No kernel code from here on, as in cpu.hpp.
+#pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
+#define ASSAY_VECTORIZE _Pragma("clang loop vectorize(enable)")
+
 /// One operand of an atom: [outer][k] decoded from the lanes' words at index `at` of their fragments.
 template <class T, class Fragments>
 void gather_words(const cpu::wave_records& records, Fragments fragments_of, double (&to)[16][byte_atom_depth]) {
@@ -95,8 +102,11 @@ inline void multiply_atom(const double (&a)[16][byte_atom_depth], const double (
   for (int row = 0; row < 16; ++row) {
     if (skipped[row]) continue;
     double products[16] = {};
-    for (int k = 0; k < byte_atom_depth; ++k)
+    for (int k = 0; k < byte_atom_depth; ++k) {
+      ASSAY_VECTORIZE
       for (int n = 0; n < 16; ++n) products[n] += a[row][k] * b[k][n];
+    }
+    ASSAY_VECTORIZE
     for (int n = 0; n < 16; ++n) c[row][n] = static_cast<float>(static_cast<double>(c[row][n]) + products[n]);
   }
 }
@@ -139,6 +149,9 @@ void multiply_panel(cpu::wave_records& records) {
     for (int n = 0; n < columns; ++n)
       for (int i = 0; i < share; ++i) record_of(lane).c[n].value[i] = c[n][lane / 16 * share + i][lane % 16];
 }
+
+#undef ASSAY_VECTORIZE
+#pragma clang attribute pop
 
 /// The whole wave must come here, with the same extents.
 template <class T, int MaxSteps, int MaxColumns, class LoadA, class LoadB>

@@ -23,6 +23,7 @@ thread_local constinit const thread_coordinates* this_thread = nullptr;
 
 block_runner::block_runner() : stacks_(max_block_size), waves_(std::make_unique<wave_state[]>(max_waves)) {
   threads_.resize(max_block_size);
+  checker_.exempt(threads_.data(), threads_.size() * sizeof(gpu_thread));
 }
 
 block_runner& block_runner::of_this_thread() {
@@ -47,7 +48,7 @@ void block_runner::set_up_threads(const launch_plan& plan) {
   num_waves_ = (num_threads_ + wave_size - 1) / wave_size;
   for (; started_fibers_ < num_threads_; ++started_fibers_)
     stacks_.start(threads_[static_cast<std::size_t>(started_fibers_)].context, started_fibers_, &thread_main);
-  if (same_shape) return;
+  if (same_shape) return set_up_checks(plan);
   for (int w = 0; w < num_waves_; ++w) initial_[w] = 0;
   for (int i = 0; i < num_threads_; ++i) {
     gpu_thread& t = threads_[static_cast<std::size_t>(i)];
@@ -58,8 +59,21 @@ void block_runner::set_up_threads(const launch_plan& plan) {
     t.lane = i % wave_size;
     t.wave_interval = &waves_[static_cast<std::size_t>(t.wave)].interval;
     t.runner = this;
+    t.stack_low = stacks_.low(i);
+    t.stack_bytes = stacks_.size_bytes();
+    t.thread_bits = static_cast<access_record>(i) << record::thread_shift;
+    t.time = &waves_[static_cast<std::size_t>(t.wave)].time;
+    t.checker = nullptr;
     initial_[t.wave] |= lane_bit(t.lane);
   }
+  checks_ = false;
+  set_up_checks(plan);
+}
+
+void block_runner::set_up_checks(const launch_plan& plan) {
+  if (checks_ == (plan.session != nullptr)) return;
+  checks_ = plan.session != nullptr;
+  for (int i = 0; i < num_threads_; ++i) threads_[static_cast<std::size_t>(i)].checker = checks_ ? &checker_ : nullptr;
 }
 
 std::optional<failure> block_runner::run(const launch_plan& plan, std::int64_t block_index, neighbours& others) {
@@ -77,9 +91,13 @@ std::optional<failure> block_runner::run(const launch_plan& plan, std::int64_t b
   for (int w = 0; w < num_waves_; ++w) {
     alive_[w] = initial_[w];
     waves_[static_cast<std::size_t>(w)].interval = 0;
+    waves_[static_cast<std::size_t>(w)].time.pass_collective();
     waves_[static_cast<std::size_t>(w)].num_collectives = 0;
     waves_[static_cast<std::size_t>(w)].records.size = coordinates_.wave_size;
   }
+  if (checks_)
+    checker_.begin_block(*plan.session, coordinates_, block_index, reinterpret_cast<std::uintptr_t>(lds_.data()),
+                         plan.grid->shared_bytes);
   num_alive_ = num_threads_;
   barrier_arrived_ = 0;
   barrier_diverged_ = false;
@@ -110,6 +128,10 @@ std::optional<failure> block_runner::outcome() {
     case ending::waited_in_vain: return failure{diagnose_waiting_in_vain(), nullptr};
     case ending::outside_own_mask: return failure{diagnose_outside_own_mask(), nullptr};
     case ending::absent_source: return failure{diagnose_absent_source(), nullptr};
+    case ending::illegal_access: {
+      const access_finding& found = *checker_.fatal();
+      return failure{defect(found.kind, found.message, found.wave, found.lane), nullptr};
+    }
     case ending::needless: break;
   }
   return failure{};
@@ -177,6 +199,10 @@ hand_over block_runner::barrier(const meeting_place& place, bool vote) {
     barrier_votes_ = 0;
     barrier_arrived_ = 0;
     ++coordinates_.barrier_interval;
+    if (checks_) {
+      checker_.pass_barrier();
+      for (int w = 0; w < num_waves_; ++w) waves_[static_cast<std::size_t>(w)].time.pass_collective();
+    }
     idle_steps_ = 0;
     busy_steps_ = 0;
     schedule_.wake_all(alive_);
@@ -252,11 +278,15 @@ void block_runner::exit_thread(gpu_thread& self) {
 void block_runner::complete(wave_state& wave, int wave_index, int index, std::uint64_t still_running) {
   const collective done = wave.collectives[index];
   wave.collectives[index] = wave.collectives[--wave.num_collectives];
-  if (done.arrived == alive_[wave_index]) ++wave.interval;
+  if (done.arrived == alive_[wave_index]) {
+    ++wave.interval;
+    if (checks_) checker_.pass_collective(running(), done.arrived);
+  }
   idle_steps_ = 0;
   busy_steps_ = 0;
   if (done.operate != nullptr) {
     operating_mask_ = done.mask;
+    access_checker* const checker = std::exchange(running().checker, nullptr);  // not the kernel's own accesses
     if (done.arrived == all_lanes()) {
       done.operate(wave.records);
     } else {
@@ -266,6 +296,7 @@ void block_runner::complete(wave_state& wave, int wave_index, int index, std::ui
         if ((done.arrived & lane_bit(lane)) != 0) present.lane[lane] = wave.records.lane[lane];
       done.operate(present);
     }
+    running().checker = checker;
   }
   schedule_.wake(wave_index, done.arrived & ~still_running);
 }

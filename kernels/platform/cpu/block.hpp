@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernels/library.hpp"
+#include "kernels/platform/cpu/checker/access_checker.hpp"
 #include "kernels/platform/cpu/executor.hpp"
 #include "kernels/platform/cpu/fiber.hpp"
 #include "kernels/platform/cpu/local_memory.hpp"
@@ -53,7 +54,7 @@ std::string text(const meeting_place& place);
 
 class block_runner;
 
-struct gpu_thread : thread_coordinates {
+struct gpu_thread : checked_thread {
   fiber context;
   block_runner* runner = nullptr;
   meeting_place place;  // where it last waited or yielded
@@ -70,6 +71,7 @@ struct collective {
 struct wave_state {
   wave_records records{};
   std::uint32_t interval = 0;
+  wave_time time;
   int num_collectives = 0;
   collective collectives[max_wave_size];  // each has a lane of its own, so there are never more
   struct shuffle_slot {
@@ -83,7 +85,8 @@ struct wave_state {
 struct launch_plan {
   const grid_launch* grid = nullptr;
   assay_launch parameters{};
-  std::uint64_t seed = 0;  ///< of this launch
+  std::uint64_t seed = 0;             ///< of this launch
+  launch_session* session = nullptr;  ///< null: not checked
 };
 
 /// Asked when a block waits in vain: what runs beside it.
@@ -118,6 +121,9 @@ class block_runner {
   void* lds() { return lds_.data(); }
   /// A defect: lane `lane` of the running wave reads from a lane that takes no part.
   [[noreturn]] void end_for_absent_source(int lane, int source);
+  /// A defect: the checker's fatal() one.
+  [[noreturn]] void end_for_illegal_access() { end(ending::illegal_access); }
+  access_checker& checker() { return checker_; }
 
  private:
   static void thread_main(boost::context::detail::transfer_t from);
@@ -129,6 +135,7 @@ class block_runner {
   }
   std::uint64_t all_lanes() const { return every_lane >> (max_wave_size - coordinates_.wave_size); }
   void set_up_threads(const launch_plan& plan);
+  void set_up_checks(const launch_plan& plan);
   void exit_thread(gpu_thread& self);
   void complete(wave_state& wave, int wave_index, int index, std::uint64_t still_running);
   hand_over go_on(gpu_thread& self);
@@ -136,7 +143,16 @@ class block_runner {
   [[noreturn]] static void report_outside(const char* operation);
 
   /// How the block came to its end.
-  enum class ending { complete, thrown, stuck, waited_in_vain, outside_own_mask, absent_source, needless };
+  enum class ending {
+    complete,
+    thrown,
+    stuck,
+    waited_in_vain,
+    outside_own_mask,
+    absent_source,
+    illegal_access,
+    needless
+  };
   /// Leaves the running thread, and all others where they stand, for good. Nothing that the caller owns is destroyed,
   /// so it must own nothing: what is to be said is found out afterwards, on the OS thread's own stack.
   [[noreturn]] void end(ending how);
@@ -155,10 +171,12 @@ class block_runner {
 
   stack_slab stacks_;
   local_memory lds_;
+  access_checker checker_;
   fiber home_;
   std::vector<gpu_thread> threads_;  // sized once: the fibers hold pointers into it
   int started_fibers_ = 0;           // fibers below this index wait in exit_thread for their next block
   std::unique_ptr<wave_state[]> waves_;
+  bool checks_ = false;  // the threads of the block are checked
   std::uint64_t alive_[max_waves] = {};
   std::uint64_t initial_[max_waves] = {};
   scheduler schedule_;

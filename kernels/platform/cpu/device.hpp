@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <span>
 
 #include "kernels/library.hpp"
 #include "kernels/platform/cpu/executor.hpp"
@@ -57,7 +58,9 @@ inline int compute_units() {
 /// What a launch holds while it runs.
 class launch_guard {
  public:
-  explicit launch_guard(const assay_launch& launch) : scope_(launch) {}
+  /// `tensors` are those of the call: what its kernels may touch.
+  launch_guard(const assay_launch& launch, std::span<const assay_tensor> tensors)
+      : scope_(launch, cpu::default_lds_limit_bytes, tensors) {}
 
  private:
   cpu::launch_scope scope_;

@@ -4,6 +4,10 @@
 /// schedule of the launch decides which ready thread goes on at each scheduling point: barriers, wave collectives,
 /// atomics, fences. The same launch parameters give the same interleaving, whatever the number of workers.
 ///
+/// In a checked scope loads and stores of instrumented code are checked (checker/access_checker.hpp). What that finds
+/// is reported when the launch is done, each source line once per kind of defect; only an access to memory that may not
+/// exist, a misaligned one, and a store to memory that may be read-only end the block, as every other defect does.
+///
 /// A defect (library.hpp: assay_defect_kind) ends the launch: the block is abandoned, later blocks are not started, the
 /// defect of the lowest block is reported, and hipGetLastError says hipErrorLaunchFailure. Abandoned threads vanish
 /// where they stand: destructors on their stacks do not run. An exception that leaves a kernel does the same and is
@@ -14,6 +18,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 
 #include "kernels/library.hpp"
 #include "kernels/platform/cpu/hip/vector_types.h"
@@ -27,7 +33,9 @@ inline constexpr std::size_t default_lds_limit_bytes = 65536;
 /// Without one: wave size 64, round robin, one worker, nobody told of defects.
 class launch_scope {
  public:
-  explicit launch_scope(const assay_launch& parameters, std::size_t lds_limit_bytes = default_lds_limit_bytes);
+  /// With `parameters.checked`, `tensors` are what its kernels may touch in global memory, beside memory of hipMalloc.
+  explicit launch_scope(const assay_launch& parameters, std::size_t lds_limit_bytes = default_lds_limit_bytes,
+                        std::span<const assay_tensor> tensors = {});
   ~launch_scope();
   launch_scope(const launch_scope&) = delete;
   launch_scope& operator=(const launch_scope&) = delete;
@@ -41,6 +49,7 @@ class launch_scope {
   std::size_t lds_limit_bytes_;
   std::uint64_t launches_ = 0;  // so that each launch of a scope draws its own random schedule
   int defects_ = 0;
+  std::unique_ptr<class launch_session> session_;  // of a checked scope
   launch_scope* outer_;
 };
 
@@ -52,6 +61,7 @@ struct grid_launch {
   std::size_t shared_bytes;
   void (*call)(const void* closure);
   const void* closure;
+  std::size_t closure_bytes;  ///< holds the arguments: the kernel may read them
 };
 
 /// Runs the grid. Sets the last HIP error: hipErrorInvalidConfiguration for sizes that no GPU takes (nothing runs),

@@ -45,6 +45,13 @@ stack_slab::~stack_slab() {
   munmap(base_, static_cast<std::size_t>(max_stacks_) * stack_bytes);
 }
 
+std::uintptr_t stack_slab::low(int index) const {
+  return reinterpret_cast<std::uintptr_t>(base_) + static_cast<std::size_t>(index) * stack_bytes + guard_bytes;
+}
+std::size_t stack_slab::size_bytes() {
+  return stack_bytes - guard_bytes;
+}
+
 void stack_slab::start(fiber& f, int index, void (*entry)(boost::context::detail::transfer_t)) {
   for (; usable_stacks_ <= index; ++usable_stacks_) {
     char* stack = base_ + static_cast<std::size_t>(usable_stacks_) * stack_bytes + guard_bytes;

@@ -4,6 +4,7 @@
 
 #include <boost/context/detail/fcontext.hpp>
 #include <cstddef>
+#include <cstdint>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define ASSAY_ASAN 1
@@ -78,6 +79,9 @@ class stack_slab {
   /// Makes `f` a fiber on stack `index` that begins in `entry` when switched to. Whatever ran on that stack is
   /// forgotten, its destructors too. Throws std::bad_alloc.
   void start(fiber& f, int index, void (*entry)(boost::context::detail::transfer_t));
+  /// Lowest address and size of stack `index`.
+  std::uintptr_t low(int index) const;
+  static std::size_t size_bytes();
 
  private:
   char* base_ = nullptr;

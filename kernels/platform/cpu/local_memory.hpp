@@ -17,9 +17,10 @@ class local_memory {
   /// Offset from the start of the first canary byte that changed (negative or >= size), if any did.
   std::optional<std::int64_t> overrun() const;
 
+  static constexpr std::size_t canary_bytes = 1024;
+
  private:
   static constexpr std::size_t alignment_bytes = 128;
-  static constexpr std::size_t canary_bytes = 1024;
 
   std::unique_ptr<std::byte[]> memory_;
   std::size_t capacity_bytes_ = 0;

@@ -3,14 +3,20 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <map>
+#include <mutex>
 #include <utility>
 
+#include "kernels/platform/cpu/device_memory.hpp"
 #include "kernels/platform/cpu/last_error.hpp"
 
 namespace assay::cpu {
 namespace {
 
 thread_local constinit hipError_t last_error = hipSuccess;
+
+std::mutex allocations_mutex;
+std::map<void*, std::size_t> live_allocations;
 
 hipError_t outcome(hipError_t error) {
   if (error != hipSuccess) last_error = error;
@@ -21,6 +27,13 @@ hipError_t outcome(hipError_t error) {
 
 void set_last_error(hipError_t error) {
   last_error = error;
+}
+
+std::vector<allocation> allocations() {
+  const std::lock_guard lock(allocations_mutex);
+  std::vector<allocation> all;
+  for (const auto& [start, size_bytes] : live_allocations) all.push_back({start, size_bytes});
+  return all;
 }
 
 }  // namespace assay::cpu
@@ -53,10 +66,17 @@ hipError_t hipMalloc(void** memory, std::size_t size_bytes) {
   if (size_bytes == 0) return hipSuccess;
   if (size_bytes > std::numeric_limits<std::size_t>::max() - alignment_bytes) return outcome(hipErrorOutOfMemory);
   *memory = std::aligned_alloc(alignment_bytes, (size_bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes);
-  return outcome(*memory != nullptr ? hipSuccess : hipErrorOutOfMemory);
+  if (*memory == nullptr) return outcome(hipErrorOutOfMemory);
+  const std::lock_guard lock(assay::cpu::allocations_mutex);
+  assay::cpu::live_allocations[*memory] = size_bytes;
+  return hipSuccess;
 }
 
 hipError_t hipFree(void* memory) {
+  {
+    const std::lock_guard lock(assay::cpu::allocations_mutex);
+    assay::cpu::live_allocations.erase(memory);
+  }
   std::free(memory);
   return hipSuccess;
 }

@@ -45,13 +45,39 @@ hand_over arrive_at_rendezvous(const char* name, std::source_location where, std
   return block_runner::of_running_block(name).rendezvous({name, where}, mask, record, operate);
 }
 
-shuffle_arrival arrive_at_shuffle(const char* name, std::source_location where, std::uint64_t mask, std::uint64_t value,
-                                  int source_lane) {
+hand_over arrive_at_shuffle(const char* name, std::source_location where, std::uint64_t mask, std::uint64_t value,
+                            int source_lane) {
   block_runner& runner = block_runner::of_running_block(name);
   slot& own = runner.own_wave().shuffles[lane_id()];
   own.value = value;
   own.source = source_lane;
-  return {runner.rendezvous({name, where}, mask, &own, &exchange), &own.result};
+  return runner.rendezvous({name, where}, mask, &own, &exchange);
+}
+
+std::uint64_t shuffled_bits() {
+  return block_runner::of_running_block("shuffle").own_wave().shuffles[lane_id()].result;
+}
+
+uint3 thread_index() {
+  return this_thread->thread_index;
+}
+uint3 block_index() {
+  return this_thread->block->block_index;
+}
+dim3 block_extent() {
+  return this_thread->block->block_dim;
+}
+dim3 grid_extent() {
+  return this_thread->block->grid_dim;
+}
+int lane_id() {
+  return this_thread->lane;
+}
+int wave_size() {
+  return this_thread->block->wave_size;
+}
+int last_votes() {
+  return this_thread->block->votes;
 }
 
 void note_progress() {

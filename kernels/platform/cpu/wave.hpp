@@ -44,21 +44,17 @@ inline void wave_barrier(const char* name, std::source_location where, std::uint
   follow(arrive_at_rendezvous(name, where, mask, nullptr, nullptr));
 }
 
-/// First half of shuffle_bits; the answer is in `*result` when the lane goes on.
-struct shuffle_arrival {
-  hand_over next;
-  const std::uint64_t* result;
-};
-shuffle_arrival arrive_at_shuffle(const char* name, std::source_location where, std::uint64_t mask, std::uint64_t value,
-                                  int source_lane);
+/// First half of shuffle_bits; the answer is in shuffled_bits() when the lane goes on.
+hand_over arrive_at_shuffle(const char* name, std::source_location where, std::uint64_t mask, std::uint64_t value,
+                            int source_lane);
+std::uint64_t shuffled_bits();
 
 /// Value of `source_lane`, bit for bit. Reading from a lane that is not there (it has left, or is outside of the mask)
 /// is a defect.
 inline std::uint64_t shuffle_bits(const char* name, std::source_location where, std::uint64_t mask, std::uint64_t value,
                                   int source_lane) {
-  const shuffle_arrival arrival = arrive_at_shuffle(name, where, mask, value, source_lane);
-  follow(arrival.next);
-  return *arrival.result;
+  follow(arrive_at_shuffle(name, where, mask, value, source_lane));
+  return shuffled_bits();
 }
 
 /// Lanes that took part, and those of them whose predicate was true.
@@ -75,14 +71,6 @@ inline votes ballot(const char* name, std::source_location where, std::uint64_t 
   vote own{predicate, {}};
   follow(arrive_at_rendezvous(name, where, mask, &own, &count_votes));
   return own.result;
-}
-
-/// Lane of the calling thread within its wave, and the wave size of the launch.
-inline int lane_id() {
-  return this_thread->lane;
-}
-inline int wave_size() {
-  return this_thread->block->wave_size;
 }
 
 }  // namespace assay::cpu

@@ -4,6 +4,7 @@
 #include <hip/hip_runtime.h>
 
 #include <cstdint>
+#include <span>
 
 #include "kernels/library.hpp"
 #include "kernels/platform/math_errors.hpp"
@@ -47,7 +48,7 @@ inline int compute_units() {
 /// What a launch holds while it runs: here nothing. The constructor clears an error that an earlier call left behind.
 class launch_guard {
  public:
-  explicit launch_guard(const assay_launch&) { static_cast<void>(cudaGetLastError()); }
+  launch_guard(const assay_launch&, std::span<const assay_tensor>) { static_cast<void>(cudaGetLastError()); }
 };
 
 /// The hardware's wave size is what it is; the request concerns the cpu platform only.

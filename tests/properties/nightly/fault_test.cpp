@@ -36,13 +36,15 @@ TEST_CASE("every patch's head can be read, and names checks, a kernel and types 
 
 TEST_CASE("a patch's head says what catches the fault; a wrong one is named") {
   const testing::scratch here;
-  here.write(
-      "p/a.patch",
-      "Something is\nwrong: really.\nCaught-by: enclosure, other_rows\nHeads: 2\nRaces: yes\n--- a/x\nCases: 9\n");
+  here.write("p/a.patch",
+             "Something is\nwrong: really.\nCaught-by: enclosure, other_rows\nChecker: data race\nLine: x: y\nHeads: "
+             "2\nRaces: yes\n--- a/x\nCases: 9\n");
   const fault f = read_fault(here.file("p/a.patch"));
   CHECK(f.name == "a");
   CHECK(f.summary == "Something is wrong: really.");
   CHECK(f.caught_by == std::set<std::string>{"enclosure", "other_rows"});
+  CHECK(f.checker == "data race");
+  CHECK(f.line == "x: y");
   CHECK(f.kernel == "split_kv");
   CHECK(f.heads == 2);
   CHECK(f.cases == 700);  // what follows the head is the patch
@@ -61,6 +63,7 @@ TEST_CASE("the matrix says yes only where every named check caught the fault") {
   CHECK_FALSE(clean.is_caught());
   CHECK(clean.caught.empty());
   CHECK(clean.cases == 150);
+  CHECK(library::built_in()->checks.accesses);
 
   planted.caught_by = {"enclosure"};
   const auto wrong = testing::corrupting_library([](testing::call& c) {
@@ -72,6 +75,11 @@ TEST_CASE("the matrix says yes only where every named check caught the fault") {
   fault_row half = caught;
   half.planted.caught_by.insert("memory");
   CHECK_FALSE(half.is_caught());
+  fault_row unseen = caught;
+  unseen.planted.checker = "data race";
+  CHECK_FALSE(unseen.is_caught());
+  unseen.checker_origins = {"data race"};
+  CHECK(unseen.is_caught());
   const std::string text = fault_matrix_text({caught, half});
   CHECK(text.find("planted                             yes  ") != std::string::npos);
   CHECK(text.find("planted                              NO  ") != std::string::npos);

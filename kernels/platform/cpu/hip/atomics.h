@@ -20,17 +20,27 @@ bool same_bits(T a, T b) {
   return std::bit_cast<bytes>(a) == std::bit_cast<bytes>(b);
 }
 
-/// *address = change(*address), atomically; returns the old value. A step that leaves memory as it was counts as
-/// waiting, not as progress: a block in which only such steps happen is deadlocked.
+/// The part of update_atomically that is no kernel code: neither inlined into it nor checked as its loads and stores.
 template <class T, class F>
-T update_atomically(const char* name, std::source_location where, T* address, F change) {
-  scheduling_point(name, where);
+[[gnu::noinline, clang::no_sanitize("coverage")]] T update_now(T* address, F change) {
   const std::atomic_ref<T> cell(*address);
   T old = cell.load(std::memory_order_relaxed);
   T desired = change(old);
   while (!cell.compare_exchange_weak(old, desired, std::memory_order_relaxed)) desired = change(old);
   if (!same_bits(old, desired)) note_progress();
   return old;
+}
+
+// Inlined, so that the checker finds the kernel's line.
+#pragma clang attribute push(__attribute__((always_inline)), apply_to = function)
+
+/// *address = change(*address), atomically; returns the old value. A step that leaves memory as it was counts as
+/// waiting, not as progress: a block in which only such steps happen is deadlocked.
+template <class T, class F>
+T update_atomically(const char* name, std::source_location where, T* address, F change) {
+  scheduling_point(name, where);
+  const atomic_note note(address, sizeof(T));
+  return update_now(address, change);
 }
 
 template <class T>
@@ -102,6 +112,7 @@ inline unsigned int atomicInc(unsigned int* address, unsigned int limit, ASSAY_H
 }
 
 #undef ASSAY_UPDATE
+#pragma clang attribute pop
 
 // A fence is a scheduling point too: it is where a loop that polls plain memory can let others run.
 inline void __threadfence(ASSAY_HERE) {

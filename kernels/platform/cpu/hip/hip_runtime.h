@@ -1,7 +1,7 @@
 /// HIP for the cpu platform: enough of the API that a kernel's source compiles and runs unchanged, one fiber per GPU
 /// thread (executor.hpp). Differences from a GPU that a kernel can see:
 /// - Static __shared__ variables start with what the last block on the same OS thread left, dynamic LDS with 0xFF
-///   bytes. Neither is initialised on a GPU.
+///   bytes. Neither is initialised on a GPU: in a checked launch a read of either before a write is a defect.
 /// - Dynamic LDS is named by HIP_DYNAMIC_SHARED only.
 /// - Kernels are launched by hipLaunchKernelGGL only: this is plain C++, without <<<>>>.
 /// - A loop that polls plain memory without any barrier, collective, atomic or fence never ends.
@@ -38,10 +38,10 @@
 // NOLINTNEXTLINE(bugprone-macro-parentheses): the arguments are a type and a name
 #define HIP_DYNAMIC_SHARED(type, variable) type* const variable = static_cast<type*>(::assay::cpu::dynamic_lds())
 
-#define threadIdx (::assay::cpu::this_thread->thread_index)
-#define blockIdx (::assay::cpu::this_thread->block->block_index)
-#define blockDim (::assay::cpu::this_thread->block->block_dim)
-#define gridDim (::assay::cpu::this_thread->block->grid_dim)
+#define threadIdx (::assay::cpu::thread_index())
+#define blockIdx (::assay::cpu::block_index())
+#define blockDim (::assay::cpu::block_extent())
+#define gridDim (::assay::cpu::grid_extent())
 #define warpSize (::assay::cpu::wave_size())
 
 #define HIP_KERNEL_NAME(...) __VA_ARGS__
@@ -55,10 +55,16 @@ template <class... Parameters, class... Arguments>
 void launch_kernel(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
                    hipStream_t, Arguments&&... arguments) {
   // Converted once to the parameters' types, as a GPU's argument buffer; every thread gets copies.
-  const std::tuple<std::decay_t<Parameters>...> converted(std::forward<Arguments>(arguments)...);
-  const auto call = [&] { std::apply(kernel, converted); };
-  using closure = decltype(call);
-  launch(grid_launch{name, grid, block, shared_bytes, [](const void* c) { (*static_cast<closure*>(c))(); }, &call});
+  struct closure {
+    void (*kernel)(Parameters...);
+    std::tuple<std::decay_t<Parameters>...> arguments;
+  };
+  const closure bound{kernel, std::tuple<std::decay_t<Parameters>...>(std::forward<Arguments>(arguments)...)};
+  const auto call = [](const void* given) {
+    const closure& c = *static_cast<const closure*>(given);
+    std::apply(c.kernel, c.arguments);
+  };
+  launch(grid_launch{name, grid, block, shared_bytes, call, &bound, sizeof bound});
 }
 
 }  // namespace assay::cpu

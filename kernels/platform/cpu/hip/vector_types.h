@@ -12,24 +12,14 @@ struct dim3 {
       : x(x_extent), y(y_extent), z(z_extent) {}
 };
 
-struct alignas(8) int2 {
-  int x, y;
-};
-struct alignas(16) int4 {
-  int x, y, z, w;
-};
-struct alignas(8) uint2 {
-  unsigned int x, y;
-};
-struct alignas(16) uint4 {
-  unsigned int x, y, z, w;
-};
-struct alignas(8) float2 {
-  float x, y;
-};
-struct alignas(16) float4 {
-  float x, y, z, w;
-};
+// Vectors to the compiler, too: it loads and stores them whole, and checks their alignment in checked kernels, which it
+// does not for structs.
+using int2 = int __attribute__((ext_vector_type(2)));
+using int4 = int __attribute__((ext_vector_type(4)));
+using uint2 = unsigned int __attribute__((ext_vector_type(2)));
+using uint4 = unsigned int __attribute__((ext_vector_type(4)));
+using float2 = float __attribute__((ext_vector_type(2)));
+using float4 = float __attribute__((ext_vector_type(4)));
 
 constexpr int2 make_int2(int x, int y) {
   return {x, y};

@@ -1,0 +1,23 @@
+#include "fuzz/check_case.hpp"
+
+#include "fuzz/counters.hpp"
+#include "fuzz/finding.hpp"
+#include "properties/bytes.hpp"
+
+namespace assay::fuzz {
+
+void check_case(const attention_case& c) {
+  const library& lib = under_test();
+  announce(to_json(c));
+  clear_edges(lib);
+  const detailed_run run = run_in_detail(lib, c);
+  count_edges(lib);
+  count_features_of(c, run);
+  expect_no_failure(run.result);
+}
+
+void check_bytes(std::span<const std::uint8_t> bytes, const std::string& kernel) {
+  check_case(decode_case(bytes, std::span(&kernel, 1)));
+}
+
+}  // namespace assay::fuzz

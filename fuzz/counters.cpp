@@ -1,0 +1,81 @@
+#include "fuzz/counters.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+
+#include "properties/features.hpp"
+
+namespace assay::fuzz {
+namespace {
+
+/// Edges of all kernels that a library may have; what is beyond shares a counter with an earlier edge. Ours have a
+/// quarter of it, and libFuzzer's work on it is some microseconds a run.
+constexpr std::size_t most_edges = 1 << 15;
+
+// The engine finds the section by its name; what nobody reads the optimiser would remove.
+[[gnu::section("__libfuzzer_extra_counters"), gnu::used, gnu::aligned(64)]]
+volatile std::uint8_t counters[most_edges + num_features];
+
+std::uint64_t runs_with[num_features];
+std::uint64_t runs = 0;
+char hits_path[4096];
+std::atomic<bool> written{false};
+
+void begin() {
+  if (const char* path = std::getenv("ASSAY_FUZZ_COUNTERS")) std::strncpy(hits_path, path, sizeof hits_path - 1);
+  std::atexit(write_hits);
+}
+
+/// "name hits\n" at `at`; returns its end.
+char* put_line(char* at, char* end, const char* name, std::uint64_t hits) {
+  const std::size_t size = std::strlen(name);
+  if (static_cast<std::size_t>(end - at) < size + 24) return at;  // a space, 20 digits and a newline
+  std::memcpy(at, name, size);
+  at[size] = ' ';
+  at = std::to_chars(at + size + 1, end, hits).ptr;
+  *at++ = '\n';
+  return at;
+}
+
+}  // namespace
+
+void clear_edges(const library& lib) {
+  std::ranges::fill(lib.edge_flags(), std::uint8_t{0});
+}
+
+void count_edges(const library& lib) {
+  const auto flags = lib.edge_flags();
+  for (std::size_t i = 0; i < flags.size(); ++i)
+    if (flags[i] != 0) counters[i % most_edges] = 1;
+}
+
+void count_features_of(const attention_case& c, const detailed_run& run) {
+  static const bool begun = (begin(), true);
+  static_cast<void>(begun);
+  const feature_counts counts = count_features(c, run);
+  ++runs;
+  for (std::size_t i = 0; i < num_features; ++i) {
+    counters[most_edges + i] = static_cast<std::uint8_t>(std::min<std::int64_t>(counts[i], 255));
+    runs_with[i] += counts[i] > 0 ? 1 : 0;
+  }
+}
+
+void write_hits() {
+  if (runs == 0 || written.exchange(true)) return;
+  char text[4096];
+  char* at = put_line(text, std::end(text), "runs", runs);
+  for (std::size_t i = 0; i < num_features; ++i) at = put_line(at, std::end(text), features()[i].name, runs_with[i]);
+  const int file =
+      hits_path[0] == '\0' ? STDERR_FILENO : open(hits_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  // One write at the end of a file is not torn by another process's.
+  if (file < 0 || write(file, text, static_cast<std::size_t>(at - text)) < 0) return;
+  if (file != STDERR_FILENO) close(file);
+}
+
+}  // namespace assay::fuzz

@@ -1,0 +1,24 @@
+/// What the engine gets to see beside the edges of our own code: libFuzzer's extra counters, one byte for each edge of
+/// the kernels and for each feature of a run. libFuzzer clears them before each run and tells 1, 2, 3, 4-7, 8-15,
+/// 16-31, 32-127 and 128-255 apart.
+#pragma once
+
+#include "properties/execute.hpp"
+
+namespace assay::fuzz {
+
+/// Clears the kernels' edge flags. Before each run of a library.
+void clear_edges(const library& lib);
+
+/// Hands the edges that ran since to the engine.
+void count_edges(const library& lib);
+
+/// Hands the features of a run to the engine and adds them up.
+void count_features_of(const attention_case& c, const detailed_run& run);
+
+/// Writes "name hits" lines, a line for each feature: the runs of this process that had it. They go, in one piece, to
+/// the end of the file that the environment variable ASSAY_FUZZ_COUNTERS names, or to stderr. The first call alone
+/// does: at exit, or at a finding before it. Async-signal-safe.
+void write_hits();
+
+}  // namespace assay::fuzz

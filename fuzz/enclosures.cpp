@@ -1,0 +1,54 @@
+#include "fuzz/enclosures.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace assay::fuzz {
+namespace {
+
+using oracle::enclosed_tensor;
+using oracle::interval;
+
+std::string text_of(const interval& e) {
+  return fmt::format("[{:a}, {:a}]", e.lo, e.hi);
+}
+
+bool is_none(const interval& e) {
+  return !(e.lo <= e.hi);
+}
+
+std::optional<std::string> first_none(const enclosed_tensor& t) {
+  for (std::size_t i = 0; i < t.elements.size(); ++i)
+    if (!t.keeps(static_cast<std::int64_t>(i)) && is_none(t.elements[i]))
+      return fmt::format("element {} of {} is enclosed by {}, which is no interval", i, t.name, text_of(t.elements[i]));
+  return std::nullopt;
+}
+
+std::optional<std::string> disagreement(const enclosed_tensor& bounds, const enclosed_tensor& exact) {
+  if (bounds.elements.size() != exact.elements.size()) return "two sizes of " + bounds.name;
+  for (std::size_t i = 0; i < bounds.elements.size(); ++i) {
+    const auto flat = static_cast<std::int64_t>(i);
+    if (bounds.keeps(flat) != exact.keeps(flat)) return fmt::format("element {} of {} is kept by one", i, bounds.name);
+    const interval &a = bounds.elements[i], &b = exact.elements[i];
+    if (!bounds.keeps(flat) && !(a.lo <= b.hi && b.lo <= a.hi))
+      return fmt::format("element {} of {}: {} and {} do not meet", i, bounds.name, text_of(a), text_of(b));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> disagreement(const oracle::enclosure& bounds, const oracle::enclosure& exact) {
+  for (const oracle::enclosure* e : {&bounds, &exact})
+    for (const enclosed_tensor& t : e->tensors)
+      if (auto wrong = first_none(t)) return wrong;
+  for (const enclosed_tensor& t : exact.tensors) {
+    const auto of = std::ranges::find(bounds.tensors, t.name, &enclosed_tensor::name);
+    if (of == bounds.tensors.end()) return t.name + " has one enclosure only";
+    if (auto wrong = disagreement(*of, t)) return wrong;
+  }
+  return std::nullopt;
+}
+
+}  // namespace assay::fuzz

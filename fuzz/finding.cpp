@@ -1,0 +1,74 @@
+#include "fuzz/finding.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "fuzz/counters.hpp"
+#include "properties/fault_watch.hpp"
+
+namespace assay::fuzz {
+namespace {
+
+/// Allocated once and never freed: a fault while the process exits finds it as well.
+std::string& announced() {
+  static auto* text = new std::string;
+  return *text;
+}
+
+/// Async-signal-safe.
+void put(const char* text, std::size_t size) {
+  while (size > 0) {
+    const ssize_t n = write(STDERR_FILENO, text, size);
+    if (n <= 0) return;
+    text += n;
+    size -= static_cast<std::size_t>(n);
+  }
+}
+
+/// Engines have handlers of their own, which run next and keep the input.
+void tell_fault(const char* what, std::size_t size) {
+  constexpr char head[] = "assay finding: memory: ";
+  put(head, sizeof head - 1);
+  put(what, size);
+  put("\n", 1);
+  put(announced().data(), announced().size());
+  put("\n", 1);
+  write_hits();
+}
+
+std::shared_ptr<library> open_library() {
+  fault_watch::tell(tell_fault);
+  const char* path = std::getenv("ASSAY_FUZZ_LIBRARY");
+  if (path == nullptr || *path == '\0') return library::built_in();
+  try {
+    return library::load(path);
+  } catch (const environment_error& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    std::_Exit(3);
+  }
+}
+
+}  // namespace
+
+const library& under_test() {
+  static const std::shared_ptr<library> opened = open_library();
+  return *opened;
+}
+
+void announce(std::string input) {
+  announced() = std::move(input);
+}
+
+void report(const std::string& origin, const std::string& what) {
+  std::fprintf(stderr, "assay finding: %s: %s\n%s\n", origin.c_str(), what.c_str(), announced().c_str());
+  write_hits();
+  std::abort();
+}
+
+void expect_no_failure(const verdict& v) {
+  if (v.result == outcome::fail) report(v.origin, v.what);
+}
+
+}  // namespace assay::fuzz

@@ -1,0 +1,31 @@
+/// The contract's enclosure, without rounding of P, and the definition's, computed another way, meet in every element.
+#include "fuzz/counters.hpp"
+#include "fuzz/enclosures.hpp"
+#include "fuzz/finding.hpp"
+#include "fuzz/input_form.hpp"
+#include "properties/bytes.hpp"
+#include "properties/execute.hpp"
+#include "properties/kernel_space.hpp"
+
+using namespace assay;
+
+const fuzz::input_form fuzz::form{kernels_of_the_space(), 0};
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const attention_case c = decode_case({data, size}, fuzz::form.kernels);
+  fuzz::announce(to_json(c));
+  detailed_run run{.given = fill(c)};
+  problem& planned = run.ran.planned;
+  contract& declared = run.ran.declared;
+  const assay_kernel& kernel = *fuzz::under_test().find(c.kernel);
+  const assay_launch launch = make_launch(c, {}, 1, nullptr);
+  if (plan_problem(kernel, run.given.stated, c.workspace_budget_bytes, &planned).code != ASSAY_OK) return 0;
+  if (kernel.declare(&planned, &launch, &declared).code != ASSAY_OK) return 0;
+  declared.p_type = dtype::f32;
+  declared.p_flush = 0;
+  run.bounds = oracle::enclose(planned, run.given.tensors(), declared);
+  fuzz::count_features_of(c, run);
+  const oracle::enclosure exact = oracle::evaluate_in_binary64(planned, run.given.tensors());
+  if (const auto wrong = fuzz::disagreement(run.bounds, exact)) fuzz::report("oracle", *wrong);
+  return 0;
+}

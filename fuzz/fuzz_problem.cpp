@@ -1,0 +1,29 @@
+/// A case, some arbitrary edits of its problem and tensors, and one change last that makes any problem bad: the host
+/// must refuse it with a reason, launch nothing and touch no output. The first bytes choose the edits, the rest is the
+/// case.
+#include "fuzz/edits.hpp"
+#include "fuzz/finding.hpp"
+#include "fuzz/input_form.hpp"
+#include "properties/bytes.hpp"
+#include "properties/choice.hpp"
+#include "properties/kernel_space.hpp"
+#include "properties/relations/mutations.hpp"
+#include "properties/relations/refusal.hpp"
+
+using namespace assay;
+
+const fuzz::input_form fuzz::form{kernels_of_the_space(), 32};
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::span<const std::uint8_t> head(data, std::min(size, fuzz::form.head_bytes));
+  byte_source choices(head);
+  const attention_case c = decode_case({data + head.size(), size - head.size()}, fuzz::form.kernels);
+  const library& lib = fuzz::under_test();
+  fuzz::announce(to_json(c));
+  inputs given = fill(c);
+  problem good;
+  if (plan_problem(*lib.find(c.kernel), given.stated, c.workspace_budget_bytes, &good).code != ASSAY_OK) return 0;
+  relations::refusal_check checked(lib, c, std::move(given), good);
+  if (const auto wrong = fuzz::break_and_check(checked, choices)) fuzz::report("bad_problem_rejected", *wrong);
+  return 0;
+}

@@ -1,0 +1,17 @@
+/// The schedule of a fixed case: no order of waves moves a bit of its outputs, or makes a defect.
+#include "fuzz/finding.hpp"
+#include "fuzz/input_form.hpp"
+#include "fuzz/schedules.hpp"
+#include "properties/choice.hpp"
+
+using namespace assay;
+
+const fuzz::input_form fuzz::form{};
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  byte_source choices({data, size});
+  const attention_case c = fuzz::choose_schedule(choices);
+  fuzz::announce(to_json(c));
+  fuzz::expect_no_failure(fuzz::check_schedule(fuzz::under_test(), c));
+  return 0;
+}

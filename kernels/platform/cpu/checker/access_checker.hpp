@@ -1,0 +1,177 @@
+/// Checks the loads and stores of one OS thread's blocks. What it knows about an access: thread, wave, block, and the
+/// stamp of its wave's interval (clock.hpp). Two accesses of different threads to one location are ordered if
+/// - a launch ended, or a barrier of their block, between them, or
+/// - they are of one wave, and a collective of all its living lanes completed between them, or the launch assumes
+///   lanes in lockstep, or
+/// - the earlier thread did an atomic after, and the later one an atomic on the same location before
+/// (atomic_order.hpp), and else they race if one of them writes, whatever it writes, unless both are atomics. So the
+/// verdict on a barrier interval does not depend on the order in which the executor happened to run it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "kernels/platform/cpu/checker/access_record.hpp"
+#include "kernels/platform/cpu/checker/atomic_order.hpp"
+#include "kernels/platform/cpu/checker/finding.hpp"
+#include "kernels/platform/cpu/checker/session.hpp"
+#include "kernels/platform/cpu/thread.hpp"
+
+namespace assay::cpu {
+
+class access_checker;
+
+/// A wave's time. A stamp ends at collectives of the whole wave and at atomics of any lane; only the former order its
+/// lanes, so accesses since `floor` are not ordered among them.
+struct wave_time {
+  access_record now = 0;  ///< the stamp, in a record's place; 0: to be given at the next access
+  access_record floor = 0;
+  void pass_collective() { now = floor = 0; }
+};
+
+/// A GPU thread as the checker sees it.
+struct checked_thread : thread_coordinates {
+  std::uintptr_t stack_low = 0;
+  std::uint64_t stack_bytes = 0;
+  access_record thread_bits = 0;      ///< its place in a record
+  wave_time* time = nullptr;          ///< of its wave
+  access_checker* checker = nullptr;  ///< null: not checked
+};
+
+/// Block-local memory: dynamic LDS, or the module's thread-local variables, __shared__ among them.
+struct local_area {
+  std::uintptr_t low = 0;
+  std::uint64_t size_bytes = 0;
+  location_record* locations = nullptr;  ///< one a byte
+  const char* name = "";
+};
+
+enum class access_kind : std::uint8_t { load, store, atomic };
+
+/// What can be wrong with an access to a location, as bits.
+enum problem : unsigned { unwritten = 1, races_with_write = 2, races_with_read = 4 };
+
+class access_checker {
+ public:
+  access_checker();
+  /// Memory of the executor that code inlined into kernels uses: not checked.
+  void exempt(const void* start, std::uint64_t size_bytes) {
+    executor_low_ = reinterpret_cast<std::uintptr_t>(start);
+    executor_bytes_ = size_bytes;
+  }
+
+  /// Before a block's first thread runs.
+  void begin_block(launch_session& session, const block_coordinates& coordinates, std::int64_t block,
+                   std::uintptr_t lds_low, std::uint64_t lds_bytes);
+  /// All threads of the block met. The caller also sets all waves' intervals to 0.
+  void pass_barrier();
+  /// The lanes of a wave, of which this is one, met.
+  void pass_collective(checked_thread& any_lane, std::uint64_t lanes);
+  /// Around an atomic of the running thread: from note_atomic until it has taken effect.
+  void begin_atomic(checked_thread& self, std::uintptr_t address);
+  void end_atomic();
+  /// Accesses outside of the own stack that were checked since the last call.
+  std::int64_t take_count();
+  std::vector<access_finding>& findings() { return findings_; }
+  /// The finding for which the block was ended, if it was.
+  const std::optional<access_finding>& fatal() const { return fatal_; }
+
+  /// Before an access outside of the own stack.
+  template <access_kind Kind>
+  void check(checked_thread& self, std::uintptr_t address, std::uint64_t size, std::uintptr_t pc);
+  /// Ends the block: vector loads of misaligned addresses fault on CPUs as on GPUs.
+  [[noreturn]] void report_misaligned(const checked_thread& self, std::uintptr_t address, std::uint64_t alignment,
+                                      const char* type, const char* file, int line);
+
+ private:
+  struct access {
+    access_kind kind;
+    std::uintptr_t address;
+    std::uint64_t size;
+    std::uintptr_t pc;
+  };
+  template <access_kind Kind>
+  void check_local(checked_thread& self, const local_area& area, std::uint64_t offset, std::uint64_t size,
+                   std::uintptr_t pc);
+  template <access_kind Kind>
+  void check_region(checked_thread& self, const memory_region& region, std::uint64_t offset, std::uint64_t size,
+                    std::uintptr_t pc);
+
+  access_record mine(checked_thread& self, std::uintptr_t pc) {
+    access_record interval = self.time->now;
+    if (interval == 0) interval = begin_interval(*self.time);
+    return interval | self.thread_bits | ((pc - module_start_) & record::site_mask);
+  }
+  access_record begin_interval(wave_time& time);
+  std::uint32_t next_stamp();
+  bool same_wave(access_record a, access_record b) const {
+    return ((a ^ b) & record::thread_mask) >> (record::thread_shift + wave_shift_) == 0;
+  }
+
+  // Of two accesses, the earlier of which is no older than the block's last barrier (local) or the launch (global).
+  template <bool Global>
+  bool races(access_record earlier, access_record now, access_record wave_floor) const;
+  template <bool Global>
+  access_record merged(access_record earlier, access_record now, access_record wave_floor) const;
+  template <bool Global>
+  void note(access_record& location, access_record now, access_record wave_floor) const;
+  /// Whether atomics order it before what the thread of `now` does.
+  bool is_known_past(access_record earlier, access_record now) const;
+  /// Which of `problem` the access has with that location.
+  template <access_kind Kind, bool Global>
+  unsigned touch(access_record& write, access_record& read, access_record now, access_record wave_floor,
+                 access_record born, access_record& other) const;
+
+  // Reports: checker_report.cpp.
+  const memory_region* find_region(std::uintptr_t address, std::uint64_t size) const;
+  const memory_region*& last_region_of(std::uintptr_t pc) { return last_regions_[(pc ^ pc >> 6) % 64]; }
+  [[gnu::cold, gnu::noinline]] void report_local(const checked_thread& self, const access& what, unsigned problems,
+                                                 access_record other, const local_area& area, std::uint64_t offset);
+  [[gnu::cold, gnu::noinline]] void report_global(const checked_thread& self, const access& what, unsigned problems,
+                                                  access_record other, const memory_region& region,
+                                                  std::uint64_t offset);
+  void report_problems(const checked_thread& self, const access& what, unsigned problems, access_record other,
+                       bool is_global, const std::string& place);
+  /// Ends the block: an input may be memory that cannot be written.
+  [[noreturn, gnu::cold, gnu::noinline]] void report_input_store(const checked_thread& self, const access& what,
+                                                                 const memory_region& region);
+  [[gnu::cold, gnu::noinline]] void report_outside(const checked_thread& self, const access& what);
+  bool is_new(assay_defect_kind kind, std::uintptr_t pc);
+  access_finding make_finding(const checked_thread& self, assay_defect_kind kind, const access& what,
+                              std::string message) const;
+  [[noreturn]] void end_block(const checked_thread& self, access_finding found);
+  std::string what_it_is(const access& what) const;
+  std::string who(access_record other, bool is_global) const;
+  std::string place_of(std::uintptr_t address) const;
+
+  local_area dynamic_, static_;
+  std::uintptr_t executor_low_ = 0;  // fibers, which switches read and write from within kernel code
+  std::uint64_t executor_bytes_ = 0;
+  access_record barrier_floor_ = 0;  // records below are of before the last barrier of the block
+  access_record block_floor_ = 0;    // ... of before the block
+  access_record launch_floor_ = 0;   // ... of before the launch
+  std::uintptr_t module_start_;
+  std::uint32_t stamp_ = 0;  // the last one given
+  int wave_shift_ = 6;
+  bool lockstep_ = false;
+  bool shared_ = false;                                // other OS threads run blocks of the launch
+  std::array<const memory_region*, 64> last_regions_;  // by place in the code, which mostly stays with one
+  std::int64_t count_ = 0;
+
+  bool uses_atomics_ = false;  // in this block so far
+  std::vector<known_past> thread_pasts_, wave_pasts_;
+  known_past block_past_;
+
+  launch_session* session_ = nullptr;
+  std::uint64_t era_ = 0;
+  std::uint64_t launch_ = 0;
+  std::int64_t block_ = 0;
+  mapped_array<location_record> dynamic_locations_, static_locations_;
+  std::vector<access_finding> findings_;
+  std::vector<std::pair<assay_defect_kind, std::uintptr_t>> told_;  // in this launch
+  std::optional<access_finding> fatal_;
+};
+
+}  // namespace assay::cpu

@@ -1,0 +1,72 @@
+/// The shadow's word: who touched a location last, when, and at which place in the code. One word for the last write
+/// and one for the last reads suffice (HiRace, SC'24, keeps one per location), since order is transitive: if the access
+/// that replaced an earlier one was ordered after it, so is whatever is ordered after the replacement; and if it was
+/// not, that was the race to report.
+///
+///   | stamp 27 | atomic 1 | spread 2 | thread 10 | site 24 |
+///
+/// stamp: which interval between synchronisations of a wave (clock.hpp); in the highest bits, so that words compare as
+/// their stamps do. spread: whether several threads did it since, none of them ordered after another. thread: of the
+/// block. site: the return address of the callback, from the start of the module.
+#pragma once
+
+#include <cstdint>
+
+namespace assay::cpu {
+
+using access_record = std::uint64_t;
+
+/// Whose the accesses are that a record stands for: one thread's, several lanes' of one wave interval, several waves'
+/// of one barrier interval, or several blocks' of one launch.
+enum class access_spread : std::uint32_t { one_thread, lanes, waves, blocks };
+
+namespace record {
+
+inline constexpr int site_bits = 24;
+inline constexpr int thread_shift = 24;
+inline constexpr int spread_shift = 34;
+inline constexpr int atomic_shift = 36;
+inline constexpr int stamp_shift = 37;
+inline constexpr int stamp_bits = 64 - stamp_shift;
+inline constexpr access_record site_mask = (access_record{1} << site_bits) - 1;
+inline constexpr access_record thread_mask = access_record{0x3FF} << thread_shift;
+inline constexpr access_record spread_mask = access_record{3} << spread_shift;
+inline constexpr access_record atomic_mask = access_record{1} << atomic_shift;
+inline constexpr access_record stamp_mask = ~access_record{0} << stamp_shift;
+
+constexpr access_record at(std::uint32_t stamp) {
+  return static_cast<access_record>(stamp) << stamp_shift;
+}
+constexpr std::uint32_t stamp(access_record r) {
+  return static_cast<std::uint32_t>(r >> stamp_shift);
+}
+constexpr int thread(access_record r) {
+  return static_cast<int>((r & thread_mask) >> thread_shift);
+}
+constexpr access_spread spread(access_record r) {
+  return static_cast<access_spread>((r & spread_mask) >> spread_shift);
+}
+constexpr access_record with(access_record r, access_spread s) {
+  return (r & ~spread_mask) | static_cast<access_record>(s) << spread_shift;
+}
+constexpr bool is_atomic(access_record r) {
+  return (r & atomic_mask) != 0;
+}
+constexpr std::uintptr_t site(access_record r) {
+  return static_cast<std::uintptr_t>(r & site_mask);
+}
+/// Whether two records are of the same thread of the same wave interval.
+constexpr bool same_thread_and_interval(access_record a, access_record b) {
+  return ((a ^ b) & (stamp_mask | thread_mask)) == 0;
+}
+
+}  // namespace record
+
+/// Last write and last reads of a location.
+struct location_record {
+  access_record write;
+  access_record read;
+  bool operator==(const location_record&) const = default;
+};
+
+}  // namespace assay::cpu

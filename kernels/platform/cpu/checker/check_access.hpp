@@ -1,0 +1,172 @@
+/// The hot half of access_checker. Included by the callbacks only, which everything here is inlined into, so that sizes
+/// are constants there.
+#pragma once
+
+#include <atomic>
+
+#include "kernels/platform/cpu/checker/access_checker.hpp"
+
+namespace assay::cpu {
+
+template <bool Global>
+[[gnu::always_inline]] inline bool access_checker::races(access_record earlier, access_record now,
+                                                         access_record wave_floor) const {
+  if constexpr (Global) {
+    if (earlier < launch_floor_) return false;
+    if (record::spread(earlier) == access_spread::blocks) return true;
+    if (session_->clock().block_of(record::stamp(earlier)) != block_) return !is_known_past(earlier, now);
+  }
+  if (earlier < barrier_floor_) return false;
+  const access_spread spread = record::spread(earlier);
+  if (spread != access_spread::waves && same_wave(earlier, now)) {
+    if (lockstep_ || earlier < wave_floor) return false;
+    if (spread == access_spread::one_thread && ((earlier ^ now) & record::thread_mask) == 0) return false;
+  }
+  return !is_known_past(earlier, now);
+}
+
+/// What a location's record of reads (or of atomics) becomes.
+template <bool Global>
+[[gnu::always_inline]] inline access_record access_checker::merged(access_record earlier, access_record now,
+                                                                   access_record wave_floor) const {
+  if constexpr (Global) {
+    if (earlier < launch_floor_) return now;
+    if (record::spread(earlier) == access_spread::blocks) return earlier;
+    if (session_->clock().block_of(record::stamp(earlier)) != block_)
+      return is_known_past(earlier, now) ? now : record::with(earlier, access_spread::blocks);
+  }
+  if (earlier < barrier_floor_) return now;
+  if (record::spread(earlier) == access_spread::waves || record::same_thread_and_interval(earlier, now)) return earlier;
+  if (same_wave(earlier, now)) {
+    if (earlier < wave_floor) return now;
+    const bool is_own = ((earlier ^ now) & (record::thread_mask | record::spread_mask)) == 0;
+    return is_own || is_known_past(earlier, now) ? now : record::with(earlier, access_spread::lanes);
+  }
+  return is_known_past(earlier, now) ? now : record::with(earlier, access_spread::waves);
+}
+
+template <bool Global>
+[[gnu::always_inline]] inline void access_checker::note(access_record& location, access_record now,
+                                                        access_record wave_floor) const {
+  if (!Global || !shared_) {
+    location = merged<Global>(location, now, wave_floor);
+    return;
+  }
+  const std::atomic_ref<access_record> cell(location);
+  access_record seen = cell.load();
+  while (!cell.compare_exchange_weak(seen, merged<Global>(seen, now, wave_floor))) {
+  }
+}
+
+// With several OS threads a reader notes itself before it looks at the write, and a writer the other way round: of two
+// accesses that overlap in time, one at least sees the other.
+template <access_kind Kind, bool Global>
+[[gnu::always_inline]] inline unsigned access_checker::touch(access_record& write, access_record& read,
+                                                             access_record now, access_record wave_floor,
+                                                             access_record born, access_record& other) const {
+  unsigned problems = 0;
+  if constexpr (Kind == access_kind::load) {
+    note<Global>(read, now, wave_floor);
+    const access_record w = Global ? std::atomic_ref(write).load(std::memory_order_seq_cst) : write;
+    if (w < born)
+      problems = unwritten;
+    else if (races<Global>(w, now, wave_floor))
+      problems = races_with_write, other = w;
+    return problems;
+  }
+  access_record w = write;
+  if constexpr (Kind == access_kind::store) {
+    if (Global && shared_)
+      w = std::atomic_ref(write).exchange(now);
+    else
+      write = now;
+    if (races<Global>(w, now, wave_floor)) problems = races_with_write, other = w;
+  } else {
+    if (w < born) problems = unwritten;
+    if (record::is_atomic(w)) {
+      note<Global>(write, now | record::atomic_mask, wave_floor);
+    } else {
+      if (races<Global>(w, now, wave_floor)) problems |= races_with_write, other = w;
+      write = now | record::atomic_mask;
+    }
+  }
+  const access_record r = Global ? std::atomic_ref(read).load(std::memory_order_seq_cst) : read;
+  if (problems == 0 && races<Global>(r, now, wave_floor)) problems = races_with_read, other = r;
+  if constexpr (Kind == access_kind::store)
+    if (r != 0) std::atomic_ref(read).store(0, std::memory_order_relaxed);
+  return problems;
+}
+
+template <access_kind Kind>
+[[gnu::always_inline]] inline void access_checker::check_local(checked_thread& self, const local_area& area,
+                                                               std::uint64_t offset, std::uint64_t size,
+                                                               std::uintptr_t pc) {
+  const access_record now = mine(self, pc);
+  location_record* const first = area.locations + offset;
+  unsigned problems = 0;
+  access_record other = 0;
+  std::uint64_t at = 0;
+  // Bytes that share their history, as those of one element do, are looked at once.
+  for (std::uint64_t i = 0; i < size;) {
+    const location_record before = first[i];
+    location_record after = before;
+    access_record seen = 0;
+    const unsigned found = touch<Kind, false>(after.write, after.read, now, self.time->floor, block_floor_, seen);
+    if (found != 0 && problems == 0) {
+      problems = found;
+      other = seen;
+      at = i;
+    }
+    const bool is_news = !(after == before);
+    do {
+      if (is_news) first[i] = after;
+      ++i;
+    } while (i < size && first[i] == before);
+  }
+  if (problems != 0) [[unlikely]]
+    report_local(self, {Kind, area.low + offset, size, pc}, problems, other, area, offset + at);
+}
+
+template <access_kind Kind>
+[[gnu::always_inline]] inline void access_checker::check_region(checked_thread& self, const memory_region& region,
+                                                                std::uint64_t offset, std::uint64_t size,
+                                                                std::uintptr_t pc) {
+  if (region.role == memory_role::input || region.role == memory_role::constants) {
+    if constexpr (Kind != access_kind::load) report_input_store(self, {Kind, region.low + offset, size, pc}, region);
+    return;
+  }
+  if (region.role == memory_role::module) return;
+  const access_record born = region.role == memory_role::output ? session_->run_floor() : 0;
+  const access_record now = mine(self, pc);
+  const std::uint64_t last = (offset + size - 1) / region.element_bytes;
+  for (std::uint64_t element = offset / region.element_bytes; element <= last; ++element) {
+    access_record other = 0;
+    const unsigned found =
+        touch<Kind, true>(region.writes[element], region.reads[element], now, self.time->floor, born, other);
+    if (found == 0) [[likely]]
+      continue;
+    return report_global(self, {Kind, region.low + offset, size, pc}, found, other, region,
+                         element * region.element_bytes);
+  }
+}
+
+template <access_kind Kind>
+[[gnu::always_inline]] inline void access_checker::check(checked_thread& self, std::uintptr_t address,
+                                                         std::uint64_t size, std::uintptr_t pc) {
+  ++count_;
+  for (const local_area* area : {&dynamic_, &static_}) {
+    const std::uint64_t offset = address - area->low;
+    if (offset < area->size_bytes && size <= area->size_bytes - offset)
+      return check_local<Kind>(self, *area, offset, size, pc);
+  }
+  if (address - executor_low_ < executor_bytes_) return;
+  const memory_region*& last = last_region_of(pc);
+  if (!last->holds(address - last->low, size)) {
+    const memory_region* const found = find_region(address, size);
+    if (found == nullptr) return report_outside(self, {Kind, address, size, pc});
+    last = found;
+  }
+  check_region<Kind>(self, *last, address - last->low, size, pc);
+}
+
+}  // namespace assay::cpu

@@ -1,0 +1,161 @@
+/// What the checker says.
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "kernels/platform/cpu/block.hpp"
+#include "kernels/platform/cpu/checker/access_checker.hpp"
+#include "kernels/platform/cpu/checker/source_line.hpp"
+
+namespace assay::cpu {
+namespace {
+
+// An access this near to a buffer, and to nothing else, is taken for one that missed it.
+constexpr std::uint64_t near_bytes = 65536;
+
+const char* name_of(access_kind kind) {
+  switch (kind) {
+    case access_kind::load: return "load";
+    case access_kind::store: return "store";
+    case access_kind::atomic: return "atomic";
+  }
+  return "";
+}
+
+std::string in_brackets(std::uintptr_t pc) {
+  return " (" + source_line(pc) + ")";
+}
+
+}  // namespace
+
+const memory_region* access_checker::find_region(std::uintptr_t address, std::uint64_t size) const {
+  for (const memory_region& r : session_->regions())
+    if (r.holds(address - r.low, size)) return &r;
+  return nullptr;
+}
+
+bool access_checker::is_new(assay_defect_kind kind, std::uintptr_t pc) {
+  const std::pair key(kind, pc);
+  if (std::find(told_.begin(), told_.end(), key) != told_.end()) return false;
+  told_.push_back(key);
+  return true;
+}
+
+access_finding access_checker::make_finding(const checked_thread& self, assay_defect_kind kind, const access& what,
+                                            std::string message) const {
+  return {kind, std::move(message), source_line(what.pc), self.block->block_index, self.wave, self.lane};
+}
+
+std::string access_checker::what_it_is(const access& what) const {
+  return std::string(name_of(what.kind)) + " of " + std::to_string(what.size) + (what.size == 1 ? " byte" : " bytes") +
+         in_brackets(what.pc);
+}
+
+std::string access_checker::who(access_record other, bool is_global) const {
+  const int thread = record::thread(other);
+  std::string text = "thread " + std::to_string(thread);
+  const std::int64_t block = session_->clock().block_of(record::stamp(other));
+  if (is_global && block != block_) text += " of block number " + std::to_string(block);
+  switch (record::spread(other)) {
+    case access_spread::one_thread: break;
+    case access_spread::lanes: text += " and other lanes of its wave"; break;
+    case access_spread::waves: text += " and other waves"; break;
+    case access_spread::blocks: text += " and other blocks"; break;
+  }
+  return text + in_brackets(module_start_ + record::site(other));
+}
+
+void access_checker::report_misaligned(const checked_thread& self, std::uintptr_t address, std::uint64_t alignment,
+                                       const char* type, const char* file, int line) {
+  access_finding found{ASSAY_MISALIGNED, {}, {}, self.block->block_index, self.wave, self.lane};
+  const char* const slash = std::strrchr(file, '/');
+  found.line = std::string(slash != nullptr ? slash + 1 : file) + ":" + std::to_string(line);
+  found.message = "access (" + found.line + ") as " + type + " to " + place_of(address) + ", " +
+                  std::to_string(address % alignment) + " bytes past a multiple of " + std::to_string(alignment);
+  end_block(self, std::move(found));
+}
+
+std::string access_checker::place_of(std::uintptr_t address) const {
+  for (const local_area* area : {&dynamic_, &static_})
+    if (address - area->low < area->size_bytes)
+      return std::string(area->name) + " byte " + std::to_string(address - area->low);
+  if (const memory_region* r = find_region(address, 1))
+    return r->describe(static_cast<std::int64_t>(address - r->low));
+  return "memory that is no tensor or LDS";  // an address would differ from run to run
+}
+
+void access_checker::report_local(const checked_thread& self, const access& what, unsigned problems,
+                                  access_record other, const local_area& area, std::uint64_t offset) {
+  report_problems(self, what, problems, other, false, std::string(area.name) + " byte " + std::to_string(offset));
+}
+
+void access_checker::report_global(const checked_thread& self, const access& what, unsigned problems,
+                                   access_record other, const memory_region& region, std::uint64_t offset) {
+  report_problems(self, what, problems, other, true, region.describe(static_cast<std::int64_t>(offset)));
+}
+
+void access_checker::report_problems(const checked_thread& self, const access& what, unsigned problems,
+                                     access_record other, bool is_global, const std::string& place) {
+  if ((problems & unwritten) != 0) {
+    if (is_new(ASSAY_UNWRITTEN_READ, what.pc))
+      findings_.push_back(make_finding(
+          self, ASSAY_UNWRITTEN_READ, what,
+          what_it_is(what) + " of " + place + ", which nobody has written" + (is_global ? "" : " in this block")));
+    return;
+  }
+  if (!is_new(ASSAY_DATA_RACE, what.pc)) return;
+  const char* const earlier = record::is_atomic(other)             ? "atomic"
+                              : (problems & races_with_write) != 0 ? "store"
+                                                                   : "load";
+  const int thread = record::thread(self.thread_bits);
+  findings_.push_back(make_finding(self, ASSAY_DATA_RACE, what,
+                                   "race on " + place + ": " + what_it_is(what) + " by thread " +
+                                       std::to_string(thread) + " and " + earlier + " by " + who(other, is_global) +
+                                       ", with no barrier, wave-level order or atomic between them"));
+}
+
+void access_checker::report_input_store(const checked_thread& self, const access& what, const memory_region& region) {
+  std::string message = what_it_is(what) + " to " + (region.role == memory_role::input ? "the input " : "the ") +
+                        region.describe(static_cast<std::int64_t>(what.address - region.low));
+  end_block(self, make_finding(self, ASSAY_INPUT_STORE, what, std::move(message)));
+}
+
+void access_checker::report_outside(const checked_thread& self, const access& what) {
+  // Past the dynamic LDS lie its canaries: nothing breaks, and the block goes on.
+  if (what.address - dynamic_.low + local_memory::canary_bytes < dynamic_.size_bytes + 2 * local_memory::canary_bytes) {
+    const auto offset = static_cast<std::int64_t>(what.address - dynamic_.low);
+    if (is_new(ASSAY_OUT_OF_BOUNDS, what.pc))
+      findings_.push_back(make_finding(self, ASSAY_OUT_OF_BOUNDS, what,
+                                       what_it_is(what) + " outside of the LDS: byte " + std::to_string(offset) +
+                                           " of " + std::to_string(dynamic_.size_bytes)));
+    return;
+  }
+  const memory_region* nearest = nullptr;
+  std::uint64_t distance = near_bytes;
+  for (const memory_region& r : session_->regions()) {
+    if (r.role == memory_role::module) continue;
+    const std::uintptr_t end = r.low + r.span_bytes;
+    const std::uint64_t away = what.address < r.low  ? r.low - what.address
+                               : what.address >= end ? what.address - end + 1
+                                                     : 0;
+    if (away < distance) nearest = &r, distance = away;
+  }
+  if (nearest == nullptr) {
+    std::string message = what_it_is(what) + " of memory that is no tensor, LDS, argument, or stack of the thread";
+    end_block(self, make_finding(self, ASSAY_WILD_ACCESS, what, std::move(message)));
+  }
+  std::string message = what_it_is(what) + " outside of " + nearest->shape() + ": " +
+                        nearest->describe(static_cast<std::int64_t>(what.address - nearest->low));
+  access_finding found = make_finding(self, ASSAY_OUT_OF_BOUNDS, what, std::move(message));
+  if (distance > 0) end_block(self, std::move(found));
+  // In a gap between rows: memory that is there.
+  if (is_new(ASSAY_OUT_OF_BOUNDS, what.pc)) findings_.push_back(std::move(found));
+}
+
+void access_checker::end_block(const checked_thread& self, access_finding found) {
+  fatal_ = std::move(found);
+  static_cast<const gpu_thread&>(self).runner->end_for_illegal_access();
+}
+
+}  // namespace assay::cpu

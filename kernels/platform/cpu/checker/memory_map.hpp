@@ -1,0 +1,73 @@
+/// What a kernel may touch besides its stack and LDS: tensors, memory of hipMalloc, its arguments, its module.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/library.hpp"
+#include "kernels/platform/cpu/checker/access_record.hpp"
+#include "kernels/platform/cpu/checker/mapped_array.hpp"
+
+namespace assay::cpu {
+
+enum class memory_role {
+  input,      ///< may be read
+  output,     ///< may be written, and read where it was written
+  scratch,    ///< of hipMalloc: may be read and written; who wrote it before the launch is not known
+  constants,  ///< arguments of the kernel, the executor's own: may be read
+  module,     ///< constants and globals of the module: not checked
+};
+
+/// Some memory and the logical extent of what is in it.
+struct memory_region {
+  struct dimension {
+    std::uint64_t extent;
+    std::uint64_t stride;  ///< in elements
+  };
+
+  std::uintptr_t low = 0;
+  std::uint64_t span_bytes = 0;  ///< from the first to past the last element
+  std::uint64_t element_bytes = 1;
+  bool is_dense = true;             ///< every byte of the span belongs to an element
+  access_record* writes = nullptr;  ///< shadow of outputs and scratch: a word for each element of the span
+  access_record* reads = nullptr;
+  memory_role role = memory_role::input;
+  std::string name;
+  std::vector<dimension> dimensions;
+  std::vector<std::size_t> by_stride;  ///< dimensions of more than one element, widest stride first
+
+  /// Whether bytes [offset, offset + size) all belong to elements.
+  bool holds(std::uint64_t offset, std::uint64_t size) const {
+    if (offset >= span_bytes || size > span_bytes - offset) return false;
+    return is_dense || holds_strided(offset, size);
+  }
+  /// "o[1, 0, 3]": the element at that offset, as its strides tell; past the extent where it is outside.
+  std::string describe(std::int64_t offset) const;
+  /// "o of shape [4, 8, 64]".
+  std::string shape() const;
+
+ private:
+  bool holds_strided(std::uint64_t offset, std::uint64_t size) const;
+};
+
+/// A tensor's region, without shadow. Overlapping dimensions make it dense: there a gap cannot be told from an element.
+memory_region region_of(const assay_tensor& given);
+
+/// Shadow words, given out like a stack: a scope takes and gives back. What earlier users left in them is older than
+/// the next user's first stamp.
+class shadow_arena {
+ public:
+  shadow_arena();
+  access_record* take(std::uint64_t words);
+  std::uint64_t mark() const { return used_; }
+  void give_back(std::uint64_t mark) { used_ = mark; }
+  void clear() { words_.clear(); }
+
+ private:
+  mapped_array<access_record> words_;
+  std::uint64_t used_ = 0;
+};
+
+}  // namespace assay::cpu

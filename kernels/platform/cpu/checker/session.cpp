@@ -1,0 +1,74 @@
+#include "kernels/platform/cpu/checker/session.hpp"
+
+#include <atomic>
+
+#include "kernels/platform/cpu/checker/module_image.hpp"
+#include "kernels/platform/cpu/device_memory.hpp"
+
+namespace assay::cpu {
+namespace {
+
+std::atomic<std::uint64_t> all_launches{0};
+
+}  // namespace
+
+launch_session::resources& launch_session::of_this_thread() {
+  static thread_local resources own;
+  return own;
+}
+
+launch_session::launch_session(std::span<const assay_tensor> tensors, bool lockstep)
+    : resources_(of_this_thread()), mark_(resources_.arena.mark()), lockstep_(lockstep) {
+  if (mark_ == 0 && resources_.clock.is_late()) {
+    resources_.clock.start_over();
+    resources_.arena.clear();
+  }
+  run_floor_ = record::at(resources_.clock.next_stamp());
+  for (const assay_tensor& t : tensors) add(region_of(t));
+  for (const memory_region& part : module_image()) add(part);
+  tensor_regions_ = regions_.size();
+  tensor_mark_ = resources_.arena.mark();
+}
+
+launch_session::~launch_session() {
+  resources_.arena.give_back(mark_);
+}
+
+void launch_session::add(memory_region region) {
+  if (region.span_bytes == 0) return;
+  if (region.role == memory_role::output || region.role == memory_role::scratch) {
+    const std::uint64_t words = (region.span_bytes + region.element_bytes - 1) / region.element_bytes;
+    region.writes = resources_.arena.take(words);
+    region.reads = resources_.arena.take(words);
+  }
+  regions_.push_back(std::move(region));
+}
+
+void launch_session::begin_launch(const void* arguments, std::size_t argument_bytes, bool shared) {
+  shared_ = shared;
+  launch_floor_ = record::at(resources_.clock.next_stamp());
+  launches_ = ++all_launches;
+  atomics_.clear();
+  regions_.resize(tensor_regions_);
+  resources_.arena.give_back(tensor_mark_);
+  memory_region bound;
+  bound.low = reinterpret_cast<std::uintptr_t>(arguments);
+  bound.span_bytes = argument_bytes;
+  bound.role = memory_role::constants;
+  bound.name = "kernel arguments";
+  bound.dimensions = {{argument_bytes, 1}};
+  bound.by_stride = {0};
+  add(std::move(bound));
+  for (const allocation& a : allocations()) {
+    memory_region region;
+    region.low = reinterpret_cast<std::uintptr_t>(a.start);
+    region.span_bytes = a.size_bytes;
+    region.role = memory_role::scratch;
+    region.name = "memory of hipMalloc";
+    region.dimensions = {{a.size_bytes, 1}};
+    region.by_stride = {0};
+    add(std::move(region));
+  }
+}
+
+}  // namespace assay::cpu

@@ -1,0 +1,55 @@
+/// What the checkers of all OS threads share while one thread's launches run: the clock and the map of memory.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/platform/cpu/checker/atomic_order.hpp"
+#include "kernels/platform/cpu/checker/clock.hpp"
+#include "kernels/platform/cpu/checker/memory_map.hpp"
+
+namespace assay::cpu {
+
+/// Memory and launches of one checked launch_scope. Nothing outlives it but the shadow's pages.
+class launch_session {
+ public:
+  launch_session(std::span<const assay_tensor> tensors, bool lockstep);
+  ~launch_session();
+  launch_session(const launch_session&) = delete;
+  launch_session& operator=(const launch_session&) = delete;
+
+  /// Makes the map ready for a launch with these arguments. Launches of a session follow each other.
+  void begin_launch(const void* arguments, std::size_t argument_bytes, bool shared);
+
+  launch_clock& clock() { return resources_.clock; }
+  atomic_locations& atomics() { return atomics_; }
+  const std::vector<memory_region>& regions() const { return regions_; }
+  access_record run_floor() const { return run_floor_; }        ///< older records are of before the session
+  access_record launch_floor() const { return launch_floor_; }  ///< ... of before the launch
+  bool lockstep() const { return lockstep_; }
+  bool shared() const { return shared_; }
+  std::uint64_t launches() const { return launches_; }  ///< of all sessions so far: names this launch
+
+ private:
+  struct resources {
+    launch_clock clock;
+    shadow_arena arena;
+  };
+  static resources& of_this_thread();
+  void add(memory_region region);
+
+  resources& resources_;
+  std::uint64_t mark_;
+  std::size_t tensor_regions_ = 0;
+  std::uint64_t tensor_mark_ = 0;
+  std::vector<memory_region> regions_;
+  atomic_locations atomics_;  // of the launch
+  access_record run_floor_ = 0;
+  access_record launch_floor_ = 0;
+  bool lockstep_;
+  bool shared_ = false;
+  std::uint64_t launches_ = 0;
+};
+
+}  // namespace assay::cpu

@@ -1,0 +1,22 @@
+/// Edges of kernel code that ran, as clang's -fsanitize-coverage=edge,inline-bool-flag notes them: a byte per edge of
+/// the module that this is linked into, which becomes 1 however many threads pass there.
+#include "kernels/library.hpp"
+
+namespace {
+
+constinit assay_edge_flags flags{nullptr, 0};
+
+}  // namespace
+
+extern "C" {
+
+// NOLINTNEXTLINE(bugprone-reserved-identifier, readability-identifier-naming): clang's name
+void __sanitizer_cov_bool_flag_init(bool* start, bool* stop) {
+  // Every object file calls it when the module is loaded, each with the flags of the whole module.
+  flags = {reinterpret_cast<std::uint8_t*>(start), stop - start};
+}
+
+[[gnu::visibility("default")]] const assay_edge_flags* assay_edge_flags_v1(void) {
+  return &flags;
+}
+}

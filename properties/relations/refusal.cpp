@@ -1,0 +1,53 @@
+#include "properties/relations/refusal.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "properties/fault_watch.hpp"
+#include "properties/transform.hpp"
+
+namespace assay::relations {
+namespace {
+
+/// Whether outputs hold the bytes of others of the same layout.
+bool same_bytes(const outputs& now, const outputs& before) {
+  return std::ranges::equal(now.buffers, before.buffers,
+                            [](const buffer& a, const buffer& b) { return std::ranges::equal(a.bytes(), b.bytes()); });
+}
+
+/// Refused means: a status that says so, with a reason.
+bool refused(const assay_status& status) {
+  return (status.code == ASSAY_REJECTED || status.code == ASSAY_UNSUPPORTED) && status.message[0] != '\0';
+}
+
+}  // namespace
+
+refusal_check::refusal_check(const library& lib, const attention_case& c, inputs given, const problem& planned)
+    : lib_(lib),
+      kernel_(*lib.find(c.kernel)),
+      case_(c),
+      given_(std::move(given)),
+      planned_(planned),
+      out_(make_outputs(planned, c.row_margin)),
+      unwritten_(clone(out_)) {}
+
+std::optional<std::string> refusal_check::plan(const problem& broken, const std::string& name) {
+  assay_plan plan{};
+  const assay_status status = kernel_.plan(&broken, case_.workspace_budget_bytes, &plan);
+  if (refused(status)) return std::nullopt;
+  return fmt::format("plan() accepted {}: status {} '{}'", name, status.code, status.message);
+}
+
+std::optional<std::string> refusal_check::run(const problem& broken, const std::vector<assay_tensor>& tensors,
+                                              const std::string& name) {
+  std::vector<platform_defect> defects;
+  const assay_launch launch = make_launch(case_, lib_.checks, 1, &defects);
+  const fault_watch watch(given_.buffers, out_.buffers);
+  const assay_status status = kernel_.run(&broken, tensors.data(), static_cast<std::int32_t>(tensors.size()), &launch);
+  if (!refused(status)) return fmt::format("run() accepted {}: status {} '{}'", name, status.code, status.message);
+  if (!defects.empty() || !same_bytes(out_, unwritten_)) return fmt::format("run() launched in spite of {}", name);
+  return std::nullopt;
+}
+
+}  // namespace assay::relations

@@ -1,0 +1,41 @@
+#include "fuzz/enclosures.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <limits>
+
+using namespace assay;
+
+namespace {
+
+oracle::enclosure one(oracle::interval e, const char* name = "o") {
+  return {{{name, dtype::f32, {1}, {e}}}};
+}
+
+}  // namespace
+
+TEST_CASE("enclosures that meet agree, in a point too", "[fuzz]") {
+  CHECK(!fuzz::disagreement(one({1, 2}), one({2, 3})));
+  CHECK(!fuzz::disagreement(one({1, 4}), one({2, 3})));
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  CHECK(!fuzz::disagreement(one({-inf, -inf}), one({-inf, -inf})));
+  CHECK(!fuzz::disagreement(one({-inf, inf}), one({2, 2})));
+}
+
+TEST_CASE("enclosures that do not meet, or are none, are told", "[fuzz]") {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK(fuzz::disagreement(one({1, 2}), one({3, 4}))->find("do not meet") != std::string::npos);
+  CHECK(fuzz::disagreement(one({5, 6}), one({3, 4})));
+  for (const oracle::interval none : {oracle::interval{2, 1}, {nan, 1}, {1, nan}, {nan, nan}}) {
+    CHECK(fuzz::disagreement(one(none), one({1, 2}))->find("no interval") != std::string::npos);
+    CHECK(fuzz::disagreement(one({1, 2}), one(none)));
+  }
+  CHECK(fuzz::disagreement(one({1, 2}), one({1, 2}, "lse"))->find("lse") != std::string::npos);
+  CHECK(!fuzz::disagreement({{one({1, 2}).tensors[0], one({1, 2}, "o_partial").tensors[0]}}, one({1, 2})));
+}
+
+TEST_CASE("an element that one enclosure alone leaves unwritten is told", "[fuzz]") {
+  oracle::enclosure kept = one({1, 2});
+  kept.tensors[0].kept = {1};
+  CHECK(fuzz::disagreement(kept, one({1, 2}))->find("kept") != std::string::npos);
+  CHECK(!fuzz::disagreement(kept, kept));
+}

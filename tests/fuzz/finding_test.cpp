@@ -1,0 +1,128 @@
+/// How fuzz targets end on a finding: what they print, and that an engine's own handler comes after it.
+#include "fuzz/finding.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sstream>
+
+#include "fuzz/check_case.hpp"
+#include "properties/fault_watch.hpp"
+#include "properties/features.hpp"
+#include "tests/properties/faulty_library.hpp"
+
+using namespace assay;
+
+namespace {
+
+struct ending {
+  std::string told;
+  int signal = 0;
+  int status = 0;
+};
+
+void engine_handler(int) {
+  constexpr char text[] = "the engine's handler\n";
+  if (write(STDERR_FILENO, text, sizeof text - 1) < 0) _exit(1);
+  _exit(77);
+}
+
+/// Runs it in a child whose stderr is kept.
+ending end_of(const std::function<void()>& run) {
+  int channel[2];
+  REQUIRE(pipe(channel) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    for (const int fatal : {SIGABRT, SIGBUS}) std::signal(fatal, SIG_DFL);
+    std::signal(SIGSEGV, engine_handler);
+    dup2(channel[1], STDERR_FILENO);
+    run();
+    _exit(0);
+  }
+  close(channel[1]);
+  ending end;
+  char part[4096];
+  for (ssize_t n = 0; (n = read(channel[0], part, sizeof part)) > 0;) end.told.append(part, static_cast<std::size_t>(n));
+  close(channel[0]);
+  int state = 0;
+  waitpid(child, &state, 0);
+  end.signal = WIFSIGNALED(state) ? WTERMSIG(state) : 0;
+  end.status = WIFEXITED(state) ? WEXITSTATUS(state) : 0;
+  return end;
+}
+
+}  // namespace
+
+TEST_CASE("a finding is told in one line, then its input, and aborts", "[fuzz]") {
+  const ending end = end_of([] {
+    fuzz::announce("{\n  \"the\": \"case\"\n}");
+    fuzz::report("enclosure", "o[0] lies outside");
+  });
+  CHECK(end.signal == SIGABRT);
+  CHECK(end.told == "assay finding: enclosure: o[0] lies outside\n{\n  \"the\": \"case\"\n}\n");
+}
+
+TEST_CASE("a verdict that is no failure is no finding", "[fuzz]") {
+  const ending end = end_of([] {
+    fuzz::expect_no_failure(passed());
+    fuzz::expect_no_failure(discarded("rejected"));
+  });
+  CHECK((end.signal == 0 && end.status == 0 && end.told.empty()));
+}
+
+TEST_CASE("a fault of a kernel is the finding memory, and then the engine's", "[fuzz]") {
+  const ending end = end_of([] {
+    const inputs given = fill(testing::small_case());
+    static_cast<void>(fuzz::under_test());
+    fuzz::announce("the case");
+    const fault_watch watch(given.buffers, {});
+    const buffer& table = given.buffers.back();
+    const auto* past = static_cast<const volatile char*>(table.view().data) + table.size_bytes();
+    for (std::int64_t i = 0; i < (1 << 20); ++i) static_cast<void>(past[i]);
+  });
+  CHECK(end.told.starts_with("assay finding: memory: "));
+  CHECK(end.told.find(" was read past its end, at byte ") != std::string::npos);
+  CHECK(end.told.find("\nthe case\n") != std::string::npos);
+  CHECK(end.told.ends_with("the engine's handler\n"));
+  CHECK(end.status == 77);
+}
+
+TEST_CASE("a library that cannot be loaded ends a target with exit status 3", "[fuzz]") {
+  const ending end = end_of([] {
+    setenv("ASSAY_FUZZ_LIBRARY", "/nowhere.so", 1);
+    static_cast<void>(fuzz::under_test());
+  });
+  CHECK(end.status == 3);
+  CHECK(end.told.find("/nowhere.so: cannot be loaded") != std::string::npos);
+}
+
+TEST_CASE("processes add their runs of each feature to one file, in whole lines", "[fuzz]") {
+  const std::filesystem::path file = std::filesystem::temp_directory_path() / "assay_fuzz_counters_test";
+  std::filesystem::remove(file);
+  for (int process = 0; process < 2; ++process) {
+    const ending end = end_of([&] {
+      setenv("ASSAY_FUZZ_COUNTERS", file.c_str(), 1);
+      fuzz::check_case(testing::small_case());
+      fuzz::check_case(testing::small_case());
+      fuzz::report("a finding", "after two runs");
+    });
+    CHECK(end.signal == SIGABRT);
+  }
+  std::ifstream in(file);
+  std::size_t lines = 0, runs = 0;
+  for (std::string line; std::getline(in, line); ++lines) {
+    std::istringstream words(line);
+    std::string name;
+    std::uint64_t hits = 0;
+    REQUIRE((words >> name >> hits));
+    runs += name == "runs" ? hits : 0;
+  }
+  CHECK(runs == 4);
+  CHECK(lines == 2 * (1 + num_features));
+  std::filesystem::remove(file);
+}

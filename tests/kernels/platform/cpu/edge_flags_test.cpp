@@ -1,0 +1,57 @@
+/// Which edges of a kernel ran is told by flags, whatever the number of threads that ran them: 8-bit counters, which
+/// fuzzers use elsewhere, are 0 again after 256 threads.
+#include <hip/hip_runtime.h>
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <vector>
+
+#include "properties/runner.hpp"
+#include "tests/kernels/platform/cpu/launching.hpp"
+
+using namespace assay;
+
+namespace {
+
+__global__ void choose_path(int which, int* out) {
+  const unsigned int i = threadIdx.x;
+  if (which == 1)
+    out[i] = 3;
+  else if (which == 2)
+    for (int turn = 0; turn < 256; ++turn) out[i] += turn;
+  __syncthreads();
+  if (which == 3 && i == 0) out[0] = 5;
+}
+
+std::vector<std::uint8_t> edges_of(int threads, int which) {
+  const auto flags = library::built_in()->edge_flags();  // those of everything linked into this program
+  std::ranges::fill(flags, std::uint8_t{0});
+  std::vector<int> out(512);
+  const cpu::launch_scope scope(cpu::parameters(64));
+  hipLaunchKernelGGL(choose_path, 1, threads, 0, nullptr, which, out.data());
+  return {flags.begin(), flags.end()};
+}
+
+std::ptrdiff_t count(const std::vector<std::uint8_t>& flags) {
+  return std::ranges::count_if(flags, [](std::uint8_t f) { return f != 0; });
+}
+
+}  // namespace
+
+TEST_CASE("blocks of 64, 255, 256 and 512 threads leave the same edges", "[edges]") {
+  for (const int which : {0, 1, 2}) {
+    const std::vector<std::uint8_t> few = edges_of(64, which);
+    CHECK(count(few) > 0);
+    for (const int threads : {255, 256, 512}) CHECK(edges_of(threads, which) == few);
+  }
+}
+
+TEST_CASE("another path of a kernel, be it one thread's of 512, is another edge", "[edges]") {
+  const std::vector<std::uint8_t> none = edges_of(512, 0);
+  for (const int which : {1, 2, 3}) {
+    const std::vector<std::uint8_t> some = edges_of(512, which);
+    CHECK(count(some) > 0);
+    CHECK(some != none);
+  }
+  CHECK(edges_of(512, 1) != edges_of(512, 2));
+}

@@ -24,12 +24,16 @@ double per_second_and_process(const result& came) {
 }
 
 std::int64_t of_now(const result& came) {
-  return std::ranges::count_if(came.findings, [](const finding& f) { return f.alike > 0; });
+  return std::ranges::count_if(came.findings, [](const finding& f) { return !f.passes; });
 }
 
 std::string finding_text(const finding& f) {
   std::string text = finding_line(f) + "\n";
-  if (f.is_old && f.alike == 0) return text + "  of a campaign before\n" + f.replay + "\n";
+  if (f.is_old)
+    return text +
+           fmt::format("  of a campaign before, {}; {} more input{} failed like this\n",
+                       f.passes ? "which passes now" : "which fails still", f.alike, f.alike == 1 ? "" : "s") +
+           f.replay + "\n";
   text += fmt::format("  after {:.1f} s; {} input{} failed like this; {} steps of minimization\n", f.after_seconds,
                       f.alike, f.alike == 1 ? "" : "s", f.steps);
   text += f.shape + (f.shape.ends_with('\n') ? "" : "\n");
@@ -37,7 +41,8 @@ std::string finding_text(const finding& f) {
 }
 
 std::string verdict_line(const result& came) {
-  if (const auto found = of_now(came); found > 0) return fmt::format("DEFECT: inputs failed in {} way{}", found, found == 1 ? "" : "s");
+  if (const auto found = of_now(came); found > 0)
+    return fmt::format("DEFECT: inputs failed in {} way{}", found, found == 1 ? "" : "s");
   if (executions(came) == 0) return "NOT VERIFIED: nothing was executed";
   return fmt::format("no defect in {} executions", executions(came));
 }
@@ -69,17 +74,19 @@ std::string report_text(const options& given, const result& came) {
 
 std::string report_json(const options& given, const result& came) {
   json::array findings;
+  json::array passing;
   for (const finding& f : came.findings)
-    findings.push_back({{"name", f.name},
-                        {"origin", f.is.origin},
-                        {"what", f.is.what},
-                        {"file", f.file.string()},
-                        {"replay", f.replay},
-                        {"flaky", f.flaky},
-                        {"of_before", f.is_old},
-                        {"alike", f.alike},
-                        {"steps", f.steps},
-                        {"after_seconds", f.after_seconds}});
+    (f.passes ? passing : findings)
+        .push_back({{"name", f.name},
+                    {"origin", f.is.origin},
+                    {"what", f.is.what},
+                    {"file", f.file.string()},
+                    {"replay", f.replay},
+                    {"flaky", f.flaky},
+                    {"of_before", f.is_old},
+                    {"alike", f.alike},
+                    {"steps", f.steps},
+                    {"after_seconds", f.after_seconds}});
   json::array points;
   for (const growth& g : came.points)
     points.push_back({{"seconds", g.seconds},
@@ -109,7 +116,8 @@ std::string report_json(const options& given, const result& came) {
                             {"ended_early", came.ended_early},
                             {"points", std::move(points)},
                             {"counters", std::move(counters)},
-                            {"findings", std::move(findings)}};
+                            {"findings", std::move(findings)},
+                            {"passing_now", std::move(passing)}};
   return json::serialize(report) + "\n";
 }
 

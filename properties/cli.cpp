@@ -60,8 +60,8 @@ int run_program(const std::vector<std::string>& arguments, const cli_context& co
       "Exit status: 0 verified, 1 a defect was found or too little verified, 2 bad input or usage, 3 the environment "
       "lacks something.");
   int status = exit_verified;
-  for (const auto add : {add_run, add_replay, add_explain, add_minimize, add_list, add_bench, add_faults, add_nightly,
-                         add_fuzz, add_corpus, add_merge_reports})
+  for (const auto add : {add_run, add_replay, add_explain, add_minimize, add_list, add_bench, add_merge_reports,
+                         add_fuzz, add_corpus, add_faults, add_nightly})
     add(app, context, status);
   try {
     // CLI11 would only say that a command is missing.

@@ -15,7 +15,8 @@ namespace assay::campaign {
 
 struct options {
   target fuzzed;
-  std::string library;  ///< as --library takes it; empty: the built-in kernels
+  std::string library;            ///< as --library takes it; empty: the built-in kernels
+  std::string library_arguments;  ///< " --library X.so", for the lines that replay
   double seconds = 60;
   int jobs = 1;
   std::uint64_t seed = 1;

@@ -74,6 +74,10 @@ bool process::poll() {
   return false;
 }
 
+int process::exit_status() const {
+  return WIFSIGNALED(status_) ? 128 + WTERMSIG(status_) : WEXITSTATUS(status_);
+}
+
 double process::seconds() const {
   return std::chrono::duration<double>((pid_ < 0 ? stop_ : clock::now()) - start_).count();
 }

@@ -34,8 +34,9 @@ class process {
   /// After the end: "exited with status 77", "killed by signal 9 (Killed)".
   const std::string& end() const { return end_; }
   bool succeeded() const { return status_ == 0; }
-  double seconds() const;  ///< since the start, until the end
-  void kill();             ///< at once, and waits
+  int exit_status() const;  ///< after the end, as a shell tells it: 128 + n if signal n ended it
+  double seconds() const;   ///< since the start, until the end
+  void kill();              ///< at once, and waits
 
  private:
   void read_log();

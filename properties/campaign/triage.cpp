@@ -132,8 +132,7 @@ void triage::write_bytes(finding& f, const std::string& bytes) const {
 }
 
 std::string triage::replay_of_case(const fs::path& file) const {
-  return fmt::format("./assay replay{}{} {}", given_.library.empty() ? "" : " --library ", given_.library,
-                     file.string());
+  return fmt::format("./assay replay{} {}", given_.library_arguments, file.string());
 }
 
 std::string triage::replay_of_bytes(const fs::path& file) const {

@@ -27,6 +27,8 @@ std::uint64_t seed_of_the_day() {
 int nightly(night_options options, const cli_context& context) {
   require_place("--dir", options.folder / "latest.json");
   if (options.targets.empty()) options.targets = campaign::target_names();
+  for (const std::string& name : options.targets)
+    campaign::find_target(name, campaign::target_folders({}));  // before the night, not in the middle of it
   const fs::path latest = options.folder / "latest.json";
   std::optional<night> before;
   if (fs::exists(latest)) before = night_from_json(read_file(latest), latest.string());

@@ -14,8 +14,8 @@ struct fault {
   std::string name;
   std::string summary;              ///< the lines without a key, joined
   std::set<std::string> caught_by;  ///< "Caught-by: <origin>[, <origin>...]": an origin of unchecked verdicts each
-  std::string checker{};  ///< "Checker: <origin>": what the checker of loads and stores must report; empty: nothing
-  std::string line{};     ///< "Line: <path>: <text>": of the patched file, which that names; empty: one that is added
+  std::string checker;  ///< "Checker: <origin>": what the checker of loads and stores must report; empty: nothing
+  std::string line;     ///< "Line: <path>: <text>": of the patched file, which that names; empty: one that is added
   std::string kernel = "split_kv";  ///< "Kernel: <name>"
   std::string types = "f16";        ///< "Types: <types>": the combination that is built
   int heads = 1;                    ///< "Heads: <n>": query heads of the smallest failing case

@@ -26,14 +26,24 @@ constexpr std::pair<const char*, const char*> compared[] = {
     {"/tiny/cases_per_second", "tiny cases/s"},
     {"/caught", "faults caught"},
     {"/executions", "executions"},
-    {"/executions_per_second", "executions/s"},
-    {"/features", "features"},
-    {"/corpus", "corpus"},
+    {"/executions_per_second_and_process", "executions/s"},
 };
 
 std::string text(const json::object& o, const char* key) {
   const json::value* v = o.if_contains(key);
   return v != nullptr && v->is_string() ? std::string(v->as_string()) : std::string();
+}
+
+/// How far a campaign has come: its last point.
+void read_growth(const json::value& report, night_stage& stage) {
+  boost::system::error_code error;
+  const json::value* points = report.find_pointer("/points", error);
+  if (points == nullptr || !points->is_array() || points->as_array().empty()) return;
+  const json::value& last = points->as_array().back();
+  for (const char* name : {"edges", "features", "corpus"})
+    if (const json::value* v = last.is_object() ? last.as_object().if_contains(name) : nullptr;
+        v != nullptr && v->is_number())
+      stage.numbers[name] = v->to_number<double>();
 }
 
 std::vector<std::string> with_seconds(std::vector<std::string> arguments, double seconds) {
@@ -81,6 +91,7 @@ void read_report(const fs::path& report, night_stage& stage) {
   for (const auto& [pointer, name] : compared)
     if (const json::value* v = parsed.find_pointer(pointer, error); v != nullptr && v->is_number())
       stage.numbers[name] = v->to_number<double>();
+  read_growth(parsed, stage);
   if (const json::value* found = parsed.as_object().if_contains("findings"); found != nullptr && found->is_array())
     for (const json::value& v : found->as_array())
       if (const json::object* f = v.if_object())

@@ -86,7 +86,8 @@ TEST_CASE("a place that cannot be written is noticed before the work, by root to
 }
 
 TEST_CASE("help exits 0 and goes to the output") {
-  for (const char* command : {"run", "replay", "explain", "minimize", "list", "bench", "faults", "nightly"}) {
+  for (const char* command :
+       {"run", "replay", "explain", "minimize", "list", "bench", "merge-reports", "fuzz", "faults", "nightly"}) {
     const answer a = assay({command, "--help"});
     CHECK(a.status == 0);
     CHECK(a.err.empty());

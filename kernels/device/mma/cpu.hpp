@@ -80,7 +80,11 @@ struct joined<std::int32_t> {
 // From here on no kernel code: the matrix unit's inside is free of checks, but fast (kernels are compiled without
 // vectorisation, CMakeLists.txt).
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
+#if __has_feature(address_sanitizer)  // its checks stand in the way
+#define ASSAY_VECTORIZE
+#else
 #define ASSAY_VECTORIZE _Pragma("clang loop vectorize(enable)")
+#endif
 
 inline double widened(f16 x) {
   return static_cast<double>(to_float(x));
@@ -153,7 +157,6 @@ void multiply_chain(cpu::wave_records& records) {
       for (int i = 0; i < share; ++i) record_of(lane)->c->value[i] = c[lane / 16 * share + i][lane % 16];
 }
 
-#undef ASSAY_VECTORIZE
 #pragma clang attribute pop
 
 template <class T, class Acc, class LoadA, class LoadB>

@@ -82,7 +82,6 @@ struct panel_record {
 
 // No kernel code from here on, as in cpu.hpp.
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
-#define ASSAY_VECTORIZE _Pragma("clang loop vectorize(enable)")
 
 /// One operand of an atom: [outer][k] decoded from the lanes' words at index `at` of their fragments.
 template <class T, class Fragments>
@@ -150,7 +149,6 @@ void multiply_panel(cpu::wave_records& records) {
       for (int i = 0; i < share; ++i) record_of(lane).c[n].value[i] = c[n][lane / 16 * share + i][lane % 16];
 }
 
-#undef ASSAY_VECTORIZE
 #pragma clang attribute pop
 
 /// The whole wave must come here, with the same extents.

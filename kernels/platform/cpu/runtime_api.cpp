@@ -32,6 +32,7 @@ void set_last_error(hipError_t error) {
 std::vector<allocation> allocations() {
   const std::lock_guard lock(allocations_mutex);
   std::vector<allocation> all;
+  all.reserve(live_allocations.size());
   for (const auto& [start, size_bytes] : live_allocations) all.push_back({start, size_bytes});
   return all;
 }

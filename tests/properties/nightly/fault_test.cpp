@@ -58,7 +58,8 @@ TEST_CASE("a patch's head says what catches the fault; a wrong one is named") {
 
 TEST_CASE("the matrix says yes only where every named check caught the fault") {
   const testing::scratch here;
-  fault planted{.name = "planted", .summary = "", .caught_by = {"split_count"}, .cases = 150};
+  fault planted{
+      .name = "planted", .summary = "", .caught_by = {"split_count"}, .checker = "", .line = "", .cases = 150};
   const fault_row clean = try_fault(*library::built_in(), planted, few(here));
   CHECK_FALSE(clean.is_caught());
   CHECK(clean.caught.empty());

@@ -6,7 +6,7 @@
 
 using namespace assay;
 
-const fuzz::input_form fuzz::form{};
+const fuzz::input_form fuzz::form{{}, 0, true};
 
 namespace {
 

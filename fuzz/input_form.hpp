@@ -1,4 +1,4 @@
-/// The inputs of a target that takes cases: what its mutator and its replaying main need to know.
+/// The inputs of a target: what its mutator, its replaying main and the writer of seeds need to know.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,10 @@ namespace assay::fuzz {
 struct input_form {
   std::vector<std::string> kernels;  ///< whose cases they are, as for decode_case
   std::size_t head_bytes;            ///< bytes in front of the case's own
+  bool takes_text = false;           ///< the inputs are texts of cases
 };
 
-/// Defined by each such target.
+/// Defined by each target.
 extern const input_form form;
 
 }  // namespace assay::fuzz

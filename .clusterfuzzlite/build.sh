@@ -1,0 +1,2 @@
+#!/bin/bash -eu
+exec bash "$SRC/assay/fuzz/oss-fuzz/build.sh"

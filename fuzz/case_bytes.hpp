@@ -1,0 +1,15 @@
+/// Cases as inputs of the target that this is linked into.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace assay::fuzz {
+
+/// The bytes of the case behind a head of zeros, or nothing if the target or its case space has none for it. The text
+/// itself, where the target takes texts.
+std::optional<std::vector<std::uint8_t>> input_of(std::string_view json);
+
+}  // namespace assay::fuzz

@@ -1,0 +1,25 @@
+/// A target that is linked with an engine, asked for seeds: with the environment variable ASSAY_FUZZ_SEEDS, a folder,
+/// it writes the inputs of the case files that it is given there, and ends.
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "fuzz/case_bytes.hpp"
+#include "properties/write_file.hpp"
+
+extern "C" int LLVMFuzzerInitialize(int* count, char*** arguments) {
+  const char* folder = std::getenv("ASSAY_FUZZ_SEEDS");
+  if (folder == nullptr) return 0;
+  try {
+    for (int i = 1; i < *count; ++i) {
+      const std::filesystem::path file = (*arguments)[i];
+      if (const auto input = assay::fuzz::input_of(assay::read_file(file)))
+        assay::write_by_rename(std::filesystem::path(folder) / file.stem(),
+                               {reinterpret_cast<const char*>(input->data()), input->size()});
+    }
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    std::_Exit(2);
+  }
+  std::_Exit(0);
+}

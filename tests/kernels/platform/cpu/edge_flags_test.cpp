@@ -28,7 +28,7 @@ std::vector<std::uint8_t> edges_of(int threads, int which) {
   std::ranges::fill(flags, std::uint8_t{0});
   std::vector<int> out(512);
   const cpu::launch_scope scope(cpu::parameters(64));
-  hipLaunchKernelGGL(choose_path, 1, threads, 0, nullptr, which, out.data());
+  hipLaunchKernelGGL(choose_path, 1, static_cast<unsigned>(threads), 0, nullptr, which, out.data());
   return {flags.begin(), flags.end()};
 }
 

@@ -61,7 +61,7 @@ int run_program(const std::vector<std::string>& arguments, const cli_context& co
       "lacks something.");
   int status = exit_verified;
   for (const auto add : {add_run, add_replay, add_explain, add_minimize, add_list, add_bench, add_merge_reports,
-                         add_fuzz, add_faults, add_nightly})
+                         add_fuzz, add_corpus, add_faults, add_nightly})
     add(app, context, status);
   try {
     // CLI11 would only say that a command is missing.

@@ -71,6 +71,7 @@ void add_explain(CLI::App& app, const cli_context& context, int& status);
 void add_minimize(CLI::App& app, const cli_context& context, int& status);
 void add_list(CLI::App& app, const cli_context& context, int& status);
 void add_bench(CLI::App& app, const cli_context& context, int& status);
+void add_corpus(CLI::App& app, const cli_context& context, int& status);
 void add_merge_reports(CLI::App& app, const cli_context& context, int& status);
 void add_fuzz(CLI::App& app, const cli_context& context, int& status);
 void add_faults(CLI::App& app, const cli_context& context, int& status);

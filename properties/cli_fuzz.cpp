@@ -31,6 +31,7 @@ campaign::options to_options(const fuzz_arguments& given) {
   campaign::options options = given.options;
   options.fuzzed = campaign::find_target(given.target, campaign::target_folders(given.targets));
   options.library = given.from.path;
+  options.library_arguments = given.from.text();
   options.seed = given.seed_given->count() > 0 ? given.seed : seed_of_the_moment();
   options.folder = given.dir.empty() ? fs::path("build") / "campaigns" / given.target : fs::path(given.dir);
   for (const std::string& place : given.seeds) {

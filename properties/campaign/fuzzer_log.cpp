@@ -15,13 +15,6 @@ void take(std::string_view line, std::string_view key, std::int64_t& value) {
   std::from_chars(rest.data(), rest.data() + rest.size(), value);
 }
 
-/// "ORIGIN: WHAT".
-complaint split(std::string_view text) {
-  const auto colon = text.find(": ");
-  if (colon == std::string_view::npos) return {std::string(text), ""};
-  return {std::string(text.substr(0, colon)), std::string(text.substr(colon + 2))};
-}
-
 /// libFuzzer's and the sanitizers' "SUMMARY: TOOL: WHAT".
 complaint summarized(std::string_view text) {
   complaint is = split(text);
@@ -33,12 +26,22 @@ complaint summarized(std::string_view text) {
 
 }  // namespace
 
+complaint split(std::string_view text) {
+  const auto colon = text.find(": ");
+  if (colon == std::string_view::npos) return {std::string(text), ""};
+  return {std::string(text.substr(0, colon)), std::string(text.substr(colon + 2))};
+}
+
 void read_line(fuzzer_log& log, std::string_view line) {
   constexpr std::string_view own = "assay finding: ";
   constexpr std::string_view summary = "SUMMARY: ";
   if (!line.empty()) log.last_line = line;
-  if (line.starts_with(own)) {
+  if (line.empty() || line.starts_with("==")) log.in_input = false;  // "==1234== ERROR: libFuzzer: ..."
+  if (log.in_input) {
+    log.input.append(line).append("\n");
+  } else if (line.starts_with(own)) {
     log.is = split(line.substr(own.size()));
+    log.in_input = true;
   } else if (line.starts_with(summary)) {
     if (!log.is) log.is = summarized(line.substr(summary.size()));
   } else if (line.starts_with("#")) {  // "#4096 pulse  cov: 10 ft: 11 corp: 2/6b lim: 43 exec/s: 2048 rss: 32Mb"

@@ -15,6 +15,9 @@ struct complaint {
   bool operator==(const complaint&) const = default;
 };
 
+/// "ORIGIN: WHAT", apart.
+complaint split(std::string_view text);
+
 /// What was read so far.
 struct fuzzer_log {
   std::int64_t executions = 0;
@@ -23,7 +26,9 @@ struct fuzzer_log {
   std::int64_t corpus = 0;      ///< entries that the process holds in memory
   bool loaded = false;          ///< the corpus was run through; mutation has begun
   std::optional<complaint> is;  ///< the target's own words win over a sanitizer's, these over libFuzzer's
+  std::string input;            ///< what the target says that it ran, after its words of a finding: a case's JSON
   std::string last_line;        ///< for processes that end before they begin
+  bool in_input = false;        ///< lines go to `input` until the engine speaks
 };
 
 /// Takes one line, without its end.

@@ -31,12 +31,13 @@ command target_command(const options& given, std::vector<std::string> arguments,
   return what;
 }
 
-verdict run_target(const options& given, const fs::path& input) {
+verdict run_target(const options& given, const fs::path& input, std::string* shown) {
   const command what = target_command(given, {input.string()}, folders(given.folder).logs / "judge.txt");
   bool passes = false;
   // libFuzzer looks at the clock once a second, and sanitizers take a while to say what they saw.
   constexpr double grace_seconds = 10;
   const fuzzer_log log = run_to_end(what, given.limit_seconds + grace_seconds, &passes);
+  if (shown != nullptr) *shown = log.input;
   return passes ? passed() : failed(log.is->origin, log.is->what);
 }
 

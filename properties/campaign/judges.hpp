@@ -12,7 +12,8 @@ namespace assay::campaign {
 command target_command(const options& given, std::vector<std::string> arguments, const std::filesystem::path& log);
 
 /// Runs the target's binary on one input. Sees what only the instrumented build does, and inputs that are no case.
-verdict run_target(const options& given, const std::filesystem::path& input);
+/// `shown`, where not null, receives what the target says of the input that fails.
+verdict run_target(const options& given, const std::filesystem::path& input, std::string* shown = nullptr);
 
 /// run_target on the bytes of a case; discards cases that no bytes make.
 judge_function target_judge(const options& given);

@@ -15,7 +15,8 @@ namespace assay::campaign {
 
 struct options {
   target fuzzed;
-  std::string library;  ///< as --library takes it; empty: the built-in kernels
+  std::string library;            ///< as --library takes it; empty: the built-in kernels
+  std::string library_arguments;  ///< " --library X.so", for the lines that replay
   double seconds = 60;
   int jobs = 1;
   std::uint64_t seed = 1;
@@ -53,6 +54,7 @@ struct finding {
   std::string shape;         ///< the case, or a description of the bytes
   bool flaky = false;        ///< did not come again whenever it was repeated
   bool is_old = false;       ///< in a file of a campaign before
+  bool passes = false;       ///< an old one, which does not fail any more
   int steps = 0;             ///< of the minimization
   std::int64_t alike = 1;    ///< inputs that failed like this
   double after_seconds = 0;  ///< since the start, when it was known

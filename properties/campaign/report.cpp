@@ -14,18 +14,26 @@ std::int64_t executions(const result& came) {
   return came.points.empty() ? 0 : came.points.back().executions;
 }
 
+double per_second(const result& came) {
+  return static_cast<double>(executions(came)) / std::max(1e-9, came.seconds);
+}
+
 /// Per second of a process: a core each, where there are as many cores as jobs.
 double per_second_and_process(const result& came) {
   return static_cast<double>(executions(came)) / std::max(1e-9, came.process_seconds);
 }
 
 std::int64_t of_now(const result& came) {
-  return std::ranges::count_if(came.findings, [](const finding& f) { return f.alike > 0; });
+  return std::ranges::count_if(came.findings, [](const finding& f) { return !f.passes; });
 }
 
 std::string finding_text(const finding& f) {
   std::string text = finding_line(f) + "\n";
-  if (f.is_old && f.alike == 0) return text + "  of a campaign before\n" + f.replay + "\n";
+  if (f.is_old)
+    return text +
+           fmt::format("  of a campaign before, {}; {} more input{} failed like this\n",
+                       f.passes ? "which passes now" : "which fails still", f.alike, f.alike == 1 ? "" : "s") +
+           f.replay + "\n";
   text += fmt::format("  after {:.1f} s; {} input{} failed like this; {} steps of minimization\n", f.after_seconds,
                       f.alike, f.alike == 1 ? "" : "s", f.steps);
   text += f.shape + (f.shape.ends_with('\n') ? "" : "\n");
@@ -66,17 +74,19 @@ std::string report_text(const options& given, const result& came) {
 
 std::string report_json(const options& given, const result& came) {
   json::array findings;
+  json::array passing;
   for (const finding& f : came.findings)
-    findings.push_back({{"name", f.name},
-                        {"origin", f.is.origin},
-                        {"what", f.is.what},
-                        {"file", f.file.string()},
-                        {"replay", f.replay},
-                        {"flaky", f.flaky},
-                        {"of_before", f.is_old},
-                        {"alike", f.alike},
-                        {"steps", f.steps},
-                        {"after_seconds", f.after_seconds}});
+    (f.passes ? passing : findings)
+        .push_back({{"name", f.name},
+                    {"origin", f.is.origin},
+                    {"what", f.is.what},
+                    {"file", f.file.string()},
+                    {"replay", f.replay},
+                    {"flaky", f.flaky},
+                    {"of_before", f.is_old},
+                    {"alike", f.alike},
+                    {"steps", f.steps},
+                    {"after_seconds", f.after_seconds}});
   json::array points;
   for (const growth& g : came.points)
     points.push_back({{"seconds", g.seconds},
@@ -86,6 +96,7 @@ std::string report_json(const options& given, const result& came) {
                       {"corpus", g.corpus}});
   json::object counters;
   for (const auto& [name, hits] : came.counters) counters[name] = hits;
+  const growth last = came.points.empty() ? growth{} : came.points.back();
   const json::object report{{"version", 1},
                             {"target", given.fuzzed.name},
                             {"library", given.library},
@@ -97,11 +108,16 @@ std::string report_json(const options& given, const result& came) {
                             {"processes", came.processes},
                             {"seeds", came.seeds},
                             {"executions", executions(came)},
+                            {"executions_per_second", per_second(came)},
                             {"executions_per_second_and_process", per_second_and_process(came)},
+                            {"edges", last.coverage},
+                            {"features", last.features},
+                            {"corpus", last.corpus},
                             {"ended_early", came.ended_early},
                             {"points", std::move(points)},
                             {"counters", std::move(counters)},
-                            {"findings", std::move(findings)}};
+                            {"findings", std::move(findings)},
+                            {"passing_now", std::move(passing)}};
   return json::serialize(report) + "\n";
 }
 

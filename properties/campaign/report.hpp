@@ -16,7 +16,7 @@ std::string report_text(const options& given, const result& came);
 /// The same as JSON; stable keys, version 1.
 std::string report_json(const options& given, const result& came);
 
-/// 1 if an input failed in this campaign, or nothing was executed; else 0. Findings of campaigns before do not count.
+/// 1 if there is a finding, of this campaign or of one before, that fails, or if nothing was executed; else 0.
 int exit_status(const result& came);
 
 }  // namespace assay::campaign

@@ -43,11 +43,16 @@ std::vector<fs::path> target_folders(const fs::path& given) {
   return {here / ".." / ".." / "fuzz" / "bin", here};
 }
 
-target find_target(const std::string& name, const std::vector<fs::path>& folders) {
+target target_named(const std::string& name) {
   if (const auto names = target_names(); std::ranges::find(names, name) == names.end())
     throw case_error(fmt::format("no target '{}' (see: assay list targets)", name));
   target t{name, name.substr(std::string_view("fuzz_").size()), {}};
   if (find_kernel_space(t.kernel) == nullptr) t.kernel.clear();
+  return t;
+}
+
+target find_target(const std::string& name, const std::vector<fs::path>& folders) {
+  target t = target_named(name);
   std::vector<std::string> looked;
   for (const fs::path& folder : folders) {
     std::error_code error;

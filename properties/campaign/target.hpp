@@ -15,7 +15,7 @@ namespace assay::campaign {
 struct target {
   std::string name;              ///< "fuzz_split_kv"
   std::string kernel;            ///< whose cases its bytes are; empty: they are something else
-  std::filesystem::path binary;  ///< linked with libFuzzer
+  std::filesystem::path binary;  ///< linked with libFuzzer; empty where it is not needed
 };
 
 /// All targets, as `assay list targets` prints them.
@@ -24,6 +24,9 @@ std::vector<std::string> target_names();
 /// Where the binaries of targets are looked for, in this order: `given` alone if it is not empty, else the fuzz build
 /// beside the build of this program, else beside this program.
 std::vector<std::filesystem::path> target_folders(const std::filesystem::path& given);
+
+/// The target of that name, which is what its bytes are. Throws case_error for an unknown one.
+target target_named(const std::string& name);
 
 /// The target of that name, with its binary from the first folder that has one linked with libFuzzer (every build has
 /// binaries with a plain main, too). Throws case_error for an unknown name, environment_error where there is no such

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "properties/campaign/interrupts.hpp"
 #include "properties/campaign/judges.hpp"
@@ -22,6 +23,9 @@ constexpr std::int64_t flaky_chances = 5;
 
 constexpr std::string_view flaky_prefix = "flaky-";
 
+constexpr std::string_view found_by = "; found by ";
+constexpr std::string_view flaky_words = "; FLAKY: it does not fail always";
+
 /// The check that a campaign's cases are put to.
 const property& checked() {
   return properties().front();
@@ -31,8 +35,11 @@ std::string file_stem(const finding& f) {
   return (f.flaky ? std::string(flaky_prefix) : "") + f.name;
 }
 
-std::string library_words(const std::string& format, const std::string& library) {
-  return library.empty() ? "" : fmt::format(fmt::runtime(format), library);
+/// What stands between the check and the end of a finding's reason, see write_case.
+complaint complaint_of(const std::string& why) {
+  const std::string head = std::string(checked().name) + ": ";
+  const std::size_t begin = why.starts_with(head) ? head.size() : 0;
+  return split(why.substr(begin, std::min(why.rfind(found_by), why.rfind(flaky_words)) - begin));
 }
 
 }  // namespace
@@ -105,44 +112,66 @@ finding triage::unrepeated(const std::optional<attention_case>& c, const std::st
 
 void triage::write_case(finding& f, const attention_case& smallest) const {
   attention_case c = smallest;
-  c.why = fmt::format("{}: {}: {}; {}found by {} of seed {}", checked().name, f.is.origin, f.is.what,
-                      f.flaky ? "FLAKY: it does not fail always; " : "", given_.fuzzed.name, given_.seed);
+  c.why = fmt::format("{}: {}: {}{}{}{} of seed {}", checked().name, f.is.origin, f.is.what, f.flaky ? flaky_words : "",
+                      found_by, given_.fuzzed.name, given_.seed);
   f.shape = to_json(c);
   f.file = folders_.findings / (file_stem(f) + ".json");
-  f.replay = fmt::format("./assay replay{} {}", library_words(" --library {}", given_.library), f.file.string());
+  f.replay = replay_of_case(f.file);
   write_by_rename(f.file, f.shape);
 }
 
 void triage::write_bytes(finding& f, const std::string& bytes) const {
   if (f.shape.empty()) f.shape = fmt::format("{} bytes", bytes.size());
   f.file = folders_.findings / (file_stem(f) + ".bytes");
-  f.replay =
-      fmt::format("{}{} -timeout={:g} -rss_limit_mb={} {}", library_words("ASSAY_FUZZ_LIBRARY={} ", given_.library),
-                  given_.fuzzed.binary.string(), given_.limit_seconds, given_.rss_limit_mib, f.file.string());
+  f.replay = replay_of_bytes(f.file);
   // First what it is: the bytes are what makes it a finding.
   write_by_rename(fs::path(f.file).replace_extension(".txt"),
-                  fmt::format("{}: {}\n{}{}\n", f.is.origin, f.is.what,
-                              f.flaky ? "FLAKY: it does not fail always\n" : "", f.shape));
+                  fmt::format("{}: {}\n{}{}{}\n", f.is.origin, f.is.what, f.flaky ? flaky_words.substr(2) : "",
+                              f.flaky ? "\n" : "", f.shape));
   write_by_rename(f.file, bytes);
+}
+
+std::string triage::replay_of_case(const fs::path& file) const {
+  return fmt::format("./assay replay{} {}", given_.library_arguments, file.string());
+}
+
+std::string triage::replay_of_bytes(const fs::path& file) const {
+  return fmt::format("{}{}{}{} -timeout={:.0f} -rss_limit_mb={} {}",
+                     given_.library.empty() ? "" : "ASSAY_FUZZ_LIBRARY=", given_.library,
+                     given_.library.empty() ? "" : " ", given_.fuzzed.binary.string(), std::ceil(given_.limit_seconds),
+                     given_.rss_limit_mib, file.string());
+}
+
+finding triage::read_old(const fs::path& file) const {
+  finding f;
+  f.file = file;
+  f.name = file.stem().string();
+  f.flaky = f.name.starts_with(flaky_prefix);
+  if (f.flaky) f.name.erase(0, flaky_prefix.size());
+  f.is_old = true;
+  f.alike = 0;
+  verdict now;
+  if (file.extension() == ".json") {
+    f.shape = read_file(file);
+    const attention_case c = from_json(f.shape, file.string());
+    f.is = complaint_of(c.why);
+    f.replay = replay_of_case(file);
+    now = isolated_judge(lib_, checked(), given_.limit_seconds)(c);
+  } else {
+    f.shape = read_file(fs::path(file).replace_extension(".txt"));
+    f.is = split(f.shape.substr(0, f.shape.find('\n')));
+    f.replay = replay_of_bytes(file);
+    now = run_target(given_, file);
+  }
+  f.passes = now.result != outcome::fail;
+  return f;
 }
 
 void triage::load_old() {
   for (const auto& entry : fs::directory_iterator(folders_.findings)) {
-    finding f;
-    f.file = entry.path();
-    const bool is_case = f.file.extension() == ".json";
-    if (!is_case && f.file.extension() != ".bytes") continue;
-    f.name = f.file.stem().string();
-    f.flaky = f.name.starts_with(flaky_prefix);
-    if (f.flaky) f.name.erase(0, flaky_prefix.size());
-    f.is_old = true;
-    f.alike = 0;
-    f.shape = read_file(is_case ? f.file : fs::path(f.file).replace_extension(".txt"));
-    f.is = {"found before", is_case ? from_json(f.shape, f.file.string()).why : f.shape.substr(0, f.shape.find('\n'))};
-    f.replay = is_case
-                   ? fmt::format("./assay replay{} {}", library_words(" --library {}", given_.library), f.file.string())
-                   : fmt::format("{}{} {}", library_words("ASSAY_FUZZ_LIBRARY={} ", given_.library),
-                                 given_.fuzzed.binary.string(), f.file.string());
+    const fs::path& file = entry.path();
+    if (file.extension() != ".json" && file.extension() != ".bytes") continue;
+    finding f = read_old(file);
     if (const finding* same = known(f.name); same != nullptr && !same->flaky) continue;
     std::erase_if(result_.findings, [&](const finding& other) { return other.name == f.name; });
     result_.findings.push_back(std::move(f));
@@ -158,14 +187,15 @@ void triage::settle(finding& f, const fs::path& artifact, const std::optional<co
 
 finding* triage::settled(const std::string& name) {
   finding* f = known(name);
-  return f != nullptr && (!f->flaky || (!f->is_old && f->alike >= flaky_chances)) ? f : nullptr;
+  if (f == nullptr || f->passes || (f->flaky && (f->is_old || f->alike < flaky_chances))) return nullptr;
+  return f;
 }
 
 finding triage::repeated_bytes(const std::string& bytes, const repeated& again, const fs::path& artifact) const {
   finding f;
   f.is = {again.seen.origin, again.seen.what};
   f.name = name_of_kind(f.is);
-  for (int i = 1; i < tries; ++i) f.flaky = run_target(given_, artifact).result != outcome::fail || f.flaky;
+  for (int i = 1; i < tries; ++i) f.flaky = run_target(given_, artifact, &f.shape).result != outcome::fail || f.flaky;
   if (!interrupts::came()) write_bytes(f, bytes);
   return f;
 }
@@ -198,12 +228,12 @@ const finding* triage::look_into(const fs::path& artifact, const std::optional<c
 
 const finding* triage::take_in(finding f, const fs::path& artifact, const std::optional<complaint>& said) {
   finding* before = known(f.name);
-  const bool is_news = before == nullptr || !f.flaky;
+  const bool is_news = before == nullptr || before->passes || !f.flaky;
   f.alike = before == nullptr ? 0 : before->alike;
   if (before == nullptr) {
     before = &result_.findings.emplace_back(std::move(f));
   } else {
-    if (!f.flaky) {  // what was flaky has become certain
+    if (!f.flaky && before->file != f.file) {  // what was flaky has become certain
       fs::remove(before->file);
       fs::remove(fs::path(before->file).replace_extension(".txt"));
     }

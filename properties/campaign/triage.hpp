@@ -12,7 +12,7 @@ namespace assay::campaign {
 
 class triage {
  public:
-  /// Begins with the findings of campaigns before, which lie in the folder.
+  /// Begins with the findings of campaigns before, which lie in the folder: do they fail still?
   triage(const options& given, const library& lib, result& into);
 
   /// Looks into one artifact; `said` is what the process that it ended complained of, if that is known. The artifact
@@ -28,7 +28,10 @@ class triage {
   finding repeated_bytes(const std::string& bytes, const repeated& again, const std::filesystem::path& artifact) const;
   void write_case(finding& f, const attention_case& smallest) const;
   void write_bytes(finding& f, const std::string& bytes) const;
+  finding read_old(const std::filesystem::path& file) const;
   void load_old();
+  std::string replay_of_case(const std::filesystem::path& file) const;
+  std::string replay_of_bytes(const std::filesystem::path& file) const;
   finding* known(const std::string& name);
   /// The finding of that name, if inputs of its kind need no more looking into.
   finding* settled(const std::string& name);

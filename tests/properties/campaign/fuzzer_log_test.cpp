@@ -43,6 +43,14 @@ TEST_CASE("libFuzzer's own summaries have origins of their own") {
   CHECK(read({"SUMMARY: libFuzzer: deadly signal"}).is->origin == "crash");
 }
 
+TEST_CASE("what the target says of a failing input ends where the engine speaks") {
+  const fuzzer_log log =
+      read({"assay finding: oracle: o[0]", "{", "  \"k\": 3", "}", "==7== ERROR: libFuzzer: deadly signal",
+            "    #0 0x1 in main", "SUMMARY: libFuzzer: deadly signal"});
+  CHECK(log.input == "{\n  \"k\": 3\n}\n");
+  CHECK(log.is->origin == "oracle");
+}
+
 TEST_CASE("the last line is kept for processes that do not get far") {
   CHECK(read({"x.so: no such file", ""}).last_line == "x.so: no such file");
 }

@@ -69,20 +69,30 @@ TEST_CASE("what a killed campaign left is looked into first, and half-written co
   CHECK(names_in(fake.state("corpus")).size() == 2);
 }
 
-TEST_CASE("findings of campaigns before are known, and do not fail a campaign that does not see them") {
+TEST_CASE("findings of campaigns before are tried again, and known") {
   const fake_target fake;
   fake.will_find("a", "BAD of kind one");
   CHECK(run_quietly(fake.given()).findings.size() == 1);
+  fake.will_find("b", "another BAD of kind one");
   const result second = run_quietly(fake.given());
   REQUIRE(second.findings.size() == 1);
   CHECK(second.findings[0].is_old);
-  CHECK(exit_status(second) == 0);
-  fake.will_find("b", "BAD of kind one");
-  const result third = run_quietly(fake.given());
-  REQUIRE(third.findings.size() == 1);
-  CHECK(third.findings[0].alike == 1);
-  CHECK(exit_status(third) == 1);
+  CHECK(second.findings[0].alike == 1);
+  CHECK(second.findings[0].is == complaint{"planted", "of kind one in byte 17"});
+  CHECK(exit_status(second) == 1);
   CHECK(names_in(fake.state("findings")).size() == 2);  // the bytes, and what they are
+
+  // What failed is repaired; then something else fails in the same way.
+  write_by_rename(second.findings[0].file, "GOOD");
+  const result third = run_quietly(fake.given());
+  CHECK(third.findings.at(0).passes);
+  CHECK(exit_status(third) == 0);
+  fake.will_find("c", "a new BAD of kind one");
+  const result fourth = run_quietly(fake.given());
+  REQUIRE(fourth.findings.size() == 1);
+  CHECK_FALSE(fourth.findings[0].passes);
+  CHECK(read_file(fourth.findings[0].file) == "a new BAD of kind one");
+  CHECK(exit_status(fourth) == 1);
 }
 
 TEST_CASE("a corpus entry that fails ends one process, not all, and is not lost") {

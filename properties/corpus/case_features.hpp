@@ -1,0 +1,36 @@
+/// What a case is there for: everything that it reaches and others may not.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "properties/runner.hpp"
+
+namespace assay::corpus {
+
+/// Names of features and their numbers.
+class feature_names {
+ public:
+  std::uint32_t number_of(const std::string& name);
+  const std::string& name_of(std::uint32_t number) const { return names_.at(number); }
+  std::size_t count() const { return names_.size(); }
+
+ private:
+  std::map<std::string, std::uint32_t> numbers_;
+  std::vector<std::string> names_;
+};
+
+/// Runs the case and names, each beginning with the kernel: its verdict; its fields (names of enumerations and
+/// switches as they are, numbers by bucket_of()); what features.hpp counts, by bucket; and the edges of the kernels'
+/// code, where the library tells them. Sorted, each once.
+std::vector<std::string> features_of(const library& lib, const attention_case& c);
+
+/// The same of many cases, on so many processes, as numbers: a case that ends its process has the feature that it
+/// does, beside its fields. Throws nothing for what kernels do.
+std::vector<std::vector<std::uint32_t>> features_of(const library& lib, std::span<const attention_case> cases, int jobs,
+                                                    double limit_seconds, feature_names& names);
+
+}  // namespace assay::corpus

@@ -1,0 +1,94 @@
+#include "properties/corpus/corpus_plan.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "properties/space.hpp"
+#include "properties/write_file.hpp"
+
+namespace assay::corpus {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view own_reason = "covers ";
+
+std::vector<fs::path> files_at(const std::string& place, bool with_bytes) {
+  if (!fs::is_directory(place)) return {place};
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(place))
+    if (entry.is_regular_file() && (with_bytes || entry.path().extension() == ".json")) files.push_back(entry.path());
+  std::ranges::sort(files);
+  return files;
+}
+
+attention_case read_case(const fs::path& file, const campaign::target& t) {
+  const std::string text = read_file(file);
+  if (file.extension() == ".json") return from_json(text, file.string());
+  const auto c = campaign::case_of(t, {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+  if (!c) throw case_error(fmt::format("{}: is no .json file, and no target says what its bytes are", file.string()));
+  return *c;
+}
+
+bool fails(const std::vector<std::uint32_t>& features, const feature_names& names) {
+  return std::ranges::any_of(features, [&](std::uint32_t f) {
+    const std::string& name = names.name_of(f);
+    return name.find(": verdict fail") != std::string::npos || name.find(": ends its process") != std::string::npos;
+  });
+}
+
+}  // namespace
+
+std::vector<stored_case> read_cases(const std::vector<std::string>& places, const campaign::target& t) {
+  std::vector<stored_case> cases;
+  for (const std::string& place : places)
+    for (const fs::path& file : files_at(place, !t.kernel.empty())) cases.push_back({file, read_case(file, t)});
+  return cases;
+}
+
+bool has_own_reason(const attention_case& c) {
+  return !c.why.empty() && !c.why.starts_with(own_reason);
+}
+
+corpus_plan plan_corpus(const library& lib, std::vector<stored_case> cases, int jobs, double limit_seconds) {
+  corpus_plan plan;
+  std::vector<attention_case> alone;
+  for (const stored_case& s : cases) alone.push_back(s.c);
+  const auto features = features_of(lib, alone, jobs, limit_seconds, plan.names);
+  std::vector<member> members;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (fails(features[i], plan.names)) {
+      plan.failing.push_back(cases[i]);
+      if (!cases[i].is_pinned) continue;
+    }
+    members.push_back({features[i], multiply_adds(cases[i].c), cases[i].is_pinned});
+    plan.cases.push_back(std::move(cases[i]));
+  }
+  plan.placed = cover(members);
+  return plan;
+}
+
+std::string reason_of(const feature_names& names, const std::vector<std::uint32_t>& adds) {
+  constexpr std::size_t most = 3;
+  std::vector<std::string> some;
+  // Names of the case's own terms say more than numbers of edges.
+  for (const bool edges : {false, true})
+    for (const std::uint32_t f : adds)
+      if (some.size() < most && (names.name_of(f).find(": edge ") != std::string::npos) == edges)
+        some.push_back(names.name_of(f));
+  return fmt::format("{}{} feature{} that no other case has: {}{}", own_reason, adds.size(),
+                     adds.size() == 1 ? "" : "s", fmt::join(some, "; "), adds.size() > some.size() ? "; ..." : "");
+}
+
+fs::path place_in(const fs::path& corpus, const stored_case& added) {
+  attention_case c = added.c;
+  c.why.clear();
+  const bool is_named = added.file.extension() == ".json";
+  const std::string name =
+      is_named ? added.file.filename().string() : fmt::format("covers_{:08x}.json", fingerprint(to_json(c)));
+  return corpus / c.kernel / name;
+}
+
+}  // namespace assay::corpus

@@ -1,6 +1,14 @@
 /// Edges of kernel code that ran, as clang's -fsanitize-coverage=edge,inline-bool-flag notes them: a byte per edge of
 /// the module that this is linked into, which becomes 1 however many threads pass there.
 #include "kernels/library.hpp"
+#include "kernels/platform/cpu/checker/conflict_flags.hpp"
+
+namespace assay::cpu {
+
+// The section in which clang collects the flags of a module's edges; the linker adds these.
+[[gnu::section("__sancov_bools")]] bool conflict_flags[std::size_t{1} << conflict_flag_bits] = {};
+
+}  // namespace assay::cpu
 
 namespace {
 

@@ -92,6 +92,9 @@ class access_checker {
     std::uint64_t size;
     std::uintptr_t pc;
   };
+  /// Notes what the location's history and this access show of the order that barriers make.
+  template <access_kind Kind>
+  void note_order(const location_record& before, std::uintptr_t site) const;
   template <access_kind Kind>
   void check_local(checked_thread& self, const local_area& area, std::uint64_t offset, std::uint64_t size,
                    std::uintptr_t pc);

@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "kernels/platform/cpu/checker/access_checker.hpp"
+#include "kernels/platform/cpu/checker/conflict_flags.hpp"
 
 namespace assay::cpu {
 
@@ -98,6 +99,15 @@ template <access_kind Kind, bool Global>
 }
 
 template <access_kind Kind>
+[[gnu::always_inline]] inline void access_checker::note_order(const location_record& before,
+                                                              std::uintptr_t site) const {
+  const auto precedes = [this](access_record r) { return r >= block_floor_ && r < barrier_floor_; };
+  if (precedes(before.write)) note_conflict(record::site(before.write), site);
+  if constexpr (Kind != access_kind::load)
+    if (precedes(before.read)) note_conflict(record::site(before.read), site);
+}
+
+template <access_kind Kind>
 [[gnu::always_inline]] inline void access_checker::check_local(checked_thread& self, const local_area& area,
                                                                std::uint64_t offset, std::uint64_t size,
                                                                std::uintptr_t pc) {
@@ -117,6 +127,7 @@ template <access_kind Kind>
       other = seen;
       at = i;
     }
+    note_order<Kind>(before, pc - module_start_);
     const bool is_news = !(after == before);
     do {
       if (is_news) first[i] = after;

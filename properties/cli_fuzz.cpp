@@ -19,6 +19,7 @@ struct fuzz_arguments {
   std::string target;
   std::string targets;
   std::string dir;
+  std::string dictionary;
   std::vector<std::string> seeds{"corpus"};
   bool empty = false;
   std::uint64_t seed = 0;
@@ -34,6 +35,9 @@ campaign::options to_options(const fuzz_arguments& given) {
   options.library_arguments = given.from.text();
   options.seed = given.seed_given->count() > 0 ? given.seed : seed_of_the_moment();
   options.folder = given.dir.empty() ? fs::path("build") / "campaigns" / given.target : fs::path(given.dir);
+  const fs::path own = fs::path("fuzz") / (given.target + ".dict");
+  options.dictionary = given.dictionary.empty() && fs::exists(own) ? own : fs::path(given.dictionary);
+  if (!options.dictionary.empty()) read_file(options.dictionary);  // now, not when the processes start
   for (const std::string& place : given.seeds) {
     if (given.empty) break;
     if (!fs::exists(place)) throw usage_error(fmt::format("--seeds: {}: there is no such file or folder", place));
@@ -81,6 +85,7 @@ void add_fuzz(CLI::App& app, const cli_context& context, int& status) {
   auto* seeds = command->add_option("--seeds", given->seeds, "Cases to begin with, or folders of them; may be repeated")
                     ->capture_default_str();
   command->add_flag("--empty", given->empty, "Begin without cases")->excludes(seeds);
+  command->add_option("--dictionary", given->dictionary, "Words of inputs; fuzz/TARGET.dict, if there is one");
   command->add_option("--max-len", given->options.max_len, "Most bytes of an input")
       ->check(whole_number(1, 1U << 20U))
       ->capture_default_str();

@@ -20,6 +20,7 @@ struct options {
   double seconds = 60;
   int jobs = 1;
   std::uint64_t seed = 1;
+  std::filesystem::path dictionary;          ///< of libFuzzer; empty: none
   std::int64_t max_len = 4096;               ///< bytes of an input
   double limit_seconds = 25;                 ///< for one input
   std::int64_t rss_limit_mib = 2560;         ///< for one process

@@ -105,7 +105,7 @@ class supervisor {
     // libFuzzer's seed has 32 bits, and 0 stands for the clock. Processes of a campaign, one after the other or beside
     // each other, draw differently.
     const std::string draws = fmt::format("{} {} {}", given_.seed, s.number, s.generation++);
-    const std::vector<std::string> arguments{
+    std::vector<std::string> arguments{
         at_.corpus.string() + "/",
         fmt::format("-artifact_prefix={}/{}", at_.artifacts.string(), s.prefix),
         fmt::format("-seed={}", std::max(1U, fingerprint(draws))),
@@ -115,6 +115,7 @@ class supervisor {
         "-print_final_stats=1",
         "-detect_leaks=0",  // asks after each input: a leak is no kernel's defect, and costs half the speed
     };
+    if (!given_.dictionary.empty()) arguments.push_back("-dict=" + given_.dictionary.string());
     command what = target_command(given_, arguments, at_.logs / fmt::format("job{}.txt", s.number));
     what.environment.push_back("ASSAY_FUZZ_COUNTERS=" + fs::absolute(at_.logs / "counters").string());
     s.running = std::make_unique<process>(what);

@@ -56,7 +56,7 @@ suite_report report_of(const json::object& o) {
   r.options.shard = whole_at(o, "shard");
   r.options.shards = whole_at(o, "shards");
   r.options.jobs = o.at("jobs").to_number<int>();
-  r.options.library = text_at(o, "library_given");
+  r.options.library_arguments = text_at(o, "library_arguments");
   r.result.seconds = o.at("seconds").to_number<double>();
   r.result.outputs_judged = whole_at(o, "outputs_judged");
   r.result.outputs_sharp = whole_at(o, "outputs_sharp");

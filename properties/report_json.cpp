@@ -45,7 +45,7 @@ std::string report_json(const std::string& path, const std::string& platform, co
   for (const finding& f : result.findings) findings.push_back(to_object(options, f));
   const json::object report{{"version", 1},
                             {"library", path},
-                            {"library_given", options.library},
+                            {"library_arguments", options.library_arguments},
                             {"platform", platform},
                             {"properties", std::move(properties)},
                             {"seed", options.seed},

@@ -31,7 +31,19 @@ constexpr std::size_t colour_bytes(int index) {
 }  // namespace
 
 #if ASSAY_ASAN
-thread_local constinit fiber* arriving_fiber = nullptr;
+namespace {
+
+thread_local constinit const fiber* arriving_fiber = nullptr;  // a new one cannot know itself before its first arrival
+
+}  // namespace
+
+void announce_switch(fiber& from, const fiber& to) {
+  arriving_fiber = &to;
+  __sanitizer_start_switch_fiber(&from.fake_stack, to.stack_bottom, to.stack_size_bytes);
+}
+void announce_arrival(fiber& left) {
+  __sanitizer_finish_switch_fiber(arriving_fiber->fake_stack, &left.stack_bottom, &left.stack_size_bytes);
+}
 #endif
 
 stack_slab::stack_slab(int max_stacks) : max_stacks_(max_stacks) {

@@ -32,7 +32,9 @@ struct fiber {
 };
 
 #if ASSAY_ASAN
-extern thread_local constinit fiber* arriving_fiber;  // a new fiber cannot know itself before its first arrival
+// Calls, so that kernels, into which switches are inlined, do not touch what the executor keeps for them.
+void announce_switch(fiber& from, const fiber& to);
+void announce_arrival(fiber& left);
 #endif
 
 /// Bookkeeping of whoever was just switched to: tells the fiber that it came from where to go on.
@@ -40,15 +42,14 @@ inline void note_arrival(boost::context::detail::transfer_t from) {
   fiber& left = *static_cast<fiber*>(from.data);
   left.context = from.fctx;
 #if ASSAY_ASAN
-  __sanitizer_finish_switch_fiber(arriving_fiber->fake_stack, &left.stack_bottom, &left.stack_size_bytes);
+  announce_arrival(left);
 #endif
 }
 
 /// Leaves `from`, the running fiber, and goes on in `to`. Returns when something switches to `from`.
 inline void switch_fiber(fiber& from, fiber& to) {
 #if ASSAY_ASAN
-  arriving_fiber = &to;
-  __sanitizer_start_switch_fiber(&from.fake_stack, to.stack_bottom, to.stack_size_bytes);
+  announce_switch(from, to);
 #endif
   note_arrival(boost::context::detail::jump_fcontext(to.context, &from));
 }

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "kernels/platform/cpu/checker/access_record.hpp"
@@ -38,6 +39,20 @@ struct checked_thread : thread_coordinates {
   access_record thread_bits = 0;      ///< its place in a record
   wave_time* time = nullptr;          ///< of its wave
   access_checker* checker = nullptr;  ///< null: not checked
+};
+
+/// While it lives, the thread's accesses are the executor's own, and not checked: what several files instantiate, such
+/// as a container's member, the linker may have taken from instrumented code.
+class own_accesses {
+ public:
+  explicit own_accesses(checked_thread& self) : self_(self), checker_(std::exchange(self.checker, nullptr)) {}
+  ~own_accesses() { self_.checker = checker_; }
+  own_accesses(const own_accesses&) = delete;
+  own_accesses& operator=(const own_accesses&) = delete;
+
+ private:
+  checked_thread& self_;
+  access_checker* checker_;
 };
 
 /// Block-local memory: dynamic LDS, or the module's thread-local variables, __shared__ among them.
@@ -82,7 +97,7 @@ class access_checker {
   template <access_kind Kind>
   void check(checked_thread& self, std::uintptr_t address, std::uint64_t size, std::uintptr_t pc);
   /// Ends the block: vector loads of misaligned addresses fault on CPUs as on GPUs.
-  [[noreturn]] void report_misaligned(const checked_thread& self, std::uintptr_t address, std::uint64_t alignment,
+  [[noreturn]] void report_misaligned(checked_thread& self, std::uintptr_t address, std::uint64_t alignment,
                                       const char* type, const char* file, int line);
 
  private:
@@ -130,21 +145,21 @@ class access_checker {
   // Reports: checker_report.cpp.
   const memory_region* find_region(std::uintptr_t address, std::uint64_t size) const;
   const memory_region*& last_region_of(std::uintptr_t pc) { return last_regions_[(pc ^ pc >> 6) % 64]; }
-  [[gnu::cold, gnu::noinline]] void report_local(const checked_thread& self, const access& what, unsigned problems,
+  [[gnu::cold, gnu::noinline]] void report_local(checked_thread& self, const access& what, unsigned problems,
                                                  access_record other, const local_area& area, std::uint64_t offset);
-  [[gnu::cold, gnu::noinline]] void report_global(const checked_thread& self, const access& what, unsigned problems,
+  [[gnu::cold, gnu::noinline]] void report_global(checked_thread& self, const access& what, unsigned problems,
                                                   access_record other, const memory_region& region,
                                                   std::uint64_t offset);
   void report_problems(const checked_thread& self, const access& what, unsigned problems, access_record other,
                        bool is_global, const std::string& place);
   /// Ends the block: an input may be memory that cannot be written.
-  [[noreturn, gnu::cold, gnu::noinline]] void report_input_store(const checked_thread& self, const access& what,
+  [[noreturn, gnu::cold, gnu::noinline]] void report_input_store(checked_thread& self, const access& what,
                                                                  const memory_region& region);
-  [[gnu::cold, gnu::noinline]] void report_outside(const checked_thread& self, const access& what);
+  [[gnu::cold, gnu::noinline]] void report_outside(checked_thread& self, const access& what);
   bool is_new(assay_defect_kind kind, std::uintptr_t pc);
   access_finding make_finding(const checked_thread& self, assay_defect_kind kind, const access& what,
                               std::string message) const;
-  [[noreturn]] void end_block(const checked_thread& self, access_finding found);
+  [[noreturn]] void end_block(checked_thread& self, access_finding found);
   std::string what_it_is(const access& what) const;
   std::string who(access_record other, bool is_global) const;
   std::string place_of(std::uintptr_t address) const;

@@ -51,8 +51,9 @@ namespace assay::cpu {
   if (self == nullptr) return;
   self->checker->check<access_kind::atomic>(*self, address, size,
                                             reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)));
-  self->checker->begin_atomic(*self, address);
   checker_ = self->checker;
+  const own_accesses own(*self);
+  checker_->begin_atomic(*self, address);
 }
 
 atomic_note::~atomic_note() {

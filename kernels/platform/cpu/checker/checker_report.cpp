@@ -66,8 +66,9 @@ std::string access_checker::who(access_record other, bool is_global) const {
   return text + in_brackets(module_start_ + record::site(other));
 }
 
-void access_checker::report_misaligned(const checked_thread& self, std::uintptr_t address, std::uint64_t alignment,
+void access_checker::report_misaligned(checked_thread& self, std::uintptr_t address, std::uint64_t alignment,
                                        const char* type, const char* file, int line) {
+  const own_accesses own(self);
   access_finding found{ASSAY_MISALIGNED, {}, {}, self.block->block_index, self.wave, self.lane};
   const char* const slash = std::strrchr(file, '/');
   found.line = std::string(slash != nullptr ? slash + 1 : file) + ":" + std::to_string(line);
@@ -80,18 +81,19 @@ std::string access_checker::place_of(std::uintptr_t address) const {
   for (const local_area* area : {&dynamic_, &static_})
     if (address - area->low < area->size_bytes)
       return std::string(area->name) + " byte " + std::to_string(address - area->low);
-  if (const memory_region* r = find_region(address, 1))
-    return r->describe(static_cast<std::int64_t>(address - r->low));
+  if (const memory_region* r = find_region(address, 1)) return r->describe(static_cast<std::int64_t>(address - r->low));
   return "memory that is no tensor or LDS";  // an address would differ from run to run
 }
 
-void access_checker::report_local(const checked_thread& self, const access& what, unsigned problems,
-                                  access_record other, const local_area& area, std::uint64_t offset) {
+void access_checker::report_local(checked_thread& self, const access& what, unsigned problems, access_record other,
+                                  const local_area& area, std::uint64_t offset) {
+  const own_accesses own(self);
   report_problems(self, what, problems, other, false, std::string(area.name) + " byte " + std::to_string(offset));
 }
 
-void access_checker::report_global(const checked_thread& self, const access& what, unsigned problems,
-                                   access_record other, const memory_region& region, std::uint64_t offset) {
+void access_checker::report_global(checked_thread& self, const access& what, unsigned problems, access_record other,
+                                   const memory_region& region, std::uint64_t offset) {
+  const own_accesses own(self);
   report_problems(self, what, problems, other, true, region.describe(static_cast<std::int64_t>(offset)));
 }
 
@@ -115,13 +117,15 @@ void access_checker::report_problems(const checked_thread& self, const access& w
                                        ", with no barrier, wave-level order or atomic between them"));
 }
 
-void access_checker::report_input_store(const checked_thread& self, const access& what, const memory_region& region) {
+void access_checker::report_input_store(checked_thread& self, const access& what, const memory_region& region) {
+  const own_accesses own(self);
   std::string message = what_it_is(what) + " to " + (region.role == memory_role::input ? "the input " : "the ") +
                         region.describe(static_cast<std::int64_t>(what.address - region.low));
   end_block(self, make_finding(self, ASSAY_INPUT_STORE, what, std::move(message)));
 }
 
-void access_checker::report_outside(const checked_thread& self, const access& what) {
+void access_checker::report_outside(checked_thread& self, const access& what) {
+  const own_accesses own(self);
   // Past the dynamic LDS lie its canaries: nothing breaks, and the block goes on.
   if (what.address - dynamic_.low + local_memory::canary_bytes < dynamic_.size_bytes + 2 * local_memory::canary_bytes) {
     const auto offset = static_cast<std::int64_t>(what.address - dynamic_.low);
@@ -153,8 +157,9 @@ void access_checker::report_outside(const checked_thread& self, const access& wh
   if (is_new(ASSAY_OUT_OF_BOUNDS, what.pc)) findings_.push_back(std::move(found));
 }
 
-void access_checker::end_block(const checked_thread& self, access_finding found) {
+void access_checker::end_block(checked_thread& self, access_finding found) {
   fatal_ = std::move(found);
+  self.checker = this;  // no destructor of a caller will do it
   static_cast<const gpu_thread&>(self).runner->end_for_illegal_access();
 }
 

@@ -42,6 +42,8 @@ struct space_limits {
   /// Page ids whose bytes lie beyond 2^31, 2^32 and 2^35. Their pools are far larger than memory: they have to be
   /// sparse.
   bool high_pages = true;
+  /// Now and then a case that costs up to class 5 whatever cost_class says: what two row blocks over many tiles cost.
+  bool dear_cases = true;
 };
 
 /// Multiply-adds of a case: the sum over sequences of rows * keys * heads_q * (head_dim_qk + head_dim_v), of

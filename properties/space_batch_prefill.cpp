@@ -80,7 +80,7 @@ void lengths(space_walker& w) {
   std::int64_t share = w.cost_share(static_cast<std::int64_t>(c.sequences.size()));
   static constexpr q_batching batchings[] = {q_batching::group, q_batching::batch};
   w.set_one_of<q_batching>(c.batching, batchings, 8);
-  const length_style widest = w.limits.cost_class < space_limits{}.cost_class ? deep : wide;
+  const length_style widest = w.limits.dear_cases ? wide : deep;
   const std::int64_t style =
       w.limits.vary_arithmetic ? w.pick(options(any, widest).add(4, any).add(5, deep).add(2, wide), any) : any;
   if (style == wide) share = w.dearest_share(static_cast<std::int64_t>(c.sequences.size()));

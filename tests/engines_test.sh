@@ -7,8 +7,9 @@
 set -euo pipefail
 engine=$1
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+scratch=$root/build/engines/$engine
+rm -rf "$scratch"  # the compiler's cache makes a second run short
+mkdir -p "$scratch"
 for tool in zip unzip; do command -v "$tool" >/dev/null || { echo "no $tool"; exit 77; }; done
 
 export SRC=$scratch/src WORK=$scratch/work OUT=$scratch/out CC=clang-19 CXX=clang++-19

@@ -60,6 +60,7 @@ suite_report report_of(const json::object& o) {
   r.result.seconds = o.at("seconds").to_number<double>();
   r.result.outputs_judged = whole_at(o, "outputs_judged");
   r.result.outputs_sharp = whole_at(o, "outputs_sharp");
+  r.result.accesses_checked = whole_at(o, "accesses_checked");
   r.result.kernel_seconds = o.at("kernel_seconds").to_number<double>();
   r.result.oracle_seconds = o.at("oracle_seconds").to_number<double>();
   r.result.total = counts_of(o.at("total").as_object());
@@ -98,6 +99,7 @@ void add(suite_result& sum, const suite_result& shard) {
   sum.seconds = std::max(sum.seconds, shard.seconds);
   sum.outputs_judged += shard.outputs_judged;
   sum.outputs_sharp += shard.outputs_sharp;
+  sum.accesses_checked += shard.accesses_checked;
   sum.kernel_seconds += shard.kernel_seconds;
   sum.oracle_seconds += shard.oracle_seconds;
   for (const finding& f : shard.findings) {

@@ -20,7 +20,7 @@ TEST_CASE("a case shows its fields, its verdict, counted features and edges, eac
   CHECK(has(names, "causal true"));
   CHECK(has(names, "kernel") == false);
   CHECK(has(names, "page_size 16"));
-  CHECK(has(names, "types f16:f16"));
+  CHECK(has(names, "types f16"));
   CHECK(has(names, "verdict pass "));
   CHECK(std::ranges::is_sorted(names));
   const auto edges = std::ranges::count_if(names, [](const std::string& n) { return n.find(": edge ") != n.npos; });

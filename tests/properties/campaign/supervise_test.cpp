@@ -1,5 +1,7 @@
 #include "properties/campaign/supervise.hpp"
 
+#include <signal.h>
+
 #include <catch2/catch_test_macros.hpp>
 
 #include "properties/bytes.hpp"
@@ -152,6 +154,22 @@ TEST_CASE("a case that fails in the library under test is minimized to a case fi
   CHECK(smallest.why.starts_with("output_enclosed: enclosure: lse"));
   CHECK(smallest.sequences.size() == 1);
   CHECK(f.replay == "./assay replay " + f.file.string());
+}
+
+TEST_CASE("an interrupt ends a campaign with what it has, and loses no input that is not looked into") {
+  const fake_target fake;
+  options given = fake.given();
+  given.seconds = 60;
+  fake.will_find("a", "BAD of kind one");
+  fake.will_find("b", "BAD of kind two");
+  const result came = run(given, *library::built_in(), [&](const finding&) {
+    write_by_rename(fake.state("artifacts") / "late", "BAD of kind three");
+    raise(SIGINT);
+  });
+  CHECK(came.seconds < 30);
+  CHECK(came.findings.size() == 1);
+  CHECK(names_in(fake.state("artifacts")).back() == "late");
+  CHECK(run_quietly(fake.given()).findings.size() >= 2);
 }
 
 TEST_CASE("two campaigns cannot share a folder") {

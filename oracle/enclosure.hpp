@@ -29,7 +29,7 @@ struct enclosed_tensor {
   std::vector<std::int64_t> shape;
   std::vector<interval> elements;
   /// 1 per element that must keep the bits it held (unwritten_byte); its interval says nothing. Empty: there are none.
-  std::vector<std::uint8_t> kept = {};
+  std::vector<std::uint8_t> kept = {};  // NOLINT(readability-redundant-member-init): may be left out
 
   bool keeps(std::int64_t flat) const { return !kept.empty() && kept[static_cast<std::size_t>(flat)] != 0; }
 };

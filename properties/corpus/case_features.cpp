@@ -53,7 +53,7 @@ std::vector<std::string> fields_of(const attention_case& c) {
 }
 
 std::vector<std::string> of_kernel(const attention_case& c, std::vector<std::string> names) {
-  for (std::string& name : names) name = c.kernel + ": " + name;
+  for (std::string& name : names) name.insert(0, c.kernel + ": ");
   std::ranges::sort(names);
   const auto repeated = std::ranges::unique(names);
   names.erase(repeated.begin(), repeated.end());

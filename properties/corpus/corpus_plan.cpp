@@ -43,8 +43,11 @@ bool fails(const std::vector<std::uint32_t>& features, const feature_names& name
 
 std::vector<stored_case> read_cases(const std::vector<std::string>& places, const campaign::target& t) {
   std::vector<stored_case> cases;
-  for (const std::string& place : places)
-    for (const fs::path& file : files_at(place, !t.kernel.empty())) cases.push_back({file, read_case(file, t)});
+  for (const std::string& place : places) {
+    const std::vector<fs::path> files = files_at(place, !t.kernel.empty());
+    cases.reserve(cases.size() + files.size());
+    for (const fs::path& file : files) cases.push_back({file, read_case(file, t)});
+  }
   return cases;
 }
 
@@ -55,6 +58,7 @@ bool has_own_reason(const attention_case& c) {
 corpus_plan plan_corpus(const library& lib, std::vector<stored_case> cases, int jobs, double limit_seconds) {
   corpus_plan plan;
   std::vector<attention_case> alone;
+  alone.reserve(cases.size());
   for (const stored_case& s : cases) alone.push_back(s.c);
   const auto features = features_of(lib, alone, jobs, limit_seconds, plan.names);
   std::vector<member> members;

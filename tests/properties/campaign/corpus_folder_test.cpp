@@ -1,0 +1,78 @@
+#include "properties/campaign/corpus_folder.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "properties/write_file.hpp"
+#include "tests/properties/campaign/fake_target.hpp"
+#include "tests/properties/faulty_library.hpp"
+
+namespace assay::campaign {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::fake_target;
+using testing::names_in;
+
+/// A campaign on split_kv whose folders are there.
+options prepared(const fake_target& fake) {
+  const options given = fake.given("split_kv");
+  const folders at(given.folder);
+  for (const fs::path& folder : {at.corpus, at.failing}) fs::create_directories(folder);
+  return given;
+}
+
+std::string bytes_text(const options& given, const attention_case& c) {
+  const auto bytes = *bytes_of(given.fuzzed, c);
+  return {bytes.begin(), bytes.end()};
+}
+
+TEST_CASE("cases of the target's kernel become inputs, once, however often a campaign starts") {
+  const fake_target fake;
+  options given = prepared(fake);
+  attention_case c = assay::testing::small_case();
+  write_by_rename(fake.root() / "cases" / "a.json", to_json(c));
+  c.kernel = "another";
+  write_by_rename(fake.root() / "cases" / "b.json", to_json(c));
+  given.seeds = {fake.root() / "cases"};
+  result into;
+  plant_seeds(given, into);
+  plant_seeds(given, into);
+  CHECK(into.seeds == 2);
+  REQUIRE(names_in(fake.state("corpus")).size() == 1);
+  const std::string input = read_file(fake.state("corpus") / names_in(fake.state("corpus")).front());
+  CHECK(case_of(given.fuzzed, {reinterpret_cast<const std::uint8_t*>(input.data()), input.size()}) ==
+        assay::testing::small_case());
+
+  given.max_len = 1;
+  plant_seeds(given, into);
+  CHECK(into.seeds_outside == 1);
+}
+
+TEST_CASE("an entry put aside is not planted again, and goes back when it passes") {
+  const fake_target fake;
+  options given = prepared(fake);
+  const std::string bytes = bytes_text(given, assay::testing::small_case());
+  write_by_rename(fake.root() / "a.json", to_json(assay::testing::small_case()));
+  given.seeds = {fake.root() / "a.json"};
+  result into;
+  plant_seeds(given, into);
+  const folders at(given.folder);
+  CHECK(put_aside(at, "other bytes") == 0);
+  CHECK(put_aside(at, bytes) == 1);
+  plant_seeds(given, into);
+  CHECK(names_in(at.corpus).empty());
+  CHECK(names_in(at.failing).size() == 1);
+
+  const auto odd = assay::testing::corrupting_library([](assay::testing::call& c) {
+    const tensor lse = c.view("lse");
+    for (std::int64_t i = 0; i < lse.size(); ++i) static_cast<float*>(lse.data)[i] += 1;
+  });
+  readmit(given, *odd);
+  CHECK(names_in(at.corpus).empty());
+  readmit(given, *library::built_in());
+  CHECK(names_in(at.corpus).size() == 1);
+  CHECK(names_in(at.failing).empty());
+}
+
+}  // namespace
+}  // namespace assay::campaign

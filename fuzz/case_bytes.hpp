@@ -8,8 +8,8 @@
 
 namespace assay::fuzz {
 
-/// The bytes of the case behind a head of zeros, or nothing if the target or its case space has none for it. The text
-/// itself, where the target takes texts.
+/// The bytes of the case, or of the nearest one that has bytes, behind a head of zeros; nothing if the target does not
+/// take its kernel's cases. The text itself, where the target takes texts.
 std::optional<std::vector<std::uint8_t>> input_of(std::string_view json);
 
 }  // namespace assay::fuzz

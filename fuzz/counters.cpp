@@ -36,7 +36,7 @@ void begin() {
 char* put_line(char* at, char* end, const char* name, std::uint64_t hits) {
   const std::size_t size = std::strlen(name);
   if (static_cast<std::size_t>(end - at) < size + 24) return at;  // a space, 20 digits and a newline
-  std::memcpy(at, name, size);
+  std::copy_n(name, size, at);
   at[size] = ' ';
   at = std::to_chars(at + size + 1, end, hits).ptr;
   *at++ = '\n';

@@ -5,6 +5,7 @@
 
 #include "properties/bytes.hpp"
 #include "properties/case_fields.hpp"
+#include "properties/kernel_space.hpp"
 #include "properties/shrink.hpp"
 
 namespace assay {
@@ -68,6 +69,15 @@ std::int64_t draw_place(std::int64_t count, std::mt19937_64& random) {
 
 std::int64_t repeating_source::choose(std::span<const alternative> alternatives, std::int64_t current) {
   return places_.contains(choices_++) ? drawn_->choose(alternatives, current) : nearest(alternatives, current);
+}
+
+attention_case nearest_encodable(const attention_case& c, std::span<const std::string> kernels) {
+  const std::vector<std::string> all = kernels_of_the_space();
+  if (kernels.empty()) kernels = all;
+  const bool is_known = std::ranges::find(kernels, c.kernel) != kernels.end();
+  attention_case near = is_known ? c : as_of_kernel(c, kernels.front());
+  walk_again(near, kernels);
+  return near;
 }
 
 attention_case mutate_case(const attention_case& c, std::uint64_t seed, std::span<const std::string> kernels) {

@@ -26,6 +26,11 @@ class repeating_source : public choice_source {
   std::int64_t choices_ = 0;
 };
 
+/// The case of the space that makes the same choices, as far as its limits allow: a seed for fuzzers where the case
+/// itself has no byte form for these kernels (none named: all). Of a kernel that is not among them, one that looks like
+/// it.
+attention_case nearest_encodable(const attention_case& c, std::span<const std::string> kernels = {});
+
 /// The case with one choice drawn anew, seldom up to four; now and then a case from the shrinker's steps instead. Such
 /// a case has a byte form for these kernels (bytes.hpp) whatever `c` is.
 attention_case mutate_case(const attention_case& c, std::uint64_t seed, std::span<const std::string> kernels);

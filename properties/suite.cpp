@@ -231,6 +231,7 @@ suite_result run_suite(const library& lib, const suite_options& given) {
                                options.seconds > 0 ? "" : fmt::format("/{}", options.cases), result.total.fail));
       });
   for (const auto& [index, kind] : counted.first_failures()) {
+    if (!options.origins.empty() && !options.origins.contains(kind.first)) continue;
     shown.show(fmt::format("shrinking case {}", index));
     result.findings.push_back(shrink(lib, options, index, kind.first, kind.second));
   }

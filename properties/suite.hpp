@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -25,6 +26,7 @@ struct suite_options {
   std::int64_t shards = 1;
   double limit_seconds = 60;  ///< for one case
   shrink_budget budget;
+  std::set<std::string> origins;            ///< of failures to shrink and tell of, all are counted; empty: every origin
   std::int64_t workspace_budget_bytes = 0;  ///< for the split workspaces of each case; 0: the library's own
   std::filesystem::path findings = "out/findings";
   std::string library_arguments;  ///< " --library X.so --unchecked", for the lines that replay

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "properties/campaign/interrupts.hpp"
+#include "properties/mutate.hpp"
 #include "properties/write_file.hpp"
 
 namespace assay::campaign {
@@ -35,7 +36,8 @@ void plant_seeds(const options& given, result& into) {
     } else if (!given.fuzzed.kernel.empty()) {
       const attention_case c = from_json(text, file.string());
       if (c.kernel != given.fuzzed.kernel) continue;
-      if (const auto bytes = bytes_of(given.fuzzed, c)) input.assign(bytes->begin(), bytes->end());
+      const attention_case near = nearest_encodable(c, {&given.fuzzed.kernel, 1});
+      if (const auto bytes = bytes_of(given.fuzzed, near)) input.assign(bytes->begin(), bytes->end());
     } else {
       continue;
     }

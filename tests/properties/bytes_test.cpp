@@ -2,6 +2,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "properties/mutate.hpp"
 #include "tests/properties/arbitrary.hpp"
 
 using namespace assay;
@@ -9,7 +10,7 @@ using namespace assay;
 TEST_CASE("every case of the space that is within the byte form's limits survives it", "[bytes]") {
   int as_they_are = 0;
   test::for_cases(3000, [&](const attention_case& c) {
-    const attention_case near = test::encodable(c);
+    const attention_case near = nearest_encodable(c);
     INFO(to_json(near));
     REQUIRE(decode_case(encode_case(near)) == near);
     as_they_are += near == c ? 1 : 0;
@@ -35,7 +36,7 @@ TEST_CASE("a fuzzer of one kernel decodes its cases alone, and without a byte fo
     test::for_cases(
         300,
         [&](const attention_case& drawn) {
-          const attention_case c = test::encodable(drawn, one);
+          const attention_case c = nearest_encodable(drawn, one);
           REQUIRE(c.kernel == kernel);
           REQUIRE(decode_case(encode_case(c, one), one) == c);
           REQUIRE(encode_case(c, one).size() < encode_case(c).size());
@@ -53,7 +54,7 @@ TEST_CASE("no bytes are the smallest case", "[bytes]") {
 }
 
 TEST_CASE("a case outside the space has no byte form", "[bytes]") {
-  attention_case c = test::encodable(test::arbitrary(5, 50));
+  attention_case c = nearest_encodable(test::arbitrary(5, 50));
   REQUIRE_NOTHROW(encode_case(c));
   SECTION("a scale that no choice makes") {
     c.scale = 0.123F;

@@ -4,7 +4,9 @@
 #include <set>
 #include <string>
 
+#include "properties/bytes.hpp"
 #include "properties/kernel_space.hpp"
+#include "properties/mutate.hpp"
 #include "tests/properties/arbitrary.hpp"
 
 using namespace assay;
@@ -35,7 +37,7 @@ TEST_CASE("cases of the byte form's space reach every feature", "[features]") {
   const auto kernels = kernels_of_the_space();
   for (std::uint64_t i = 0; i < 4000 && most < static_cast<int>(num_features); ++i) {
     const attention_case c =
-        test::encodable(test::arbitrary(i, static_cast<int>(i % 60), {kernels[i % kernels.size()]}));
+        nearest_encodable(test::arbitrary(i, static_cast<int>(i % 60), {kernels[i % kernels.size()]}));
     const feature_counts counts = count_features(c, run_in_detail(*library::built_in(), c));
     for (std::size_t f = 0; f < num_features; ++f)
       if (counts[f] > 0 && runs_with[f]++ == 0) ++most;

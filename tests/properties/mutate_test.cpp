@@ -15,7 +15,7 @@ namespace {
 const std::vector<std::string> all = kernels_of_the_space();
 
 attention_case encodable(std::uint64_t i, const std::vector<std::string>& kernels = all) {
-  return test::encodable(test::arbitrary(i, static_cast<int>(i % 100), kernels), kernels);
+  return nearest_encodable(test::arbitrary(i, static_cast<int>(i % 100), kernels), kernels);
 }
 
 /// Calls visit(name, whether they differ) for each field, those of data and schedule one by one.
@@ -118,4 +118,18 @@ TEST_CASE("children have fields of both parents", "[mutate]") {
     mixed += of_a > 0 && of_b > 0 ? 1 : 0;
   }
   CHECK(mixed > 200);
+}
+
+TEST_CASE("a case has a nearest one with a byte form, which is the case itself where that has one", "[mutate]") {
+  int changed = 0;
+  for (std::uint64_t i = 0; i < 500; ++i) {
+    const attention_case c = test::arbitrary(i, static_cast<int>(i % 100));
+    for (const std::vector<std::string>& kernels : {all, {"split_kv"}, {"batch_prefill"}, {"mqa_logits"}}) {
+      const attention_case near = nearest_encodable(c, kernels);
+      REQUIRE(decode_case(encode_case(near, kernels), kernels) == near);
+      CHECK(nearest_encodable(near, kernels) == near);
+    }
+    changed += nearest_encodable(c) == c ? 0 : 1;
+  }
+  CHECK((changed > 0 && changed < 400));
 }

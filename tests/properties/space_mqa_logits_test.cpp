@@ -8,6 +8,7 @@
 
 #include "properties/bytes.hpp"
 #include "properties/choice.hpp"
+#include "properties/mutate.hpp"
 #include "properties/recipe.hpp"
 #include "properties/shrink.hpp"
 #include "properties/transform.hpp"
@@ -60,7 +61,7 @@ TEST_CASE("walks of mqa_logits end in valid cases that their bytes give back", "
         INFO(to_json(c));
         REQUIRE_NOTHROW(validate(c));
         REQUIRE(from_json(to_json(c), "test") == c);
-        const attention_case near = test::encodable(c);
+        const attention_case near = nearest_encodable(c);
         REQUIRE(decode_case(encode_case(near)) == near);
       },
       mqa);

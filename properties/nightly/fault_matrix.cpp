@@ -11,13 +11,18 @@ namespace {
 
 namespace json = boost::json;
 
-/// "output_enclosed 12, other_rows 40": earliest first.
-std::string in_order(const std::map<std::string, std::int64_t>& caught) {
-  std::vector<std::pair<std::int64_t, std::string>> order;
-  for (const auto& [name, index] : caught) order.emplace_back(index, name);
+double failed_share(const counts& c) {
+  return static_cast<double>(c.fail) / static_cast<double>(c.total());
+}
+
+/// "output_enclosed 91%, other_rows 3%": surest first.
+std::string in_order(const std::map<std::string, counts>& caught) {
+  std::vector<std::pair<double, std::string>> order;
+  for (const auto& [name, cases] : caught) order.emplace_back(-failed_share(cases), name);
   std::ranges::sort(order);
   std::vector<std::string> words;
-  for (const auto& [index, name] : order) words.push_back(fmt::format("{} {}", name, index));
+  words.reserve(order.size());
+  for (const auto& [share, name] : order) words.push_back(fmt::format("{} {:.0f}%", name, -100 * share));
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
@@ -36,18 +41,20 @@ fault_row try_fault(library& faulty, const fault& planted, const suite_options& 
   for (const property& p : properties()) options.selected.push_back(&p);
   options.cases = planted.cases;
   options.seconds = 0;
+  options.origins = planted.caught_by;
   const execution_checks usual = faulty.checks;
   faulty.checks.accesses = false;
   const suite_result result = run_suite(faulty, options);
   faulty.checks = usual;
   fault_row row{planted, {}, {}, {}, result.total.total(), result.seconds};
-  for (const finding& f : result.findings) {
-    const auto [at, is_new] = row.caught.emplace(f.broken->name, f.index);
-    if (!is_new) at->second = std::min(at->second, f.index);
+  for (const auto& [key, cases] : result.table)
+    if (cases.fail > 0) row.caught[std::get<1>(key)] += cases;
+  for (const finding& f : result.findings)
     if (f.shrunk.reproduced) row.origins.insert(f.shrunk.result.origin);
-  }
   if (planted.checker.empty()) return row;
   options.selected.resize(1);
+  options.cases = planted.cases / 3;  // all of them are the first property's
+  options.origins = {planted.checker};
   const suite_result checked = run_suite(faulty, options);
   for (const finding& f : checked.findings)
     if (f.shrunk.reproduced) row.checker_origins.insert(f.shrunk.result.origin);
@@ -58,7 +65,7 @@ fault_row try_fault(library& faulty, const fault& planted, const suite_options& 
 
 std::string fault_matrix_text(const std::vector<fault_row>& rows) {
   std::string text = fmt::format("{:<32} {:>6}  {:<28} {:<20} {}\n", "fault", "caught", "by", "checker",
-                                 "properties, and the first case");
+                                 "properties, and the share of their cases that failed");
   for (const fault_row& row : rows)
     text += fmt::format("{:<32} {:>6}  {:<28} {:<20} {}\n", row.planted.name, row.is_caught() ? "yes" : "NO",
                         fmt::format("{}", fmt::join(row.origins, ", ")),
@@ -72,8 +79,8 @@ std::string fault_matrix_text(const std::vector<fault_row>& rows) {
 std::string fault_matrix_json(const std::vector<fault_row>& rows, const suite_options& options) {
   json::array faults;
   for (const fault_row& row : rows) {
-    json::object first_cases;
-    for (const auto& [name, index] : row.caught) first_cases[name] = index;
+    json::object failed;
+    for (const auto& [name, cases] : row.caught) failed[name] = failed_share(cases);
     faults.push_back(json::object{{"fault", row.planted.name},
                                   {"summary", row.planted.summary},
                                   {"expected", json::value_from(row.planted.caught_by)},
@@ -81,7 +88,7 @@ std::string fault_matrix_json(const std::vector<fault_row>& rows, const suite_op
                                   {"origins", json::value_from(row.origins)},
                                   {"checker_expected", row.planted.checker},
                                   {"checker_origins", json::value_from(row.checker_origins)},
-                                  {"first_cases", std::move(first_cases)},
+                                  {"failed_shares", std::move(failed)},
                                   {"cases", row.cases},
                                   {"seconds", row.seconds}});
   }

@@ -13,10 +13,10 @@ namespace assay {
 /// What the suite made of one faulty library.
 struct fault_row {
   fault planted;
-  std::map<std::string, std::int64_t> caught;  ///< property, and the number of the first case that failed it
-  std::set<std::string> origins;               ///< of findings that came again; loads and stores were not checked
-  std::set<std::string> checker_origins;       ///< of findings when they were, for faults that name one
-  std::int64_t cases = 0;                      ///< that were run
+  std::map<std::string, counts> caught;   ///< what became of the cases of each property that some of them failed
+  std::set<std::string> origins;          ///< named ones, if they came again; loads and stores were not checked
+  std::set<std::string> checker_origins;  ///< the same when they were, for faults that name one
+  std::int64_t cases = 0;                 ///< that were run
   double seconds = 0;
   /// Whether every check that the patch names caught it.
   bool is_caught() const;
@@ -27,7 +27,8 @@ struct fault_row {
 /// for findings.
 fault_row try_fault(library& faulty, const fault& planted, const suite_options& options);
 
-/// A line per fault: whether it was caught as its patch says, by which checks, and by which properties at which case.
+/// A line per fault: whether it was caught as its patch says, by which checks, and which share of each property's cases
+/// failed.
 std::string fault_matrix_text(const std::vector<fault_row>& rows);
 
 /// The same as JSON; stable keys, version 1.

@@ -32,8 +32,8 @@ void add_fields(const T& object, std::vector<std::string>& names) {
       names.push_back(fmt::format("{} {}", member.name, value));
     else if constexpr (std::is_same_v<field, float>)
       names.push_back(fmt::format("{} {}", member.name, value == field{} ? "none" : value == 1 ? "1" : "some"));
-    else if constexpr (std::is_integral_v<field>)
-      if (std::string_view(member.name) != "seed" && std::string_view(member.name) != "version")
+    else if constexpr (std::is_signed_v<field>)  // seeds, which are not, are all alike
+      if (std::string_view(member.name) != "version")
         names.push_back(fmt::format("{} bucket {}", member.name, bucket_of(value)));
   });
 }

@@ -56,7 +56,7 @@ std::vector<placement> cover(std::span<const member> members) {
 
   std::vector<std::size_t> dearest_first(members.size());
   std::iota(dearest_first.begin(), dearest_first.end(), std::size_t{0});
-  std::ranges::stable_sort(dearest_first, std::greater<>(), [&](std::size_t i) { return members[i].cost; });
+  std::ranges::sort(dearest_first, {}, [&](std::size_t i) { return std::pair(-members[i].cost, i); });
   for (const std::size_t i : dearest_first) {
     if (!placed[i].is_kept || members[i].is_pinned || !kept.with(members[i], 1).empty()) continue;
     placed[i].is_kept = false;

@@ -62,6 +62,8 @@ TEST_CASE("a failure that did not repeat is called flaky") {
   suite_result result = some_result(options);
   result.findings[0].shrunk.reproduced = false;
   CHECK(finding_text(options, result.findings[0]).find("it is flaky") != std::string::npos);
+  result.findings[0].origin = "hang";
+  CHECK(finding_text(options, result.findings[0]).find("\n  hang: case ") != std::string::npos);
 }
 
 }  // namespace

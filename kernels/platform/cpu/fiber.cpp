@@ -18,7 +18,6 @@ constexpr std::size_t stack_bytes = std::size_t{1} << 20;
 #else
 constexpr std::size_t stack_bytes = std::size_t{1} << 18;
 #endif
-constexpr std::size_t guard_bytes = 4096;
 constexpr std::size_t line_bytes = 64;
 constexpr std::size_t lines_per_page = 64;
 
@@ -46,15 +45,15 @@ void announce_arrival(fiber& left) {
 }
 #endif
 
-stack_slab::stack_slab(int max_stacks) : max_stacks_(max_stacks) {
-  void* range = mmap(nullptr, static_cast<std::size_t>(max_stacks) * stack_bytes, PROT_NONE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+stack_slab::stack_slab(int max_stacks)
+    : max_stacks_(max_stacks), reserved_bytes_(static_cast<std::size_t>(max_stacks) * stack_bytes + guard_bytes) {
+  void* range = mmap(nullptr, reserved_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (range == MAP_FAILED) throw std::bad_alloc();
   base_ = static_cast<char*>(range);
 }
 
 stack_slab::~stack_slab() {
-  munmap(base_, static_cast<std::size_t>(max_stacks_) * stack_bytes);
+  munmap(base_, reserved_bytes_);
 }
 
 std::uintptr_t stack_slab::low(int index) const {

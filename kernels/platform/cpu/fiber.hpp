@@ -69,9 +69,13 @@ __attribute__((always_inline)) inline void follow(hand_over h) {
 }
 
 /// Stacks for the fibers of one OS thread: one reserved range of addresses in which pages become real when touched, a
-/// guard page below each stack. Reused for as long as the thread lives.
+/// guard below and above each stack. Reused for as long as the thread lives.
 class stack_slab {
  public:
+  /// Bytes next to a stack, on either side, of which no access returns. The checker passes without a look what is as
+  /// near above a running frame: it is that frame's stack.
+  static constexpr std::size_t guard_bytes = 16384;
+
   explicit stack_slab(int max_stacks);
   ~stack_slab();
   stack_slab(const stack_slab&) = delete;
@@ -87,6 +91,7 @@ class stack_slab {
  private:
   char* base_ = nullptr;
   int max_stacks_;
+  std::size_t reserved_bytes_;
   int usable_stacks_ = 0;  // stacks below this index are readable and writable
 };
 

@@ -24,8 +24,10 @@ template <access_kind Kind, int Size>
 }
 
 template <access_kind Kind, int Size>
-[[gnu::always_inline]] inline void on_access(const void* accessed, const void* return_address) {
+[[gnu::always_inline]] inline void on_access(const void* accessed, const void* frame, const void* return_address) {
   const auto address = reinterpret_cast<std::uintptr_t>(accessed);
+  // Most accesses are to locals near the top of the stack: they do not ask for the thread, a thread-local variable.
+  if (address - reinterpret_cast<std::uintptr_t>(frame) < stack_slab::guard_bytes) return;
   checked_thread* const self = checked_access(address);
   if (self != nullptr) check_sized<Kind, Size>(self, address, return_address);
 }
@@ -63,12 +65,12 @@ atomic_note::~atomic_note() {
 }  // namespace assay::cpu
 
 // NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming): clang's names
-#define ASSAY_CALLBACKS(size)                                                  \
-  void __sanitizer_cov_load##size(const void* address) {                       \
-    on_access<access_kind::load, size>(address, __builtin_return_address(0));  \
-  }                                                                            \
-  void __sanitizer_cov_store##size(const void* address) {                      \
-    on_access<access_kind::store, size>(address, __builtin_return_address(0)); \
+#define ASSAY_CALLBACKS(size)                                                                              \
+  void __sanitizer_cov_load##size(const void* address) {                                                   \
+    on_access<access_kind::load, size>(address, __builtin_frame_address(0), __builtin_return_address(0));  \
+  }                                                                                                        \
+  void __sanitizer_cov_store##size(const void* address) {                                                  \
+    on_access<access_kind::store, size>(address, __builtin_frame_address(0), __builtin_return_address(0)); \
   }
 
 extern "C" {

@@ -58,6 +58,7 @@ accuracy measure_accuracy(const inputs& given, const execution& ran, const verdi
 }
 
 std::string accuracy_text(const accuracy& a) {
+  if (a.elements == 0) return fmt::format("no element of {} has an exact value to compare with", a.tensor);
   return fmt::format(
       "max |{} - exact| {:.3g} ({:.3g} ulp); worst element at {:.4g} times its enclosure's radius, {:.1f}% "
       "of elements outside",

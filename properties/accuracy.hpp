@@ -24,6 +24,7 @@ struct accuracy {
 /// `judged` is the verdict on `ran`. Throws std::invalid_argument if an execution without outputs is given.
 accuracy measure_accuracy(const inputs& given, const execution& ran, const verdict& judged);
 
+/// Says so where no element was measured; else
 /// "max |o - exact| 0.00385 (7.9 ulp); worst element at 6170 times its enclosure's radius, 98.1% of elements outside"
 std::string accuracy_text(const accuracy& a);
 

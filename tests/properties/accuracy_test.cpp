@@ -122,6 +122,15 @@ TEST_CASE("a NaN is infinitely far from exact, an infinity where it belongs is n
   CHECK(of(run_in_detail(*library::built_in(), c)).elements == 1);
 }
 
+TEST_CASE("where nothing can be measured, that is said, and no distance of 0") {
+  attention_case c = testing::small_case();
+  for (sequence& s : c.sequences) s.q = 0;
+  const detailed_run empty = run_in_detail(*library::built_in(), c);
+  REQUIRE(empty.result.result == outcome::pass);
+  CHECK(of(empty).elements == 0);
+  CHECK(accuracy_text(of(empty)) == "no element of o has an exact value to compare with");
+}
+
 TEST_CASE("rounding the exact value costs at most half a last place, and an element elsewhere shows it") {
   detailed_run run = run_in_detail(*library::built_in(), testing::small_case());
   const tensor& o = find_buffer(run.ran.written.buffers, "o")->view();

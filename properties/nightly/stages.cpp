@@ -116,7 +116,12 @@ night run_night(const night_options& options, const fs::path& program, const fs:
     const child_end end = run_child(program, stage.arguments, stage.log, std::max(1.0, given) + grace_seconds);
     stage.status = end.status;
     stage.seconds = end.seconds;
-    if (!p.report.empty() && fs::exists(p.report)) read_report(p.report, stage);
+    if (!p.report.empty() && fs::exists(p.report)) {
+      read_report(p.report, stage);
+    } else if (!p.report.empty() && stage.status == 0) {  // nothing says what was verified
+      stage.status = 1;
+      stage.findings.push_back({p.name, "report", "the stage wrote no report", "", ""});
+    }
     n.stages.push_back(std::move(stage));
   }
   return n;

@@ -78,6 +78,10 @@ TEST_CASE("a night runs every stage, reads what it reports, and goes on after on
   REQUIRE(n.stages[3].findings.size() == 1);
   CHECK(n.stages[3].findings[0].origin == "memory");
   CHECK(n.stages[3].findings[0].stage == "properties");
+  // That `faults` exits with 0 is not enough: it was to write a report.
+  CHECK(n.stages[1].status == 1);
+  REQUIRE(n.stages[1].findings.size() == 1);
+  CHECK(n.stages[1].findings[0].origin == "report");
   // The stages before took next to nothing: half of ten minutes for two targets, and what the properties left.
   CHECK(n.stages[4].numbers.at("executions") > 250);
   CHECK(n.stages[5].numbers.at("executions") > 550);

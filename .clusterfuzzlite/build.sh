@@ -1,2 +1,1 @@
-#!/bin/bash -eu
-exec bash "$SRC/assay/fuzz/oss-fuzz/build.sh"
+../fuzz/oss-fuzz/build.sh

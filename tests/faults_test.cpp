@@ -1,22 +1,16 @@
 /// The suite against faulty copies of the kernels: tests/faults/NAME.patch, built as lib/fault_NAME.so. CTest runs the
-/// hidden case once per patch, with ASSAY_FAULT=NAME. The patch's head says which checks must catch it:
-///   Caught-by: <origin>[, <origin>...]   "enclosure", "platform defect", "memory" or a property's name
-///   Checker: <origin>                    what the checker must report, with that line, or one that the patch adds:
-///   Line: <path>: <text>                 by what stands there
-///   Heads: <n>                           query heads that the smallest failing case needs; 1 if not said
-///   Cases: <n>                           how many the suite may need; 700 if not said
-///   Races: yes                           blocks write the same element, so that some findings do not come again
-///   Kernel: <name>, Types: <types>       what is patched, and of it what is built; split_kv and f16 if not said
+/// hidden case once per patch, with ASSAY_FAULT=NAME. The patch's head says which checks must catch it
+/// (properties/nightly/fault.hpp).
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
-#include <sstream>
 #include <string>
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "properties/nightly/fault.hpp"
 #include "properties/suite.hpp"
 
 namespace fs = std::filesystem;
@@ -24,22 +18,19 @@ using namespace assay;
 
 namespace {
 
-/// What the patch's head says after `key`, or the fallback.
-std::string said(const std::string& fault, const std::string& key, const std::string& fallback) {
-  std::ifstream patch(fs::path(ASSAY_SOURCE_DIR) / "tests" / "faults" / (fault + ".patch"));
-  for (std::string line; std::getline(patch, line) && !line.starts_with("---");)
-    if (line.starts_with(key)) return line.substr(key.size());
-  return fallback;
+fs::path patch_of(const std::string& name) {
+  return fs::path(ASSAY_SOURCE_DIR) / "tests" / "faults" / (name + ".patch");
 }
 
-std::set<std::string> expected_origins(const std::string& fault) {
-  std::istringstream list(said(fault, "Caught-by: ", ""));
-  std::set<std::string> origins;
-  for (std::string origin; std::getline(list, origin, ',');) {
-    origin.erase(0, origin.find_first_not_of(' '));
-    origins.insert(origin);
-  }
-  return origins;
+/// The fault that CTest names.
+fault planted() {
+  const char* name = std::getenv("ASSAY_FAULT");
+  REQUIRE(name != nullptr);
+  return read_fault(patch_of(name));
+}
+
+std::shared_ptr<library> library_of(const fault& f) {
+  return library::load(fs::path(ASSAY_BINARY_DIR) / "lib" / ("fault_" + f.name + ".so"));
 }
 
 /// The case with one key less at the end of sequence s.
@@ -53,40 +44,43 @@ attention_case without_last_key(attention_case c, std::size_t s) {
 }  // namespace
 
 TEST_CASE("the suite catches the fault, names the check, and shrinks to the fewest keys", "[.fault]") {
-  const char* fault = std::getenv("ASSAY_FAULT");
-  REQUIRE(fault != nullptr);
-  const auto faulty = library::load(fs::path(ASSAY_BINARY_DIR) / "lib" / ("fault_" + std::string(fault) + ".so"));
+  const fault f = planted();
+  const auto faulty = library_of(f);
   faulty->checks.accesses = false;  // what the others catch without it
-  const std::set<std::string> expected = expected_origins(fault);
-  REQUIRE(!expected.empty());
 
   suite_options options;
-  options.kernels = {said(fault, "Kernel: ", "split_kv")};
+  options.kernels = {f.kernel};
   for (const property& p : properties()) options.selected.push_back(&p);
-  options.types = {said(fault, "Types: ", "f16")};
-  options.cases = std::stoi(said(fault, "Cases: ", "700"));
+  options.types = {f.types};
   options.seed = 1;
-  options.origins = expected;
-  options.findings = fs::path(ASSAY_BINARY_DIR) / "fault_findings" / fault;
-  const suite_result result = run_suite(*faulty, options);
-
+  options.origins = f.caught_by;
+  options.findings = fs::path(ASSAY_BINARY_DIR) / "fault_findings" / f.name;
+  suite_result result;
   std::set<std::string> origins;
-  for (const finding& f : result.findings) {
-    INFO(to_json(f.shrunk.smallest));
-    if (!f.shrunk.reproduced && said(fault, "Races: ", "no") == "yes") continue;
-    CHECK(f.shrunk.reproduced);
-    origins.insert(f.shrunk.result.origin);  // only what comes again counts as caught
-    CHECK(f.shrunk.smallest.sequences.size() <= 2);
-    const attention_case& smallest = f.shrunk.smallest;
+  for (const int cases : {f.cases / 4, f.cases}) {  // most faults show in the first few
+    options.cases = cases;
+    result = run_suite(*faulty, options);
+    origins.clear();
+    for (const finding& found : result.findings)
+      if (found.shrunk.reproduced) origins.insert(found.shrunk.result.origin);  // else it does not count as caught
+    if (std::ranges::includes(origins, f.caught_by)) break;
+  }
+
+  for (const finding& found : result.findings) {
+    INFO(to_json(found.shrunk.smallest));
+    if (!found.shrunk.reproduced && f.races) continue;
+    CHECK(found.shrunk.reproduced);
+    CHECK(found.shrunk.smallest.sequences.size() <= 2);
+    const attention_case& smallest = found.shrunk.smallest;
     // Relations may need neighbours; a wrong value does not.
-    if (f.shrunk.result.origin == "enclosure") CHECK(smallest.heads_q == std::stoi(said(fault, "Heads: ", "1")));
+    if (found.shrunk.result.origin == "enclosure") CHECK(smallest.heads_q == f.heads);
     for (std::size_t s = 0; s < smallest.sequences.size(); ++s) {
       if (smallest.sequences[s].k == 0) continue;
-      const verdict v = isolated_judge(*faulty, *f.broken, 10)(without_last_key(smallest, s));
-      CHECK((v.result != outcome::fail || v.origin != f.shrunk.result.origin));
+      const verdict v = isolated_judge(*faulty, *found.broken, 10)(without_last_key(smallest, s));
+      CHECK((v.result != outcome::fail || v.origin != found.shrunk.result.origin));
     }
   }
-  for (const std::string& origin : expected) {
+  for (const std::string& origin : f.caught_by) {
     INFO(origin << " among " << result.findings.size() << " findings");
     CHECK(origins.contains(origin));
   }
@@ -106,7 +100,7 @@ std::string place(const fs::path& file, std::size_t number) {
 
 /// "split_kv_kernel.hpp:120" for each line that the patch adds.
 std::vector<std::string> added_places(const std::string& fault) {
-  std::ifstream patch(fs::path(ASSAY_SOURCE_DIR) / "tests" / "faults" / (fault + ".patch"));
+  std::ifstream patch(patch_of(fault));
   std::vector<std::string> added;
   fs::path file;
   std::size_t number = 0;
@@ -128,12 +122,11 @@ std::vector<std::string> added_places(const std::string& fault) {
 }
 
 /// Places of which the checker's report must name one.
-std::vector<std::string> expected_places(const std::string& fault) {
-  const std::string told = said(fault, "Line: ", "");
-  if (told.empty()) return added_places(fault);
-  const fs::path file = told.substr(0, told.find(": "));
-  const std::string text = told.substr(told.find(": ") + 2);
-  const std::vector<std::string> lines = patched_lines(fault, file);
+std::vector<std::string> expected_places(const fault& f) {
+  if (f.line.empty()) return added_places(f.name);
+  const fs::path file = f.line.substr(0, f.line.find(": "));
+  const std::string text = f.line.substr(f.line.find(": ") + 2);
+  const std::vector<std::string> lines = patched_lines(f.name, file);
   std::vector<std::string> places;
   for (std::size_t i = 0; i < lines.size(); ++i)
     if (lines[i].find(text) != std::string::npos) places.push_back(place(file, i + 1));
@@ -141,32 +134,29 @@ std::vector<std::string> expected_places(const std::string& fault) {
 }
 
 TEST_CASE("the checker catches the fault and names its line", "[.fault]") {
-  const char* fault = std::getenv("ASSAY_FAULT");
-  REQUIRE(fault != nullptr);
-  const std::string origin = said(fault, "Checker: ", "");
-  if (origin.empty()) SKIP("the patch expects nothing of the checker");
-  const auto faulty = library::load(fs::path(ASSAY_BINARY_DIR) / "lib" / ("fault_" + std::string(fault) + ".so"));
+  const fault f = planted();
+  if (f.checker.empty()) SKIP("the patch expects nothing of the checker");
+  const auto faulty = library_of(f);
   suite_options options;
-  options.kernels = {said(fault, "Kernel: ", "split_kv")};
+  options.kernels = {f.kernel};
   options.selected = {&properties().front()};
-  options.types = {said(fault, "Types: ", "f16")};
+  options.types = {f.types};
   options.seed = 1;
   options.budget.seconds = 2;  // what is reported does not depend on how small the case is
-  options.findings = fs::path(ASSAY_BINARY_DIR) / "fault_findings" / (std::string(fault) + "_checked");
-  const std::vector<std::string> places = expected_places(fault);
+  options.findings = fs::path(ASSAY_BINARY_DIR) / "fault_findings" / (f.name + "_checked");
+  const std::vector<std::string> places = expected_places(f);
   REQUIRE(!places.empty());
   std::string said_instead;
   bool found = false;
-  const std::int64_t all = std::stoi(said(fault, "Cases: ", "700"));
-  for (const std::int64_t cases : {all / 4, all}) {  // most faults show in the first few
+  for (const int cases : {f.cases / 4, f.cases}) {  // most faults show in the first few
     if (found) break;
     options.cases = cases;
-    for (const finding& f : run_suite(*faulty, options).findings) {
-      const verdict& v = f.shrunk.result;
+    for (const finding& seen : run_suite(*faulty, options).findings) {
+      const verdict& v = seen.shrunk.result;
       said_instead += v.origin + ": " + v.what + "\n";
-      CHECK(f.shrunk.reproduced);
+      CHECK(seen.shrunk.reproduced);
       for (const std::string& p : places)
-        found |= v.origin == origin &&
+        found |= v.origin == f.checker &&
                  (v.what.find(p + ",") != std::string::npos || v.what.find(p + ")") != std::string::npos);
     }
   }

@@ -67,7 +67,8 @@ fault read_fault(const fs::path& patch) {
     if (colon != std::string::npos && set(f, line.substr(0, colon), line.substr(colon + 2), patch.string())) continue;
     f.summary += (f.summary.empty() ? "" : " ") + line;
   }
-  if (f.caught_by.empty()) throw case_error(patch.string() + ": its head names no check (Caught-by)");
+  if (f.caught_by.empty() && f.checker.empty())
+    throw case_error(patch.string() + ": its head names no check (Caught-by, Checker)");
   return f;
 }
 

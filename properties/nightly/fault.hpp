@@ -13,7 +13,8 @@ namespace assay {
 struct fault {
   std::string name;
   std::string summary;              ///< the lines without a key, joined
-  std::set<std::string> caught_by;  ///< "Caught-by: <origin>[, <origin>...]": an origin of unchecked verdicts each
+  /// "Caught-by: <origin>[, <origin>...]": an origin of unchecked verdicts each; empty: only the checker can see it
+  std::set<std::string> caught_by;
   std::string checker;  ///< "Checker: <origin>": what the checker of loads and stores must report; empty: nothing
   std::string line;     ///< "Line: <path>: <text>": of the patched file, which that names; empty: one that is added
   std::string kernel = "split_kv";  ///< "Kernel: <name>"

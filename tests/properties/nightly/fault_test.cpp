@@ -52,6 +52,7 @@ TEST_CASE("a patch's head says what catches the fault; a wrong one is named") {
   CHECK(read_faults(here.file("p")).size() == 1);
   CHECK_THROWS_AS(read_fault(here.write("b.patch", "Cases: many\nCaught-by: x\n")), case_error);
   CHECK_THROWS_AS(read_fault(here.write("c.patch", "no check\n")), case_error);
+  CHECK(read_fault(here.write("d.patch", "Checker: input store\n")).caught_by.empty());
   CHECK_THROWS_AS(read_fault(here.file("absent.patch")), case_error);
   CHECK_THROWS_AS(read_faults(here.file("empty")), environment_error);
 }

@@ -11,7 +11,7 @@ using oracle::enclosed_tensor;
 using oracle::interval;
 
 std::string text_of(const interval& e) {
-  return fmt::format("[{:a}, {:a}]", e.lo, e.hi);
+  return fmt::format("[{:.17g}, {:.17g}]", e.lo, e.hi);  // all of their digits
 }
 
 bool is_none(const interval& e) {

@@ -2,7 +2,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <boost/json.hpp>
 #include <charconv>
+#include <chrono>
 #include <map>
 #include <ostream>
 
@@ -13,11 +15,13 @@
 #include "properties/suite.hpp"
 #include "properties/verdict_json.hpp"
 #include "properties/worker.hpp"
+#include "properties/write_file.hpp"
 
 namespace assay {
 namespace {
 
 namespace fs = std::filesystem;
+namespace json = boost::json;
 
 struct replay_arguments {
   library_options from;
@@ -26,6 +30,7 @@ struct replay_arguments {
   int jobs = default_jobs();
   double limit_seconds = 60;
   bool accuracy = false;
+  fs::path json;
 };
 
 /// A case and what is to be checked on it.
@@ -120,6 +125,31 @@ void print(std::ostream& out, const replayed& r) {
   out << std::flush;
 }
 
+/// The failures as findings, with the keys that they have in a run's report.
+std::string replay_json(const replay_arguments& given, const suite_result& result, const std::vector<replayed>& all) {
+  json::array findings;
+  for (const replayed& r : all)
+    for (std::size_t i = 0; i < r.selected.size(); ++i) {
+      const verdict& v = r.verdicts[i];
+      if (v.result != outcome::fail) continue;
+      findings.push_back(json::object{{"kernel", r.what.kernel},
+                                      {"property", r.selected[i]->name},
+                                      {"origin", v.origin},
+                                      {"what", v.what},
+                                      {"file", r.file.string()},
+                                      {"replay", fmt::format("./assay replay{} --property {} {}", given.from.text(),
+                                                             r.selected[i]->name, r.file.string())}});
+    }
+  const counts& n = result.total;
+  return json::serialize(json::object{
+             {"version", 1},
+             {"verified", exit_status(result) == 0},
+             {"total", {{"pass", n.pass}, {"fail", n.fail}, {"discard", n.discard}, {"undecided", n.undecided}}},
+             {"seconds", result.seconds},
+             {"findings", std::move(findings)}}) +
+         "\n";
+}
+
 /// The verdict of the enclosure, and how far the outputs are from exact.
 verdict judge_with_accuracy(const library& lib, const attention_case& c) {
   detailed_run run = run_in_detail(lib, c);
@@ -129,6 +159,8 @@ verdict judge_with_accuracy(const library& lib, const attention_case& c) {
 }
 
 int replay(const replay_arguments& given, const cli_context& context) {
+  const auto start = std::chrono::steady_clock::now();
+  require_place("--json", given.json);
   const auto lib = given.from.open(context);
   std::map<std::string, int> skipped;
   std::vector<replayed> all = load(given, *lib, skipped);
@@ -173,8 +205,10 @@ int replay(const replay_arguments& given, const cli_context& context) {
   shown.clear();
   suite_result result;
   result.total = total;
-  context.out << fmt::format("{} cases: {} pass, {} fail, {} discard, {} undecided\n", total.total(), total.pass,
-                             total.fail, total.discard, total.undecided);
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  context.out << fmt::format("{} cases in {:.1f} s: {} pass, {} fail, {} discard, {} undecided\n", total.total(),
+                             result.seconds, total.pass, total.fail, total.discard, total.undecided);
+  if (!given.json.empty()) write_by_rename(given.json, replay_json(given, result, all));
   const std::string missing = shortfall(result);
   if (total.fail == 0 && !missing.empty()) context.out << "NOT VERIFIED: " << missing << "\n";
   return exit_status(result);
@@ -198,6 +232,7 @@ void add_replay(CLI::App& app, const cli_context& context, int& status) {
   command->add_option("--limit", given->limit_seconds, "Seconds after which a check counts as hung")
       ->check(seconds_above_zero())
       ->capture_default_str();
+  command->add_option("--json", given->json, "File to write the report to as JSON; folders that lack are made");
   command->callback([given, &context, &status] { status = replay(*given, context); });
 }
 

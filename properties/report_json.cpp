@@ -12,7 +12,8 @@ json::object to_object(const counts& c) {
 }
 
 json::object to_object(const suite_options& options, const finding& f) {
-  return {{"property", f.broken->name},
+  return {{"kernel", f.shrunk.smallest.kernel},
+          {"property", f.broken->name},
           {"sentence", f.broken->sentence},
           {"failed_as", f.origin},
           {"origin", f.shrunk.result.origin},

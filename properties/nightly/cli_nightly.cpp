@@ -31,7 +31,13 @@ int nightly(night_options options, const cli_context& context) {
     campaign::find_target(name, campaign::target_folders({}));  // before the night, not in the middle of it
   const fs::path latest = options.folder / "latest.json";
   std::optional<night> before;
-  if (fs::exists(latest)) before = night_from_json(read_file(latest), latest.string());
+  if (fs::exists(latest)) {
+    try {
+      before = night_from_json(read_file(latest), latest.string());
+    } catch (const case_error& e) {  // another version's, or half a file: this night is worth having all the same
+      context.err << e.what() << "; this night is compared with nothing\n";
+    }
+  }
 
   const fs::path work = options.folder / fmt::format("{:%Y-%m-%dT%H-%M-%SZ}", fmt::gmtime(std::time(nullptr)));
   context.out << fmt::format("seed {}, {} minutes, into {}\n", options.seed, options.minutes, work.string())

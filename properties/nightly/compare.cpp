@@ -18,6 +18,13 @@ const night_stage* stage_of(const night& n, const std::string& name) {
   return at == n.stages.end() ? nullptr : &*at;
 }
 
+/// Whether today something looked for the finding again: its stage did, if that got as far as to report. The properties
+/// draw other cases every night: what they found is replayed.
+bool was_sought(const night_finding& f, const night& today) {
+  const night_stage* stage = stage_of(today, f.stage == "properties" ? old_findings_stage : f.stage);
+  return stage != nullptr && stage->reported;
+}
+
 }  // namespace
 
 comparison compare(const night& before, const night& now) {
@@ -25,7 +32,7 @@ comparison compare(const night& before, const night& now) {
   const auto then = findings_of(before), today = findings_of(now);
   for (const auto& [key, f] : today) (then.contains(key) ? c.stayed : c.appeared).push_back(f);
   for (const auto& [key, f] : then)
-    if (!today.contains(key) && stage_of(now, f.stage) != nullptr) c.gone.push_back(f);
+    if (!today.contains(key) && was_sought(f, now)) c.gone.push_back(f);
   for (const night_stage& s : now.stages)
     if (const night_stage* old = stage_of(before, s.name))
       for (const auto& [name, value] : s.numbers)

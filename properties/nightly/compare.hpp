@@ -20,7 +20,7 @@ struct number_change {
 struct comparison {
   std::vector<night_finding> appeared;  ///< in this night and not in the one before
   std::vector<night_finding> stayed;
-  std::vector<night_finding> gone;  ///< in the one before, in a stage that ran again and did not find it
+  std::vector<night_finding> gone;  ///< in the one before, and a stage that looked for them again did not find them
   std::vector<number_change> numbers;
 };
 

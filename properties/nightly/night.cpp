@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
-#include <cctype>
 
+#include "properties/campaign/kinds.hpp"
 #include "properties/case.hpp"
 
 namespace assay {
@@ -14,15 +14,21 @@ namespace {
 namespace json = boost::json;
 
 json::object to_object(const night_finding& f) {
-  return {{"stage", f.stage}, {"origin", f.origin}, {"what", f.what}, {"file", f.file}, {"replay", f.replay}};
+  return {{"stage", f.stage}, {"kernel", f.kernel}, {"origin", f.origin},
+          {"what", f.what},   {"file", f.file},     {"replay", f.replay}};
 }
 
 json::object to_object(const night_stage& s) {
   json::array findings;
   for (const night_finding& f : s.findings) findings.push_back(to_object(f));
-  return {{"name", s.name},       {"arguments", json::value_from(s.arguments)}, {"status", s.status},
-          {"seconds", s.seconds}, {"numbers", json::value_from(s.numbers)},     {"findings", std::move(findings)},
-          {"log", s.log}};
+  return {{"name", s.name},
+          {"arguments", json::value_from(s.arguments)},
+          {"status", s.status},
+          {"seconds", s.seconds},
+          {"numbers", json::value_from(s.numbers)},
+          {"findings", std::move(findings)},
+          {"log", s.log},
+          {"reported", s.reported}};
 }
 
 std::string text(const json::object& o, const char* key) {
@@ -38,25 +44,29 @@ night_stage stage_of(const json::object& o) {
   s.numbers = json::value_to<std::map<std::string, double>>(o.at("numbers"));
   for (const json::value& v : o.at("findings").as_array()) {
     const json::object& f = v.as_object();
-    s.findings.push_back({text(f, "stage"), text(f, "origin"), text(f, "what"), text(f, "file"), text(f, "replay")});
+    s.findings.push_back({text(f, "stage"), f.contains("kernel") ? text(f, "kernel") : "", text(f, "origin"),
+                          text(f, "what"), text(f, "file"), text(f, "replay")});
   }
   s.log = text(o, "log");
+  s.reported = o.contains("reported") && o.at("reported").as_bool();
   return s;
 }
 
 }  // namespace
 
-std::string night_finding::key() const {
-  std::string all = stage + ": " + origin + ": " + what;
-  std::string kept;
-  for (const char c : all) {
-    const bool is_digit = std::isdigit(static_cast<unsigned char>(c)) != 0;
-    if (!is_digit)
-      kept += c;
-    else if (kept.empty() || kept.back() != '#')
-      kept += '#';
+std::string status_text(int status) {
+  switch (status) {
+    case 0: return "verified";
+    case 1: return "DEFECT";
+    case 2: return "bad usage";
+    case 3: return "environment lacks something";
+    case 124: return "took too long";
+    default: return status > 128 ? fmt::format("ended by signal {}", status - 128) : fmt::format("exit {}", status);
   }
-  return kept;
+}
+
+std::string night_finding::key() const {
+  return (kernel.empty() ? stage : kernel) + ": " + campaign::kind_of({origin, what});
 }
 
 bool night::is_clean() const {

@@ -11,13 +11,21 @@ namespace assay {
 /// A failure that a stage reported.
 struct night_finding {
   std::string stage;
+  std::string kernel;  ///< of the case; empty where the stage says which
   std::string origin;
   std::string what;
   std::string file;    ///< the case; may be empty
   std::string replay;  ///< the line that shows it again; may be empty
-  /// Equal for findings of the same kind on different nights: numbers in `what` do not count.
+  /// Equal for findings of one kind (properties/campaign/kinds.hpp) in one kernel, on different nights and by whichever
+  /// stage that says its kernel.
   std::string key() const;
 };
+
+/// "verified", "DEFECT", "ended by signal 9": what a stage's status means.
+std::string status_text(int status);
+
+/// The stage that replays what the properties found on nights before.
+inline constexpr const char* old_findings_stage = "old findings";
 
 /// One command of the program.
 struct night_stage {
@@ -27,7 +35,8 @@ struct night_stage {
   double seconds = 0;
   std::map<std::string, double> numbers;  ///< what is compared with other nights; more is better
   std::vector<night_finding> findings;
-  std::string log;  ///< file of what it printed
+  std::string log;        ///< file of what it printed
+  bool reported = false;  ///< `findings` are all that it found; otherwise it may have found what is not there
 };
 
 struct night {

@@ -10,17 +10,6 @@
 namespace assay {
 namespace {
 
-std::string said(int status) {
-  switch (status) {
-    case 0: return "verified";
-    case 1: return "DEFECT";
-    case 2: return "bad usage";
-    case 3: return "environment lacks something";
-    case 124: return "took too long";
-    default: return status > 128 ? fmt::format("ended by signal {}", status - 128) : fmt::format("exit {}", status);
-  }
-}
-
 std::string numbers_of(const night_stage& s) {
   std::vector<std::string> words;
   for (const auto& [name, value] : s.numbers) words.push_back(fmt::format("{} {:.6g}", name, value));
@@ -63,7 +52,7 @@ std::string night_markdown(const night& now, const night* before) {
                                  now.is_clean() ? "verified" : "DEFECT", now.minutes, now.seed);
   text += "| stage | result | seconds | numbers |\n|---|---|---:|---|\n";
   for (const night_stage& s : now.stages)
-    text += fmt::format("| {} | {} | {:.1f} | {} |\n", s.name, said(s.status), s.seconds, cell(numbers_of(s)));
+    text += fmt::format("| {} | {} | {:.1f} | {} |\n", s.name, status_text(s.status), s.seconds, cell(numbers_of(s)));
   if (before != nullptr) return text + changes(compare(*before, now), *before);
   std::vector<night_finding> all;
   for (const night_stage& s : now.stages) all.insert(all.end(), s.findings.begin(), s.findings.end());
@@ -82,7 +71,8 @@ std::string night_junit(const night& now) {
       ++failures;
       std::string found;
       for (const night_finding& f : s.findings) found += fmt::format("{}: {}\n{}\n", f.origin, f.what, f.replay);
-      body += fmt::format("      <failure message=\"{}\">{}</failure>\n", xml_text(said(s.status)), xml_text(found));
+      body +=
+          fmt::format("      <failure message=\"{}\">{}</failure>\n", xml_text(status_text(s.status)), xml_text(found));
     }
     body += fmt::format("      <system-out>assay {}; {}</system-out>\n    </testcase>\n",
                         xml_text(fmt::format("{}", fmt::join(s.arguments, " "))), xml_text(numbers_of(s)));

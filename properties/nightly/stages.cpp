@@ -52,28 +52,67 @@ std::vector<std::string> with_seconds(std::vector<std::string> arguments, double
   return arguments;
 }
 
+/// A stage's name as that of a file.
+std::string file_stem(std::string name) {
+  std::ranges::replace(name, ' ', '_');
+  return name;
+}
+
 /// Beyond what a stage was given: the last case, shrinking, writing down.
 constexpr double grace_seconds = 600;
+
+/// Faults that are not caught any more, of the report of `faults`.
+void read_faults_missed(const json::object& report, night_stage& stage) {
+  const json::value* faults = report.if_contains("faults");
+  if (faults == nullptr || !faults->is_array()) return;
+  for (const json::value& v : faults->as_array()) {
+    const json::object* fault = v.if_object();
+    const json::value* caught = fault != nullptr ? fault->if_contains("caught") : nullptr;
+    if (caught != nullptr && caught->is_bool() && !caught->as_bool())
+      stage.findings.push_back(
+          {stage.name, "", "fault not caught", text(*fault, "fault"), "", "./assay faults " + text(*fault, "fault")});
+  }
+}
+
+/// Runs the stage's command, given `seconds`.
+void run_stage(const stage_plan& p, double seconds, const fs::path& program, night_stage& stage) {
+  const child_end end = run_child(program, stage.arguments, stage.log, std::max(1.0, seconds) + grace_seconds);
+  stage.status = end.status;
+  stage.seconds = end.seconds;
+  if (fs::exists(p.report)) {
+    read_report(p.report, stage);
+    stage.reported = true;
+  } else if (stage.status == 0) {  // nothing says what was verified
+    throw case_error("the stage wrote no report");
+  }
+}
 
 }  // namespace
 
 std::vector<stage_plan> plan_night(const night_options& o, const fs::path& work) {
   const std::string seed = fmt::format("{}", o.seed), jobs = fmt::format("{}", o.jobs);
-  const auto report = [&](const std::string& name) { return (work / (name + ".json")).string(); };
+  const auto report = [&](const std::string& name) { return (work / (file_stem(name) + ".json")).string(); };
+  const fs::path old_findings = o.folder / "findings";
   std::vector<stage_plan> plan{
-      {"corpus", {"replay", o.corpus.string(), "--jobs", jobs}, {}, 0},
+      {"corpus", {"replay", o.corpus.string(), "--jobs", jobs, "--json", report("corpus")}, report("corpus"), 0},
       {"faults",
        {"faults", "--seed", seed, "--jobs", jobs, "--findings", (work / "faults").string(), "--json", report("faults")},
        report("faults"),
        0},
       {"bench", {"bench", "--json", report("bench")}, report("bench"), 0},
       {"properties",
-       {"run", "--seconds", "{seconds}", "--seed", seed, "--jobs", jobs, "--findings", (work / "findings").string(),
-        "--json", report("properties"), "--junit", (work / "properties.xml").string()},
+       {"run", "--seconds", "{seconds}", "--seed", seed, "--jobs", jobs, "--findings", old_findings.string(), "--json",
+        report("properties"), "--junit", (work / "properties.xml").string()},
        report("properties"),
        // Half of the time for what is drawn evenly, half for what coverage guides.
        std::max<double>(1, static_cast<double>(o.targets.size()))},
   };
+  if (fs::exists(old_findings) && !fs::is_empty(old_findings))
+    plan.insert(plan.begin() + 1,
+                {old_findings_stage,
+                 {"replay", old_findings.string(), "--jobs", jobs, "--json", report(old_findings_stage)},
+                 report(old_findings_stage),
+                 0});
   for (const std::string& target : o.targets)
     plan.push_back({target,
                     {"fuzz", target, "--seconds", "{seconds}", "--seed", seed, "--jobs", jobs, "--dir",
@@ -94,9 +133,13 @@ void read_report(const fs::path& report, night_stage& stage) {
   read_growth(parsed, stage);
   if (const json::value* found = parsed.as_object().if_contains("findings"); found != nullptr && found->is_array())
     for (const json::value& v : found->as_array())
-      if (const json::object* f = v.if_object())
-        stage.findings.push_back(
-            {stage.name, text(*f, "origin"), text(*f, "what"), text(*f, "file"), text(*f, "replay")});
+      if (const json::object* f = v.if_object()) {
+        const bool came_again = !text(*f, "origin").empty();
+        stage.findings.push_back({stage.name, text(*f, "kernel"), text(*f, came_again ? "origin" : "failed_as"),
+                                  came_again ? text(*f, "what") : "failed once, but not when repeated",
+                                  text(*f, "file"), text(*f, "replay")});
+      }
+  read_faults_missed(parsed.as_object(), stage);
 }
 
 night run_night(const night_options& options, const fs::path& program, const fs::path& work,
@@ -112,16 +155,18 @@ night run_night(const night_options& options, const fs::path& program, const fs:
     const double left = 60 * options.minutes - std::chrono::duration<double>(clock::now() - start).count();
     const double given = p.share > 0 ? left * p.share / shares : 60 * options.minutes;
     shares -= p.share;
-    night_stage stage{p.name, with_seconds(p.arguments, given), 0, 0, {}, {}, (work / (p.name + ".log")).string()};
-    const child_end end = run_child(program, stage.arguments, stage.log, std::max(1.0, given) + grace_seconds);
-    stage.status = end.status;
-    stage.seconds = end.seconds;
-    if (!p.report.empty() && fs::exists(p.report)) {
-      read_report(p.report, stage);
-    } else if (!p.report.empty() && stage.status == 0) {  // nothing says what was verified
-      stage.status = 1;
-      stage.findings.push_back({p.name, "report", "the stage wrote no report", "", ""});
+    night_stage stage;
+    stage.name = p.name;
+    stage.arguments = with_seconds(p.arguments, given);
+    stage.log = (work / (file_stem(p.name) + ".log")).string();
+    try {
+      run_stage(p, given, program, stage);
+    } catch (const std::exception& e) {  // what the other stages say is not lost with this one
+      stage.status = std::max(stage.status, 1);
+      stage.findings.push_back({p.name, "", "report", e.what(), "", ""});
     }
+    if (stage.status != 0 && stage.findings.empty())
+      stage.findings.push_back({p.name, "", "status", status_text(stage.status), "", ""});
     n.stages.push_back(std::move(stage));
   }
   return n;

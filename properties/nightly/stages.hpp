@@ -24,18 +24,19 @@ struct night_options {
 struct stage_plan {
   std::string name;
   std::vector<std::string> arguments;  ///< "{seconds}" stands for the time given to it
-  std::filesystem::path report;        ///< the JSON that it writes; empty: none
+  std::filesystem::path report;        ///< the JSON that it writes
   double share = 0;
 };
 
 /// The stages for these options. Reports and logs go to `work`.
 std::vector<stage_plan> plan_night(const night_options& options, const std::filesystem::path& work);
 
-/// Numbers and findings out of the JSON report of any command of the program; what is not there is left out.
-/// Throws case_error for a file that is no JSON.
+/// Numbers and findings out of the JSON report of any command of the program, a fault that is not caught among them;
+/// what is not there is left out. Throws case_error for a file that is no JSON.
 void read_report(const std::filesystem::path& report, night_stage& stage);
 
-/// Runs the stages one after the other. `begin` is told each before it runs.
+/// Runs the stages one after the other, also after one that fails, dies or reports nonsense: that is a finding of it.
+/// `begin` is told each before it runs.
 night run_night(const night_options& options, const std::filesystem::path& program, const std::filesystem::path& work,
                 const std::function<void(const stage_plan&)>& begin);
 

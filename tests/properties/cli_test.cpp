@@ -162,9 +162,18 @@ TEST_CASE("a defect exits 1, is reported with its enclosure, and its replay line
   CHECK(a.out.find("DEFECT: ") != std::string::npos);
   std::smatch line;
   REQUIRE(std::regex_search(a.out, line, std::regex("\n\\./assay replay (\\S+)\n")));
-  const answer replayed = assay({"replay", line[1]}, faulty);
+  const answer replayed =
+      assay({"replay", line[1], "--property", "output_enclosed", "--json", here.file("replay.json")}, faulty);
   CHECK(replayed.status == 1);
   CHECK(replayed.out.find("FAIL") != std::string::npos);
+  const boost::json::value report = boost::json::parse(read_file(here.file("replay.json")));
+  CHECK_FALSE(report.at("verified").as_bool());
+  CHECK(report.at("total").at("fail").as_int64() == 1);
+  REQUIRE(report.at("findings").as_array().size() == 1);
+  const boost::json::value& found = report.at("findings").at(0);
+  CHECK(found.at("kernel").as_string() == "split_kv");
+  CHECK(found.at("origin").as_string() == "enclosure");
+  CHECK(found.at("replay").as_string() == "./assay replay --property output_enclosed " + line[1].str());
   const answer fixed = assay({"replay", line[1]});
   CAPTURE(fixed.out);
   CHECK(fixed.status == 0);

@@ -45,47 +45,76 @@ TEST_CASE("half of a night's free time is the properties', the rest the targets'
   CHECK(std::ranges::find(plan[4].arguments, "fuzz_a") != plan[4].arguments.end());
 }
 
+TEST_CASE("what the properties found on nights before is replayed") {
+  const testing::scratch here;
+  night_options options;
+  options.folder = here.file("nights");
+  CHECK(plan_night(options, "work").size() == 4);
+  here.write("nights/findings/output_enclosed-1.json", "{}");
+  const auto plan = plan_night(options, "work");
+  REQUIRE(plan.size() == 5);
+  CHECK(plan[1].name == old_findings_stage);
+  CHECK(std::ranges::find(plan[1].arguments, here.file("nights/findings")) != plan[1].arguments.end());
+  CHECK(plan[1].share == 0);
+}
+
 TEST_CASE("a night runs every stage, reads what it reports, and goes on after one that fails") {
   const testing::scratch here;
-  // Writes its arguments to the report that --json names; `run` finds something, `bench` crashes.
+  // `run` finds something, also a failure that did not come again, and one fault is not caught; `bench` crashes, one
+  // target reports nonsense.
   const fs::path program = script(here, "program", R"(
     name=$1
+    target=$2
     while [ $# -gt 1 ]; do
       [ "$1" = --json ] && json=$2
       [ "$1" = --seconds ] && seconds=$2
       shift
     done
     case $name in
-      run) echo '{"total": {"pass": 9}, "findings": [{"origin": "memory", "what": "w", "replay": "r"}]}' >"$json"; exit 1 ;;
+      run) echo '{"total": {"pass": 9}, "findings": [{"origin": "memory", "what": "w", "replay": "r", "kernel": "split_kv"},
+        {"failed_as": "hang", "origin": "", "what": ""}]}' >"$json"; exit 1 ;;
+      faults) echo '{"faults": [{"fault": "a", "caught": true}, {"fault": "b", "caught": false}]}' >"$json"; exit 1 ;;
       bench) kill -11 $$ ;;
-      fuzz) echo "{\"executions\": $seconds}" >"$json" ;;
+      fuzz) [ $target = fuzz_c ] && echo '{' >"$json" || echo "{\"executions\": $seconds}" >"$json" ;;
     esac
   )");
   night_options options;
   options.minutes = 10;
-  options.targets = {"fuzz_a", "fuzz_b"};
+  options.targets = {"fuzz_a", "fuzz_b", "fuzz_c"};
   options.folder = here.file("nights");
   std::vector<std::string> begun;
   const night n =
       run_night(options, program, here.file("nights/one"), [&](const stage_plan& p) { begun.push_back(p.name); });
-  CHECK(begun == std::vector<std::string>{"corpus", "faults", "bench", "properties", "fuzz_a", "fuzz_b"});
-  REQUIRE(n.stages.size() == 6);
+  CHECK(begun == std::vector<std::string>{"corpus", "faults", "bench", "properties", "fuzz_a", "fuzz_b", "fuzz_c"});
+  REQUIRE(n.stages.size() == 7);
   CHECK_FALSE(n.is_clean());
-  CHECK(n.stages[0].status == 0);
+  const auto only = [&](int i) {
+    const night_stage& s = n.stages.at(static_cast<std::size_t>(i));
+    return s.findings.size() == 1 ? s.findings[0].origin + ": " + s.findings[0].what : "no or many findings";
+  };
+  // That `replay` exits with 0 is not enough: it was to write a report.
+  CHECK(n.stages[0].status == 1);
+  CHECK_FALSE(n.stages[0].reported);
+  CHECK(only(0) == "report: the stage wrote no report");
+  CHECK(n.stages[1].status == 1);
+  CHECK(n.stages[1].reported);
+  CHECK(only(1) == "fault not caught: b");
   CHECK(n.stages[2].status == 128 + 11);
+  CHECK_FALSE(n.stages[2].reported);
+  CHECK(only(2) == "status: ended by signal 11");
   CHECK(n.stages[3].status == 1);
   CHECK(n.stages[3].numbers.at("cases passed") == 9);
-  REQUIRE(n.stages[3].findings.size() == 1);
+  REQUIRE(n.stages[3].findings.size() == 2);
   CHECK(n.stages[3].findings[0].origin == "memory");
   CHECK(n.stages[3].findings[0].stage == "properties");
-  // That `faults` exits with 0 is not enough: it was to write a report.
-  CHECK(n.stages[1].status == 1);
-  REQUIRE(n.stages[1].findings.size() == 1);
-  CHECK(n.stages[1].findings[0].origin == "report");
-  // The stages before took next to nothing: half of ten minutes for two targets, and what the properties left.
-  CHECK(n.stages[4].numbers.at("executions") > 250);
-  CHECK(n.stages[5].numbers.at("executions") > 550);
+  CHECK(n.stages[3].findings[0].kernel == "split_kv");
+  CHECK(n.stages[3].findings[1].origin == "hang");
+  // The stages before took next to nothing: half of ten minutes for three targets, and what the properties left.
+  CHECK(n.stages[4].numbers.at("executions") > 150);
+  CHECK(n.stages[5].numbers.at("executions") > 250);
   CHECK(n.stages[5].numbers.at("executions") <= 600);
+  CHECK(n.stages[6].status == 1);
+  CHECK(n.stages[6].findings.at(0).origin == "report");
 
   here.write("broken.json", "{");
   night_stage stage;

@@ -46,18 +46,18 @@ int merge(const corpus_arguments& given, const cli_context& context) {
   for (stored_case& s : corpus::read_cases(given.candidates, bytes)) cases.push_back(std::move(s));
   corpus_plan plan = corpus::plan_corpus(*lib, std::move(cases), given.jobs, given.limit_seconds);
   print_failing(plan, context);
-  std::size_t added = 0;
+  std::set<fs::path> added;
   for (std::size_t i = 0; i < plan.cases.size(); ++i) {
     stored_case& s = plan.cases[i];
     if (s.is_pinned || !plan.placed[i].is_kept) continue;
     const std::string reason = corpus::reason_of(plan.names, plan.placed[i].adds);
     if (s.c.why.empty()) s.c.why = reason;
-    const fs::path place = corpus::place_in(given.corpus, s);
+    const fs::path place = corpus::place_in(given.corpus, s, added);
     context.out << fmt::format("add {}: {} (from {})\n", place.string(), reason, s.file.string());
     if (given.write) write_by_rename(place, to_json(s.c));
-    ++added;
+    added.insert(place);
   }
-  return finish(plan, given, here + added, added, "added", context);
+  return finish(plan, given, here + added.size(), added.size(), "added", context);
 }
 
 int minimize(const corpus_arguments& given, const cli_context& context) {

@@ -86,13 +86,16 @@ std::string reason_of(const feature_names& names, const std::vector<std::uint32_
                      adds.size() == 1 ? "" : "s", fmt::join(some, "; "), adds.size() > some.size() ? "; ..." : "");
 }
 
-fs::path place_in(const fs::path& corpus, const stored_case& added) {
+fs::path place_in(const fs::path& corpus, const stored_case& added, const std::set<fs::path>& taken) {
   attention_case c = added.c;
   c.why.clear();
+  std::string text = to_json(c);
   const bool is_named = added.file.extension() == ".json";
-  const std::string name =
-      is_named ? added.file.filename().string() : fmt::format("covers_{:08x}.json", fingerprint(to_json(c)));
-  return corpus / c.kernel / name;
+  const std::string stem = is_named ? added.file.stem().string() : fmt::format("covers_{:08x}", fingerprint(text));
+  fs::path place = corpus / c.kernel / (stem + ".json");
+  for (; fs::exists(place) || taken.contains(place); text += ' ')  // fingerprints are short enough to coincide
+    place = corpus / c.kernel / fmt::format("{}-{:08x}.json", stem, fingerprint(text));
+  return place;
 }
 
 }  // namespace assay::corpus

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,9 @@ corpus_plan plan_corpus(const library& lib, std::vector<stored_case> cases, int 
 /// "covers 7 features of its own: ...": some of them by name.
 std::string reason_of(const feature_names& names, const std::vector<std::uint32_t>& adds);
 
-/// Where a case that is added goes: a folder for each kernel, a name by what is in it unless it has one.
-std::filesystem::path place_in(const std::filesystem::path& corpus, const stored_case& added);
+/// Where a case that is added goes: a folder for each kernel, a name by what is in it unless it has one. Where a file
+/// of that name is already, or will be (`taken`), the name has what is in the case added to it.
+std::filesystem::path place_in(const std::filesystem::path& corpus, const stored_case& added,
+                               const std::set<std::filesystem::path>& taken);
 
 }  // namespace assay::corpus

@@ -106,6 +106,29 @@ TEST_CASE("merge adds what reaches something new, with a reason, from case files
   CHECK_FALSE(has_own_reason(cases[1].c));
 }
 
+TEST_CASE("merge overwrites no case: a name that is taken has what is in the case added to it") {
+  const scratch corpus;
+  corpus.add("enclosure.json", testing::small_case(), "a bug of last year");
+  const fs::path found = corpus.root() + ".found";
+  attention_case some = testing::small_case();
+  some.causal = false;
+  attention_case others = testing::small_case();
+  others.window = 9;
+  write_by_rename(found / "a" / "enclosure.json", to_json(some));
+  write_by_rename(found / "b" / "enclosure.json", to_json(others));
+  const answer said = run({"merge", corpus.root(), found.string()});
+  const answer done = run({"merge", corpus.root(), found.string(), "--write"});
+  fs::remove_all(found);
+  CAPTURE(said.out, done.out);
+  CHECK(done.status == 0);
+  CHECK(done.out.find("3 cases kept, 2 added") != std::string::npos);
+  const auto cases = read_cases({corpus.root()}, {});
+  REQUIRE(cases.size() == 3);
+  CHECK(from_json(read_file(fs::path(corpus.root()) / "split_kv" / "enclosure.json"), "x").why == "a bug of last year");
+  for (const stored_case& s : cases)  // what would be done is what is done
+    CHECK((s.c.why == "a bug of last year" || said.out.find("add " + s.file.string() + ": ") != std::string::npos));
+}
+
 TEST_CASE("a case that fails is told and not added") {
   const auto odd = testing::corrupting_library([](testing::call& c) {
     if (c.stated.causal != 0) return;

@@ -32,11 +32,17 @@ attention_case read_case(const fs::path& file, const campaign::target& t) {
   return *c;
 }
 
-bool fails(const std::vector<std::uint32_t>& features, const feature_names& names) {
-  return std::ranges::any_of(features, [&](std::uint32_t f) {
+/// "pass", "fail", "discard" or "undecided"; a case that ends its process has no verdict, and fails.
+std::string verdict_in(const std::vector<std::uint32_t>& features, const feature_names& names) {
+  constexpr std::string_view key = ": verdict ";
+  for (const std::uint32_t f : features) {
     const std::string& name = names.name_of(f);
-    return name.find(": verdict fail") != std::string::npos || name.find(": ends its process") != std::string::npos;
-  });
+    const std::size_t at = name.find(key);
+    if (at == std::string::npos) continue;
+    const std::size_t begin = at + key.size();
+    return name.substr(begin, name.find(' ', begin) - begin);
+  }
+  return "fail";
 }
 
 }  // namespace
@@ -63,9 +69,11 @@ corpus_plan plan_corpus(const library& lib, std::vector<stored_case> cases, int 
   const auto features = features_of(lib, alone, jobs, limit_seconds, plan.names);
   std::vector<member> members;
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    if (fails(features[i], plan.names)) {
-      plan.failing.push_back(cases[i]);
-      if (!cases[i].is_pinned) continue;
+    cases[i].verdict = verdict_in(features[i], plan.names);
+    if (cases[i].verdict == "fail") plan.failing.push_back(cases[i]);
+    if (cases[i].verdict != "pass" && !cases[i].is_pinned) {
+      if (cases[i].verdict != "fail") plan.open.push_back(cases[i]);
+      continue;
     }
     members.push_back({features[i], multiply_adds(cases[i].c), cases[i].is_pinned});
     plan.cases.push_back(std::move(cases[i]));

@@ -17,6 +17,7 @@ struct stored_case {
   std::filesystem::path file;
   attention_case c;
   bool is_pinned = false;
+  std::string verdict;  ///< what plan_corpus() saw: "pass", "fail" (also of its process), "discard", "undecided"
 };
 
 /// The cases in files, and in folders of them, sorted. A file that does not end in .json holds the bytes of `t`, if
@@ -31,6 +32,7 @@ struct corpus_plan {
   std::vector<stored_case> cases;
   std::vector<placement> placed;     ///< of `cases`
   std::vector<stored_case> failing;  ///< cannot be in a corpus, whose cases pass; not among `cases` unless pinned
+  std::vector<stored_case> open;     ///< neither pass nor fail, so that they verify nothing; only those not pinned
   feature_names names;               ///< of all features that any case has
 };
 

@@ -149,6 +149,42 @@ TEST_CASE("a case that fails is told and not added") {
   CHECK(read_cases({corpus.root()}, {}).size() == 1);
 }
 
+TEST_CASE("a case about which nothing is said is told and not added, and stays where somebody had a reason for it") {
+  const auto refusing = testing::faulty_library([](testing::call& c) -> assay_status {
+    if (c.stated.causal == 0) return {ASSAY_UNSUPPORTED, "no mask"};
+    return c.run();
+  });
+  attention_case other = testing::small_case();
+  other.causal = false;
+  const scratch corpus;
+  corpus.add("a.json", testing::small_case(), "a reason");
+  const std::string candidate = corpus.root() + ".candidate.json";
+  write_by_rename(candidate, to_json(other));
+  const answer said = run({"merge", corpus.root(), candidate, "--write"}, refusing);
+  CAPTURE(said.out);
+  CHECK(said.status == 0);
+  CHECK(said.out.find("skip " + candidate + ": its verdict is discard, ") != std::string::npos);
+  CHECK(read_cases({corpus.root()}, {}).size() == 1);
+
+  other.data.overrides = {{"q", {0, 0, 0}, 0x7e00}};  // a NaN: whatever it reaches may be anything
+  write_by_rename(candidate, to_json(other));
+  const answer open = run({"merge", corpus.root(), candidate, "--write"});
+  fs::remove(candidate);
+  CAPTURE(open.out);
+  CHECK(open.out.find("skip " + candidate + ": its verdict is undecided, ") != std::string::npos);
+  CHECK(read_cases({corpus.root()}, {}).size() == 1);
+
+  other.data.overrides.clear();
+  corpus.add("b.json", other, "a refusal of theirs");
+  corpus.add("c.json", other, "covers 1 feature that no other case has: y");
+  const answer left = run({"minimize", corpus.root(), "--write"}, refusing);
+  CAPTURE(left.out);
+  CHECK(left.status == 0);
+  CHECK(left.out.find("skip " + corpus.root() + "/split_kv/c.json: its verdict is discard, ") != std::string::npos);
+  CHECK(corpus.has("b.json"));
+  CHECK(corpus.has("c.json"));
+}
+
 TEST_CASE("files that are no case are bad input") {
   CHECK(run({"merge", "/nonexistent", "/nonexistent"}).status == 2);
   CHECK(run({"minimize", "/nonexistent"}).status == 2);

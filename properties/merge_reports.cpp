@@ -1,6 +1,7 @@
 #include "properties/merge_reports.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <boost/json.hpp>
@@ -51,6 +52,12 @@ suite_report report_of(const json::object& o) {
   if (whole_at(o, "version") != 1) throw case_error("no report of version 1");
   r.library = text_at(o, "library");
   r.platform = text_at(o, "platform");
+  const json::object& asked = o.at("asked").as_object();
+  r.options.kernels = json::value_to<std::vector<std::string>>(asked.at("kernels"));
+  r.options.types = json::value_to<std::vector<std::string>>(asked.at("types"));
+  r.options.cases = whole_at(asked, "cases");
+  r.options.seconds = asked.at("seconds").to_number<double>();
+  r.options.workspace_budget_bytes = whole_at(asked, "workspace_budget");
   for (const json::value& name : o.at("properties").as_array()) r.options.selected.push_back(&property_at(name));
   r.options.seed = o.at("seed").to_number<std::uint64_t>();
   r.options.shard = whole_at(o, "shard");
@@ -74,15 +81,43 @@ suite_report report_of(const json::object& o) {
   return r;
 }
 
+/// All that shards of one run agree in, by name.
+std::vector<std::pair<std::string, std::string>> common_to_shards(const suite_report& r) {
+  std::vector<std::string> properties;
+  properties.reserve(r.options.selected.size());
+  for (const property* p : r.options.selected) properties.emplace_back(p->name);
+  return {{"library", r.library},
+          {"library options", r.options.library_arguments},
+          {"platform", r.platform},
+          {"kernels", fmt::format("{}", fmt::join(r.options.kernels, ", "))},
+          {"types", fmt::format("{}", fmt::join(r.options.types, ", "))},
+          {"properties", fmt::format("{}", fmt::join(properties, ", "))},
+          {"cases", std::to_string(r.options.cases)},
+          {"seconds", fmt::format("{}", r.options.seconds)},
+          {"workspace budget", std::to_string(r.options.workspace_budget_bytes)},
+          {"seed", std::to_string(r.options.seed)},
+          {"number of shards", std::to_string(r.options.shards)}};
+}
+
+void require_same_run(const suite_report& one, const suite_report& other) {
+  const auto ours = common_to_shards(one);
+  const auto theirs = common_to_shards(other);
+  std::vector<std::string> differences;
+  for (std::size_t i = 0; i < ours.size(); ++i)
+    if (ours[i] != theirs[i])
+      differences.push_back(fmt::format("{} '{}' and '{}'", ours[i].first, ours[i].second, theirs[i].second));
+  if (!differences.empty())
+    throw case_error(
+        fmt::format("{} and {} are of different runs: {}", one.file, other.file, fmt::join(differences, "; ")));
+}
+
 /// Throws unless they are the shards of one run, each once.
 void require_one_run(std::span<const suite_report> shards) {
   if (shards.empty()) throw case_error("no report to merge");
   const suite_report& first = shards.front();
   std::vector<bool> here(static_cast<std::size_t>(first.options.shards), false);
   for (const suite_report& r : shards) {
-    if (r.library != first.library || r.platform != first.platform || r.options.seed != first.options.seed ||
-        r.options.shards != first.options.shards || r.options.selected != first.options.selected)
-      throw case_error("the reports are of different runs: library, seed, properties or number of shards differ");
+    require_same_run(first, r);
     const auto at = static_cast<std::size_t>(r.options.shard - 1);
     if (at >= here.size() || here[at])
       throw case_error(fmt::format("shard {} of {} is given twice", r.options.shard, r.options.shards));
@@ -119,7 +154,9 @@ void add(suite_result& sum, const suite_result& shard) {
 
 suite_report read_report(std::string_view text, std::string_view origin) {
   try {
-    return report_of(json::parse({text.data(), text.size()}).as_object());
+    suite_report r = report_of(json::parse({text.data(), text.size()}).as_object());
+    r.file = origin;
+    return r;
   } catch (const std::exception& e) {
     throw case_error(fmt::format("{}: no report of 'assay run --json': {}", origin, e.what()));
   }
@@ -127,7 +164,7 @@ suite_report read_report(std::string_view text, std::string_view origin) {
 
 suite_report merge_reports(std::span<const suite_report> shards) {
   require_one_run(shards);
-  suite_report merged{shards.front().library, shards.front().platform, shards.front().options, {}};
+  suite_report merged{shards.front().library, shards.front().platform, shards.front().options, {}, {}};
   merged.options.shard = merged.options.shards = 1;
   merged.options.jobs = 0;
   for (const suite_report& r : shards) {

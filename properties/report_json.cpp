@@ -28,6 +28,15 @@ json::object to_object(const suite_options& options, const finding& f) {
           {"case", json::parse(to_json(f.shrunk.smallest))}};
 }
 
+/// What the run was asked for: shards of one run agree in it. Cases are 0 where it was seconds.
+json::object asked_of(const suite_options& options) {
+  return {{"kernels", json::value_from(options.kernels)},
+          {"types", json::value_from(options.types)},
+          {"cases", options.seconds > 0 ? 0 : options.cases},
+          {"seconds", options.seconds},
+          {"workspace_budget", options.workspace_budget_bytes}};
+}
+
 }  // namespace
 
 std::string report_json(const std::string& path, const std::string& platform, const suite_options& options,
@@ -48,6 +57,7 @@ std::string report_json(const std::string& path, const std::string& platform, co
                             {"library", path},
                             {"library_arguments", options.library_arguments},
                             {"platform", platform},
+                            {"asked", asked_of(options)},
                             {"properties", std::move(properties)},
                             {"seed", options.seed},
                             {"shard", options.shard},

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds the fuzz targets by the contract of OSS-Fuzz (fuzz/oss-fuzz/build.sh in an environment that looks like its
 # builder's), then runs what came out.
-#   engines_test.sh libfuzzer     AddressSanitizer; every target runs its seeds and a few inputs more
-#   engines_test.sh afl           AFL++ fuzzes a target for a minute
+#   engines_test.sh libfuzzer     AddressSanitizer; every target runs its seeds and 100 inputs more
+#   engines_test.sh afl           AFL++ fuzzes a target for a minute, without a crash and without a hang
 # Exits 77 where AFL++ or zip are not installed.
 set -euo pipefail
 engine=$1
@@ -56,8 +56,10 @@ done
 if [[ $engine == libfuzzer ]]; then
   for target in "${targets[@]}"; do
     mkdir -p "$scratch/seeds/$target"
-    "$OUT/$target" -runs=4 -seed=1 -timeout=25 -rss_limit_mb=2560 "$scratch/seeds/$target" >"$scratch/log" 2>&1 ||
+    runs=$(($(find "$scratch/seeds/$target" -type f | wc -l) + 100))  # those of the seeds count
+    "$OUT/$target" "-runs=$runs" -seed=1 -timeout=25 -rss_limit_mb=2560 "$scratch/seeds/$target" >"$scratch/log" 2>&1 ||
       { tail -n 40 "$scratch/log"; fail "$target"; }
+    [[ $(sed -n 's/^Done \([0-9]*\) runs in .*/\1/p' "$scratch/log") -ge $runs ]] || fail "$target did not run $runs inputs"
   done
 else
   export AFL_NO_UI=1 AFL_SKIP_CPUFREQ=1 AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1 AFL_NO_AFFINITY=1
@@ -65,8 +67,10 @@ else
   afl-fuzz -V 60 -t 5000 -m none -i "$seeds" -o "$scratch/afl" -- "$OUT/fuzz_split_kv" >"$scratch/log" 2>&1 ||
     { tail -n 40 "$scratch/log"; fail "afl-fuzz"; }
   stats=$scratch/afl/default/fuzzer_stats
-  grep -E '^(execs_done|execs_per_sec|corpus_count|edges_found|saved_crashes)' "$stats"
-  [[ $(awk '/^saved_crashes/ {print $3}' "$stats") -eq 0 ]] || fail "AFL++ saved crashes"
+  grep -E '^(execs_done|execs_per_sec|corpus_count|edges_found|saved_crashes|saved_hangs)' "$stats"
+  for saved in saved_crashes saved_hangs; do  # compared as text: what is not there is not 0
+    [[ $(awk -v key=$saved '$1 == key {print $3}' "$stats") == 0 ]] || fail "AFL++: $saved is not 0"
+  done
   [[ $(awk '/^corpus_count/ {print $3}' "$stats") -gt $(find "$seeds" -type f | wc -l) ]] || fail "nothing new was found"
 fi
 echo "$engine: ${#targets[@]} targets"

@@ -7,6 +7,7 @@
 #include <boost/describe.hpp>
 #include <boost/mp11.hpp>
 #include <charconv>
+#include <optional>
 #include <sstream>
 
 #include "properties/execute.hpp"
@@ -19,8 +20,8 @@
 namespace assay::corpus {
 namespace {
 
-/// Fields of one object: what is a choice by name, what is an amount by bucket. Text, lists, seeds and scales of data
-/// say nothing by themselves.
+/// Fields of one object: what is a choice by name, what is an amount by bucket, what is optional also by
+/// whether it is there. Text, lists, seeds and scales of data say nothing by themselves.
 template <typename T>
 void add_fields(const T& object, std::vector<std::string>& names) {
   boost::mp11::mp_for_each<boost::describe::describe_members<T, boost::describe::mod_public>>([&](auto member) {
@@ -32,6 +33,10 @@ void add_fields(const T& object, std::vector<std::string>& names) {
       names.push_back(fmt::format("{} {}", member.name, value));
     else if constexpr (std::is_same_v<field, float>)
       names.push_back(fmt::format("{} {}", member.name, value == field{} ? "none" : value == 1 ? "1" : "some"));
+    else if constexpr (std::is_same_v<field, std::optional<std::int32_t>>)
+      names.push_back(!value       ? fmt::format("{} none", member.name)
+                      : *value < 0 ? fmt::format("{} negative", member.name)
+                                   : fmt::format("{} bucket {}", member.name, bucket_of(*value)));
     else if constexpr (std::is_signed_v<field>)  // seeds, which are not, are all alike
       if (std::string_view(member.name) != "version")
         names.push_back(fmt::format("{} bucket {}", member.name, bucket_of(value)));

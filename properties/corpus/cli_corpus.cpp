@@ -24,9 +24,12 @@ struct corpus_arguments {
   bool all = false;
 };
 
-void print_failing(const corpus_plan& plan, const cli_context& context) {
+void print_left_out(const corpus_plan& plan, const cli_context& context) {
   for (const stored_case& s : plan.failing)
     context.out << fmt::format("FAIL {}: a corpus holds cases that pass (see: assay replay)\n", s.file.string());
+  for (const stored_case& s : plan.open)
+    context.out << fmt::format("skip {}: its verdict is {}, so that it verifies nothing (see: assay replay)\n",
+                               s.file.string(), s.verdict);
 }
 
 int finish(const corpus_plan& plan, const corpus_arguments& given, std::size_t kept, std::size_t changed,
@@ -45,19 +48,19 @@ int merge(const corpus_arguments& given, const cli_context& context) {
   const std::size_t here = cases.size();
   for (stored_case& s : corpus::read_cases(given.candidates, bytes)) cases.push_back(std::move(s));
   corpus_plan plan = corpus::plan_corpus(*lib, std::move(cases), given.jobs, given.limit_seconds);
-  print_failing(plan, context);
-  std::size_t added = 0;
+  print_left_out(plan, context);
+  std::set<fs::path> added;
   for (std::size_t i = 0; i < plan.cases.size(); ++i) {
     stored_case& s = plan.cases[i];
     if (s.is_pinned || !plan.placed[i].is_kept) continue;
     const std::string reason = corpus::reason_of(plan.names, plan.placed[i].adds);
     if (s.c.why.empty()) s.c.why = reason;
-    const fs::path place = corpus::place_in(given.corpus, s);
+    const fs::path place = corpus::place_in(given.corpus, s, added);
     context.out << fmt::format("add {}: {} (from {})\n", place.string(), reason, s.file.string());
     if (given.write) write_by_rename(place, to_json(s.c));
-    ++added;
+    added.insert(place);
   }
-  return finish(plan, given, here + added, added, "added", context);
+  return finish(plan, given, here + added.size(), added.size(), "added", context);
 }
 
 int minimize(const corpus_arguments& given, const cli_context& context) {
@@ -65,7 +68,7 @@ int minimize(const corpus_arguments& given, const cli_context& context) {
   std::vector<stored_case> cases = corpus::read_cases({given.corpus}, {});
   for (stored_case& s : cases) s.is_pinned = corpus::has_own_reason(s.c) && !given.all;
   const corpus_plan plan = corpus::plan_corpus(*lib, std::move(cases), given.jobs, given.limit_seconds);
-  print_failing(plan, context);
+  print_left_out(plan, context);
   std::size_t removed = 0;
   for (std::size_t i = 0; i < plan.cases.size(); ++i) {
     const stored_case& s = plan.cases[i];
@@ -101,7 +104,8 @@ void add_corpus(CLI::App& app, const cli_context& context, int& status) {
   command->require_subcommand(1);
   command->footer(
       "A case reaches its fields, its verdict, what 'assay fuzz' counts (splits, tiles, pages, rows), and edges of the "
-      "kernels' code. Sets are found by greedy set cover, which prefers small cases.");
+      "kernels' code. Sets are found by greedy set cover, which prefers small cases. Cases that do not pass are told, "
+      "and neither added nor removed.");
   auto given = std::make_shared<corpus_arguments>();
   CLI::App* merging = add_command(*command, "merge", "Add the cases that reach something new", *given);
   merging->add_option("corpus", given->corpus, "Folder of case files, with a folder for each kernel")->required();

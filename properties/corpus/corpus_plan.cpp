@@ -32,11 +32,17 @@ attention_case read_case(const fs::path& file, const campaign::target& t) {
   return *c;
 }
 
-bool fails(const std::vector<std::uint32_t>& features, const feature_names& names) {
-  return std::ranges::any_of(features, [&](std::uint32_t f) {
+/// "pass", "fail", "discard" or "undecided"; a case that ends its process has no verdict, and fails.
+std::string verdict_in(const std::vector<std::uint32_t>& features, const feature_names& names) {
+  constexpr std::string_view key = ": verdict ";
+  for (const std::uint32_t f : features) {
     const std::string& name = names.name_of(f);
-    return name.find(": verdict fail") != std::string::npos || name.find(": ends its process") != std::string::npos;
-  });
+    const std::size_t at = name.find(key);
+    if (at == std::string::npos) continue;
+    const std::size_t begin = at + key.size();
+    return name.substr(begin, name.find(' ', begin) - begin);
+  }
+  return "fail";
 }
 
 }  // namespace
@@ -63,9 +69,11 @@ corpus_plan plan_corpus(const library& lib, std::vector<stored_case> cases, int 
   const auto features = features_of(lib, alone, jobs, limit_seconds, plan.names);
   std::vector<member> members;
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    if (fails(features[i], plan.names)) {
-      plan.failing.push_back(cases[i]);
-      if (!cases[i].is_pinned) continue;
+    cases[i].verdict = verdict_in(features[i], plan.names);
+    if (cases[i].verdict == "fail") plan.failing.push_back(cases[i]);
+    if (cases[i].verdict != "pass" && !cases[i].is_pinned) {
+      if (cases[i].verdict != "fail") plan.open.push_back(cases[i]);
+      continue;
     }
     members.push_back({features[i], multiply_adds(cases[i].c), cases[i].is_pinned});
     plan.cases.push_back(std::move(cases[i]));
@@ -86,13 +94,16 @@ std::string reason_of(const feature_names& names, const std::vector<std::uint32_
                      adds.size() == 1 ? "" : "s", fmt::join(some, "; "), adds.size() > some.size() ? "; ..." : "");
 }
 
-fs::path place_in(const fs::path& corpus, const stored_case& added) {
+fs::path place_in(const fs::path& corpus, const stored_case& added, const std::set<fs::path>& taken) {
   attention_case c = added.c;
   c.why.clear();
+  std::string text = to_json(c);
   const bool is_named = added.file.extension() == ".json";
-  const std::string name =
-      is_named ? added.file.filename().string() : fmt::format("covers_{:08x}.json", fingerprint(to_json(c)));
-  return corpus / c.kernel / name;
+  const std::string stem = is_named ? added.file.stem().string() : fmt::format("covers_{:08x}", fingerprint(text));
+  fs::path place = corpus / c.kernel / (stem + ".json");
+  for (; fs::exists(place) || taken.contains(place); text += ' ')  // fingerprints are short enough to coincide
+    place = corpus / c.kernel / fmt::format("{}-{:08x}.json", stem, fingerprint(text));
+  return place;
 }
 
 }  // namespace assay::corpus

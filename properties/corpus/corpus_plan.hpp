@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct stored_case {
   std::filesystem::path file;
   attention_case c;
   bool is_pinned = false;
+  std::string verdict;  ///< what plan_corpus() saw: "pass", "fail" (also of its process), "discard", "undecided"
 };
 
 /// The cases in files, and in folders of them, sorted. A file that does not end in .json holds the bytes of `t`, if
@@ -30,6 +32,7 @@ struct corpus_plan {
   std::vector<stored_case> cases;
   std::vector<placement> placed;     ///< of `cases`
   std::vector<stored_case> failing;  ///< cannot be in a corpus, whose cases pass; not among `cases` unless pinned
+  std::vector<stored_case> open;     ///< neither pass nor fail, so that they verify nothing; only those not pinned
   feature_names names;               ///< of all features that any case has
 };
 
@@ -39,7 +42,9 @@ corpus_plan plan_corpus(const library& lib, std::vector<stored_case> cases, int 
 /// "covers 7 features of its own: ...": some of them by name.
 std::string reason_of(const feature_names& names, const std::vector<std::uint32_t>& adds);
 
-/// Where a case that is added goes: a folder for each kernel, a name by what is in it unless it has one.
-std::filesystem::path place_in(const std::filesystem::path& corpus, const stored_case& added);
+/// Where a case that is added goes: a folder for each kernel, a name by what is in it unless it has one. Where a file
+/// of that name is already, or will be (`taken`), the name has what is in the case added to it.
+std::filesystem::path place_in(const std::filesystem::path& corpus, const stored_case& added,
+                               const std::set<std::filesystem::path>& taken);
 
 }  // namespace assay::corpus

@@ -6,6 +6,7 @@
 
 #include "properties/cli.hpp"
 #include "properties/nightly/fault_matrix.hpp"
+#include "properties/nightly/fault_places.hpp"
 #include "properties/progress.hpp"
 #include "properties/write_file.hpp"
 
@@ -18,6 +19,7 @@ struct faults_arguments {
   std::vector<std::string> names;
   std::string patches = ASSAY_FAULT_PATCHES;
   std::string libraries = ASSAY_FAULT_LIBRARIES;
+  std::string sources = ASSAY_FAULT_SOURCES;
   std::string findings = "out/faults";
   std::uint64_t seed = 1;
   int jobs = default_jobs();
@@ -50,7 +52,11 @@ int faults(const faults_arguments& given, const cli_context& context) {
     shown.show(fmt::format("{} ({} done)", planted.name, rows.size()));
     options.findings = fs::path(given.findings) / planted.name;
     options.library_arguments = " --library " + file.string();
-    rows.push_back(try_fault(*library::load(file.string()), planted, options));
+    const auto places = planted.checker.empty()
+                            ? std::vector<std::string>{}
+                            : expected_places(planted, fs::path(given.patches) / (planted.name + ".patch"),
+                                              fs::path(given.sources) / planted.name);
+    rows.push_back(try_fault(*library::load(file.string()), planted, places, options));
   }
   shown.clear();
   context.out << fault_matrix_text(rows);
@@ -66,6 +72,8 @@ void add_faults(CLI::App& app, const cli_context& context, int& status) {
   command->add_option("names", given->names, "Only these (see: assay list faults)");
   command->add_option("--patches", given->patches, "Folder of the faults' patches")->capture_default_str();
   command->add_option("--libraries", given->libraries, "Folder of the faulty libraries")->capture_default_str();
+  command->add_option("--sources", given->sources, "Folder of the patched sources that these were built from")
+      ->capture_default_str();
   command->add_option("--findings", given->findings, "Folder for shrunk failing cases")->capture_default_str();
   command->add_option("--seed", given->seed, "Of the cases")
       ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()))
@@ -75,7 +83,9 @@ void add_faults(CLI::App& app, const cli_context& context, int& status) {
       ->check(seconds_from_zero())
       ->capture_default_str();
   command->add_option("--json", given->json, "File to write the matrix to as JSON; folders that lack are made");
-  command->footer("Exit status 1: a fault was not caught by the checks that its patch names.");
+  command->footer(
+      "Exit status 1: a fault was not caught by the checks that its patch names, at the line that it names or adds "
+      "where that is the checker of loads and stores.");
   command->callback([given, &context, &status] { status = faults(*given, context); });
 }
 

@@ -12,7 +12,7 @@ namespace assay {
 /// What the head of a patch, the lines before its first "---", says.
 struct fault {
   std::string name;
-  std::string summary;              ///< the lines without a key, joined
+  std::string summary;  ///< the lines without a key, joined
   /// "Caught-by: <origin>[, <origin>...]": an origin of unchecked verdicts each; empty: only the checker can see it
   std::set<std::string> caught_by;
   std::string checker;  ///< "Checker: <origin>": what the checker of loads and stores must report; empty: nothing

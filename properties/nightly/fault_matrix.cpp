@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "properties/nightly/fault_places.hpp"
+
 namespace assay {
 namespace {
 
@@ -26,14 +28,22 @@ std::string in_order(const std::map<std::string, counts>& caught) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
+/// "data race", where it named the line.
+std::string checker_of(const fault_row& row) {
+  if (row.planted.checker.empty()) return "-";
+  const bool is_elsewhere = !row.checker_origins.empty() && !row.names_place;
+  return fmt::format("{}{}", fmt::join(row.checker_origins, ", "), is_elsewhere ? " elsewhere" : "");
+}
+
 }  // namespace
 
 bool fault_row::is_caught() const {
   return std::ranges::includes(origins, planted.caught_by) &&
-         (planted.checker.empty() || checker_origins.contains(planted.checker));
+         (planted.checker.empty() || (checker_origins.contains(planted.checker) && names_place));
 }
 
-fault_row try_fault(library& faulty, const fault& planted, const suite_options& given) {
+fault_row try_fault(library& faulty, const fault& planted, const std::vector<std::string>& places,
+                    const suite_options& given) {
   suite_options options = given;
   options.kernels = {planted.kernel};
   options.types = {planted.types};
@@ -46,7 +56,7 @@ fault_row try_fault(library& faulty, const fault& planted, const suite_options& 
   faulty.checks.accesses = false;
   const suite_result result = run_suite(faulty, options);
   faulty.checks = usual;
-  fault_row row{planted, {}, {}, {}, result.total.total(), result.seconds};
+  fault_row row{planted, {}, {}, {}, false, result.total.total(), result.seconds};
   for (const auto& [key, cases] : result.table)
     if (cases.fail > 0) row.caught[std::get<1>(key)] += cases;
   for (const finding& f : result.findings)
@@ -55,11 +65,14 @@ fault_row try_fault(library& faulty, const fault& planted, const suite_options& 
   options.selected.resize(1);
   options.origins = {planted.checker};
   for (const int cases : {planted.cases / 4, planted.cases}) {  // most show in the first few
-    if (!row.checker_origins.empty()) break;
+    if (row.names_place) break;
     options.cases = cases;
     const suite_result checked = run_suite(faulty, options);
-    for (const finding& f : checked.findings)
-      if (f.shrunk.reproduced) row.checker_origins.insert(f.shrunk.result.origin);
+    for (const finding& f : checked.findings) {
+      if (!f.shrunk.reproduced) continue;
+      row.checker_origins.insert(f.shrunk.result.origin);
+      row.names_place |= f.shrunk.result.origin == planted.checker && names_one_of(f.shrunk.result.what, places);
+    }
     row.cases += checked.total.total();
     row.seconds += checked.seconds;
   }
@@ -71,9 +84,7 @@ std::string fault_matrix_text(const std::vector<fault_row>& rows) {
                                  "properties, and the share of their cases that failed");
   for (const fault_row& row : rows)
     text += fmt::format("{:<32} {:>6}  {:<28} {:<20} {}\n", row.planted.name, row.is_caught() ? "yes" : "NO",
-                        fmt::format("{}", fmt::join(row.origins, ", ")),
-                        row.planted.checker.empty() ? "-" : fmt::format("{}", fmt::join(row.checker_origins, ", ")),
-                        in_order(row.caught));
+                        fmt::format("{}", fmt::join(row.origins, ", ")), checker_of(row), in_order(row.caught));
   const auto caught = std::ranges::count_if(rows, &fault_row::is_caught);
   return text +
          fmt::format("\n{} of {} faults are caught by the checks that their patches name\n", caught, rows.size());
@@ -91,6 +102,7 @@ std::string fault_matrix_json(const std::vector<fault_row>& rows, const suite_op
                                   {"origins", json::value_from(row.origins)},
                                   {"checker_expected", row.planted.checker},
                                   {"checker_origins", json::value_from(row.checker_origins)},
+                                  {"checker_names_line", row.names_place},
                                   {"failed_shares", std::move(failed)},
                                   {"cases", row.cases},
                                   {"seconds", row.seconds}});

@@ -16,6 +16,7 @@ struct fault_row {
   std::map<std::string, counts> caught;   ///< what became of the cases of each property that some of them failed
   std::set<std::string> origins;          ///< named ones, if they came again; loads and stores were not checked
   std::set<std::string> checker_origins;  ///< the same when they were, for faults that name one
+  bool names_place = false;               ///< whether such a report named a place that is expected of it
   std::int64_t cases = 0;                 ///< that were run
   double seconds = 0;
   /// Whether every check that the patch names caught it.
@@ -23,9 +24,10 @@ struct fault_row {
 };
 
 /// Runs all properties on the library, on as many cases as the fault may need, without checks of loads and stores; if
-/// the fault names what these report, the first property with them. `options` gives seed, jobs, limits and the folder
-/// for findings.
-fault_row try_fault(library& faulty, const fault& planted, const suite_options& options);
+/// the fault names what these report, the first property with them, whose report has to name one of `places`
+/// (fault_places.hpp). `options` gives seed, jobs, limits and the folder for findings.
+fault_row try_fault(library& faulty, const fault& planted, const std::vector<std::string>& places,
+                    const suite_options& options);
 
 /// A line per fault: whether it was caught as its patch says, by which checks, and which share of each property's cases
 /// failed.

@@ -4,7 +4,9 @@
 
 #include <boost/json.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
 #include <filesystem>
+#include <functional>
 #include <regex>
 #include <sstream>
 
@@ -92,6 +94,68 @@ TEST_CASE("reports that are not all the shards of one run, each once, do not mer
   suite_report other = shard(2, 2);
   other.options.seed = 2;
   CHECK_THROWS_AS(merge({shard(1, 2), other}), case_error);
+}
+
+TEST_CASE("reports of different runs do not merge; the files are named, and what differs") {
+  const std::pair<const char*, std::function<void(suite_report&)>> changes[] = {
+      {"library 'x.so' and 'y.so'", [](suite_report& r) { r.library = "y.so"; }},
+      {"library options '' and ' --unchecked'", [](suite_report& r) { r.options.library_arguments = " --unchecked"; }},
+      {"platform '' and 'amd'", [](suite_report& r) { r.platform = "amd"; }},
+      {"kernels '' and 'split_kv'", [](suite_report& r) { r.options.kernels = {"split_kv"}; }},
+      {"types '' and 'f16, bf16'", [](suite_report& r) { r.options.types = {"f16", "bf16"}; }},
+      {"properties '' and 'output_enclosed'", [](suite_report& r) { r.options.selected = {&properties().front()}; }},
+      {"cases '2000' and '40'", [](suite_report& r) { r.options.cases = 40; }},
+      {"seconds '0' and '2.5'", [](suite_report& r) { r.options.seconds = 2.5; }},
+      {"workspace budget '0' and '4096'", [](suite_report& r) { r.options.workspace_budget_bytes = 4096; }},
+      {"seed '1' and '2'", [](suite_report& r) { r.options.seed = 2; }},
+      {"number of shards '2' and '3'", [](suite_report& r) { r.options.shards = 3; }}};
+  for (const auto& [difference, change] : changes) {
+    suite_report one = shard(1, 2);
+    suite_report other = shard(2, 2);
+    one.file = "1.json";
+    other.file = "2.json";
+    CHECK_NOTHROW(merge_reports(std::vector{one, other}));
+    change(other);
+    CHECK_THROWS_WITH(merge_reports(std::vector{one, other}),
+                      std::string("1.json and 2.json are of different runs: ") + difference);
+  }
+}
+
+TEST_CASE("what was asked of a run is read back from its report") {
+  suite_options options;
+  options.kernels = {"split_kv", "mqa_logits"};
+  options.types = {"f16"};
+  options.cases = 40;
+  options.workspace_budget_bytes = 4096;
+  options.library_arguments = " --unchecked";
+  const suite_options read = read_report(report_json("x.so", "cpu", options, {}), "x").options;
+  CHECK(read.kernels == options.kernels);
+  CHECK(read.types == options.types);
+  CHECK(read.cases == 40);
+  CHECK(read.seconds == 0);
+  CHECK(read.workspace_budget_bytes == 4096);
+  CHECK(read.library_arguments == " --unchecked");
+  options.seconds = 2.5;
+  CHECK(read_report(report_json("x.so", "cpu", options, {}), "x").options.seconds == 2.5);
+}
+
+TEST_CASE("shards that were told different things exit as bad input") {
+  const scratch at;
+  const auto run = [&](const std::string& i, std::vector<std::string> more) {
+    more.insert(more.begin(), {"run", "--cases", "40", "--seed", "3", "--jobs", "1", "--shard", i + "/2", "--findings",
+                               at.file("found"), "--json", at.file(i + ".json")});
+    return assay(more, library::built_in());
+  };
+  const std::vector<std::string> merge{"merge-reports", at.file("1.json"), at.file("2.json")};
+  std::ostringstream out;
+  std::ostringstream err;
+  CHECK(run("1", {"--kernel", "split_kv"}) == 0);
+  CHECK(run("2", {"--kernel", "split_kv", "--lockstep-waves"}) == 0);
+  CHECK(run_program(merge, {out, err, nullptr}) == 2);
+  CHECK(err.str().find(at.file("1.json") + " and " + at.file("2.json") + " are of different runs: library options '' " +
+                       "and ' --lockstep-waves'") != std::string::npos);
+  CHECK(run("2", {"--kernel", "split_kv"}) == 0);
+  CHECK(assay(merge) == 0);
 }
 
 TEST_CASE("a kind of failure that two shards met is told once, by its first case") {

@@ -1,9 +1,12 @@
 #include "properties/corpus/case_features.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cstdlib>
 
+#include "properties/features.hpp"
 #include "tests/properties/faulty_library.hpp"
 
 namespace assay::corpus {
@@ -30,6 +33,18 @@ TEST_CASE("a case shows its fields, its verdict, counted features and edges, eac
   CHECK_FALSE(has(others, "causal true"));
   CHECK(others != names);
   CHECK(features_of(*lib, testing::small_case()) == names);  // what ran before does not show
+}
+
+TEST_CASE("an offset shows as given or not, and by its sign and size") {
+  const auto lib = library::built_in();
+  attention_case c = testing::small_case();
+  CHECK(has(features_of(*lib, c), "prefix_offset none"));
+  c.sequences[0].prefix_offset = -3;
+  c.sequences[1].prefix_offset = 9;
+  const auto names = features_of(*lib, c);
+  CHECK_FALSE(has(names, "prefix_offset none"));
+  CHECK(has(names, "prefix_offset negative"));
+  CHECK(has(names, fmt::format("prefix_offset bucket {}", bucket_of(9))));
 }
 
 TEST_CASE("many cases give the same numbers on one process and on three, and survive one that crashes") {

@@ -106,6 +106,29 @@ TEST_CASE("merge adds what reaches something new, with a reason, from case files
   CHECK_FALSE(has_own_reason(cases[1].c));
 }
 
+TEST_CASE("merge overwrites no case: a name that is taken has what is in the case added to it") {
+  const scratch corpus;
+  corpus.add("enclosure.json", testing::small_case(), "a bug of last year");
+  const fs::path found = corpus.root() + ".found";
+  attention_case some = testing::small_case();
+  some.causal = false;
+  attention_case others = testing::small_case();
+  others.window = 9;
+  write_by_rename(found / "a" / "enclosure.json", to_json(some));
+  write_by_rename(found / "b" / "enclosure.json", to_json(others));
+  const answer said = run({"merge", corpus.root(), found.string()});
+  const answer done = run({"merge", corpus.root(), found.string(), "--write"});
+  fs::remove_all(found);
+  CAPTURE(said.out, done.out);
+  CHECK(done.status == 0);
+  CHECK(done.out.find("3 cases kept, 2 added") != std::string::npos);
+  const auto cases = read_cases({corpus.root()}, {});
+  REQUIRE(cases.size() == 3);
+  CHECK(from_json(read_file(fs::path(corpus.root()) / "split_kv" / "enclosure.json"), "x").why == "a bug of last year");
+  for (const stored_case& s : cases)  // what would be done is what is done
+    CHECK((s.c.why == "a bug of last year" || said.out.find("add " + s.file.string() + ": ") != std::string::npos));
+}
+
 TEST_CASE("a case that fails is told and not added") {
   const auto odd = testing::corrupting_library([](testing::call& c) {
     if (c.stated.causal != 0) return;
@@ -124,6 +147,42 @@ TEST_CASE("a case that fails is told and not added") {
   CHECK(said.status == 1);
   CHECK(said.out.find("FAIL " + candidate) != std::string::npos);
   CHECK(read_cases({corpus.root()}, {}).size() == 1);
+}
+
+TEST_CASE("a case about which nothing is said is told and not added, and stays where somebody had a reason for it") {
+  const auto refusing = testing::faulty_library([](testing::call& c) -> assay_status {
+    if (c.stated.causal == 0) return {ASSAY_UNSUPPORTED, "no mask"};
+    return c.run();
+  });
+  attention_case other = testing::small_case();
+  other.causal = false;
+  const scratch corpus;
+  corpus.add("a.json", testing::small_case(), "a reason");
+  const std::string candidate = corpus.root() + ".candidate.json";
+  write_by_rename(candidate, to_json(other));
+  const answer said = run({"merge", corpus.root(), candidate, "--write"}, refusing);
+  CAPTURE(said.out);
+  CHECK(said.status == 0);
+  CHECK(said.out.find("skip " + candidate + ": its verdict is discard, ") != std::string::npos);
+  CHECK(read_cases({corpus.root()}, {}).size() == 1);
+
+  other.data.overrides = {{"q", {0, 0, 0}, 0x7e00}};  // a NaN: whatever it reaches may be anything
+  write_by_rename(candidate, to_json(other));
+  const answer open = run({"merge", corpus.root(), candidate, "--write"});
+  fs::remove(candidate);
+  CAPTURE(open.out);
+  CHECK(open.out.find("skip " + candidate + ": its verdict is undecided, ") != std::string::npos);
+  CHECK(read_cases({corpus.root()}, {}).size() == 1);
+
+  other.data.overrides.clear();
+  corpus.add("b.json", other, "a refusal of theirs");
+  corpus.add("c.json", other, "covers 1 feature that no other case has: y");
+  const answer left = run({"minimize", corpus.root(), "--write"}, refusing);
+  CAPTURE(left.out);
+  CHECK(left.status == 0);
+  CHECK(left.out.find("skip " + corpus.root() + "/split_kv/c.json: its verdict is discard, ") != std::string::npos);
+  CHECK(corpus.has("b.json"));
+  CHECK(corpus.has("c.json"));
 }
 
 TEST_CASE("files that are no case are bad input") {

@@ -5,6 +5,7 @@
 #include "properties/alter.hpp"
 #include "properties/case.hpp"
 #include "properties/nightly/fault_matrix.hpp"
+#include "properties/nightly/fault_places.hpp"
 #include "properties/write_file.hpp"
 #include "tests/properties/faulty_library.hpp"
 #include "tests/properties/scratch.hpp"
@@ -61,7 +62,7 @@ TEST_CASE("the matrix says yes only where every named check caught the fault") {
   const testing::scratch here;
   fault planted{
       .name = "planted", .summary = "", .caught_by = {"split_count"}, .checker = "", .line = "", .cases = 150};
-  const fault_row clean = try_fault(*library::built_in(), planted, few(here));
+  const fault_row clean = try_fault(*library::built_in(), planted, {}, few(here));
   CHECK_FALSE(clean.is_caught());
   CHECK(clean.caught.empty());
   CHECK(clean.cases == 150);
@@ -71,7 +72,7 @@ TEST_CASE("the matrix says yes only where every named check caught the fault") {
   const auto wrong = testing::corrupting_library([](testing::call& c) {
     if (const tensor o = c.view("o"); o.size() > 0) set_bits(o, 0, poison_bits(o.type));
   });
-  const fault_row caught = try_fault(*wrong, planted, few(here));
+  const fault_row caught = try_fault(*wrong, planted, {}, few(here));
   CHECK(caught.is_caught());
   CHECK(caught.caught.contains("output_enclosed"));
   fault_row half = caught;
@@ -81,12 +82,65 @@ TEST_CASE("the matrix says yes only where every named check caught the fault") {
   unseen.planted.checker = "data race";
   CHECK_FALSE(unseen.is_caught());
   unseen.checker_origins = {"data race"};
+  CHECK_FALSE(unseen.is_caught());
+  unseen.names_place = true;
   CHECK(unseen.is_caught());
   const std::string text = fault_matrix_text({caught, half});
   CHECK(text.find("planted                             yes  ") != std::string::npos);
   CHECK(text.find("planted                              NO  ") != std::string::npos);
   CHECK(text.find("\n1 of 2 faults are caught") != std::string::npos);
   CHECK(fault_matrix_json({caught, half}, few(here)).find("\"verified\":false") != std::string::npos);
+}
+
+TEST_CASE("a checker's report that names no expected line has not caught the fault") {
+  const testing::scratch here;
+  const auto reporting = testing::corrupting_library([](testing::call& c) {
+    const assay_defect defect{ASSAY_DATA_RACE, "split_kv", "race (softmax.hpp:9, from split_kv_kernel.hpp:12)",
+                              {0, 0, 0},       0,          0};
+    c.launch.on_defect(c.launch.context, &defect);
+  });
+  const fault planted{
+      .name = "planted", .summary = "", .caught_by = {}, .checker = "data race", .line = "", .cases = 20};
+  const fault_row caught = try_fault(*reporting, planted, {"mma.hpp:3", "split_kv_kernel.hpp:12"}, few(here));
+  CHECK(caught.is_caught());
+  const fault_row elsewhere = try_fault(*reporting, planted, {"mma.hpp:3", "split_kv_kernel.hpp:1"}, few(here));
+  CHECK_FALSE(elsewhere.is_caught());
+  CHECK(elsewhere.checker_origins == caught.checker_origins);
+  CHECK(fault_matrix_text({elsewhere}).find("data race elsewhere") != std::string::npos);
+  CHECK(fault_matrix_text({caught}).find("elsewhere") == std::string::npos);
+  CHECK(fault_matrix_json({elsewhere}, few(here)).find("\"checker_names_line\":false") != std::string::npos);
+}
+
+TEST_CASE("the places that a report may name are the lines that the patch adds, or those of the text that it gives") {
+  const testing::scratch here;
+  here.write("copy/kernels/a.hpp", "one\ntwo\nthree = x;\nfour\nx = five\n");
+  const std::string patch =
+      here.write("a.patch",
+                 "Checker: data race\n--- a/kernels/a.hpp\n+++ b/kernels/a.hpp\n@@ -1,3 +1,4 @@ f()\n one\n-two and a "
+                 "half\n+two\n+three = x;\n four\n");
+  fault planted = read_fault(patch);
+  CHECK(expected_places(planted, patch, here.file("copy")) == std::vector<std::string>{"a.hpp:2", "a.hpp:3"});
+  planted.line = "kernels/a.hpp: x";
+  CHECK(expected_places(planted, patch, here.file("copy")) == std::vector<std::string>{"a.hpp:3", "a.hpp:5"});
+  for (const char* line : {"kernels/a.hpp: six", "kernels/b.hpp: x", "x"}) {
+    planted.line = line;
+    CHECK_THROWS_AS(expected_places(planted, patch, here.file("copy")), case_error);
+  }
+  planted.line.clear();
+  here.write("copy/kernels/a.hpp", "one\ntwo\n");
+  CHECK_THROWS_AS(expected_places(planted, patch, here.file("copy")), case_error);
+  CHECK_THROWS_AS(
+      expected_places(planted, here.write("b.patch", "+++ b/kernels/a.hpp\n@@ -1 +1 @@\n one\n"), here.file("copy")),
+      case_error);
+}
+
+TEST_CASE("a report names a place only by its whole name and number") {
+  const std::string report = "load (mma.hpp:37, from split_kv_kernel.hpp:170, from cpu.hpp:16)";
+  CHECK(names_one_of(report, {"mma.hpp:37"}));
+  CHECK(names_one_of(report, {"x.hpp:1", "split_kv_kernel.hpp:170"}));
+  CHECK(names_one_of(report, {"cpu.hpp:16"}));
+  CHECK_FALSE(names_one_of(report, {}));
+  CHECK_FALSE(names_one_of(report, {"mma.hpp:3", "kernel.hpp:170", "split_kv_kernel.hpp:17", "cpu.hpp:1"}));
 }
 
 }  // namespace assay

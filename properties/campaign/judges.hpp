@@ -11,6 +11,10 @@ namespace assay::campaign {
 /// The line of a process: the target's binary, its limits, `arguments`, the library under test.
 command target_command(const options& given, std::vector<std::string> arguments, const std::filesystem::path& log);
 
+/// How long an input may run before the process is to be ended from outside: libFuzzer has ended it by then, unless it
+/// cannot.
+double patience_seconds(const options& given);
+
 /// Runs the target's binary on one input. Sees what only the instrumented build does, and inputs that are no case.
 /// `shown`, where not null, receives what the target says of the input that fails.
 verdict run_target(const options& given, const std::filesystem::path& input, std::string* shown = nullptr);

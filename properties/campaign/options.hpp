@@ -23,6 +23,7 @@ struct options {
   std::filesystem::path dictionary;          ///< of libFuzzer; empty: none
   std::int64_t max_len = 4096;               ///< bytes of an input
   double limit_seconds = 25;                 ///< for one input
+  double grace_seconds = 10;                 ///< for the words of a process that failed: sanitizers look up symbols
   std::int64_t rss_limit_mib = 2560;         ///< for one process
   shrink_budget budget;                      ///< for each finding
   std::filesystem::path folder;              ///< the state
@@ -42,7 +43,7 @@ struct folders {
   std::filesystem::path corpus;     ///< inputs worth mutating
   std::filesystem::path failing;    ///< corpus entries that fail, out of the way of processes that start
   std::filesystem::path artifacts;  ///< inputs that ended a process and were not looked into yet
-  std::filesystem::path findings;   ///< what came of them
+  std::filesystem::path findings;   ///< what came of them, and logs of processes that left no input
   std::filesystem::path logs;       ///< of each job's last process, and the targets' counters
 };
 
@@ -51,7 +52,7 @@ struct finding {
   std::string name;  ///< of its file, without ending: the origin, and a fingerprint of the kind
   complaint is;      ///< of the minimized case, where there is one
   std::filesystem::path file;
-  std::string replay;        ///< the line that shows it again
+  std::string replay;        ///< the line that shows it again; empty: no input is left
   std::string shape;         ///< the case, or a description of the bytes
   bool flaky = false;        ///< did not come again whenever it was repeated
   bool is_old = false;       ///< in a file of a campaign before

@@ -32,12 +32,15 @@ std::string finding_text(const finding& f) {
   if (f.is_old)
     return text +
            fmt::format("  of a campaign before, {}; {} more input{} failed like this\n",
-                       f.passes ? "which passes now" : "which fails still", f.alike, f.alike == 1 ? "" : "s") +
-           f.replay + "\n";
+                       f.passes           ? "which passes now"
+                       : f.replay.empty() ? "until its file is removed"
+                                          : "which fails still",
+                       f.alike, f.alike == 1 ? "" : "s") +
+           (f.replay.empty() ? f.shape : f.replay + "\n");
   text += fmt::format("  after {:.1f} s; {} input{} failed like this; {} steps of minimization\n", f.after_seconds,
                       f.alike, f.alike == 1 ? "" : "s", f.steps);
   text += f.shape + (f.shape.ends_with('\n') ? "" : "\n");
-  return text + f.replay + "\n";
+  return f.replay.empty() ? text : text + f.replay + "\n";
 }
 
 std::string verdict_line(const result& came) {

@@ -29,7 +29,9 @@ struct slot {
   int number = 0;
   int generation = 0;
   std::unique_ptr<process> running;
-  std::string prefix;  ///< of its artifacts' names
+  std::string prefix;       ///< of its artifacts' names
+  bool is_hung = false;     ///< ended from here, because it went on for too long
+  bool is_stopped = false;  ///< ended from here, because the campaign ends
   std::int64_t executions_before = 0;
 };
 
@@ -80,7 +82,7 @@ class supervisor {
     bool busy = false;
     for (slot& s : slots_) {
       if (s.running && !s.running->poll()) take_end(s);
-      if (s.running && is_late(*s.running)) s.running->kill();
+      if (s.running) end_if_due(s);
       if (!s.running && !is_over()) start(s);
       busy = busy || s.running;
     }
@@ -93,11 +95,11 @@ class supervisor {
     return busy || !todo_.empty();
   }
 
-  /// libFuzzer looks at the time between inputs, and at the limit of an input once a second.
-  bool is_late(const process&) const {
-    constexpr double grace_seconds = 10;
-    return interrupts::came() || !result_.ended_early.empty() ||
-           seconds() > given_.seconds + given_.limit_seconds + grace_seconds;
+  /// A campaign that ends ends its processes. Those whose time is up end themselves between two inputs.
+  void end_if_due(slot& s) const {
+    s.is_stopped = interrupts::came() || !result_.ended_early.empty();
+    s.is_hung = !s.is_stopped && seconds() > given_.seconds + patience_seconds(given_);
+    if (s.is_stopped || s.is_hung) s.running->kill();
   }
 
   void start(slot& s) {
@@ -116,7 +118,7 @@ class supervisor {
         "-detect_leaks=0",  // asks after each input: a leak is no kernel's defect, and costs half the speed
     };
     if (!given_.dictionary.empty()) arguments.push_back("-dict=" + given_.dictionary.string());
-    command what = target_command(given_, arguments, at_.logs / fmt::format("job{}.txt", s.number));
+    command what = target_command(given_, arguments, log_of(s));
     what.environment.push_back("ASSAY_FUZZ_COUNTERS=" + fs::absolute(at_.logs / "counters").string());
     s.running = std::make_unique<process>(what);
     ++result_.processes;
@@ -138,29 +140,47 @@ class supervisor {
       todo_.push_back({file, log.is});
       ++artifacts;
     }
-    judge_start(s, aside, artifacts);
+    began_ = began_ || log.loaded;
+    const bool failed = !s.running->succeeded() && !s.is_stopped && !interrupts::came();
+    judge_start(s, failed, aside, artifacts);
+    // A process that is hung before it is loaded has a long way through the corpus, which has no limit.
+    if (failed && artifacts == 0 && (log.loaded || log.is || !s.is_hung)) take_lost(s);
     s.running.reset();
   }
 
-  /// Processes that end before they begin would do so forever.
-  void judge_start(const slot& s, int aside, std::size_t artifacts) {
-    const bool failed = !s.running->succeeded() && !is_over();
-    const bool stuck = failed && !s.running->log().loaded && aside == 0;
-    if (stuck && artifacts == 0)
-      throw environment_error(
-          fmt::format("{} {}: {}", given_.fuzzed.binary.string(), s.running->end(), s.running->log().last_line));
+  /// Processes that end before they begin would do so forever. Where nothing is known yet, the target does not run.
+  void judge_start(const slot& s, bool failed, int aside, std::size_t artifacts) {
+    const fuzzer_log& log = s.running->log();
+    const bool stuck = failed && !log.loaded && aside == 0;
+    if (stuck && artifacts == 0 && !log.is && !s.is_hung && !began_ && result_.findings.empty())
+      throw environment_error(fmt::format("{} {}: {}", given_.fuzzed.binary.string(), s.running->end(), log.last_line));
     stuck_ = stuck ? stuck_ + 1 : 0;
     constexpr int patience = 3;
     if (stuck_ >= patience * given_.jobs)
-      result_.ended_early = "every process fails on the empty input, which each begins with";
+      result_.ended_early =
+          artifacts > 0 ? "every process fails on the empty input, which each begins with"
+                        : "every process ends before it has run through the corpus, and leaves no input that does it";
+  }
+
+  /// A process that failed and left no input: killed by the machine for its memory, no place on the disk, no stack. Its
+  /// log would be gone when the next one starts.
+  void take_lost(const slot& s) {
+    const fuzzer_log& log = s.running->log();
+    complaint is{"crash", s.running->end() + "; no input is left"};
+    if (s.is_hung) is = {"hang", fmt::format("ended after {:.0f} s; no input is left", s.running->seconds())};
+    if (const finding* f = triage_.take_lost(log.is.value_or(is), log_of(s))) tell(*f);
+  }
+
+  fs::path log_of(const slot& s) const { return at_.logs / fmt::format("job{}.txt", s.number); }
+
+  void tell(const finding& f) {
+    shown_.clear();
+    found_(f);
   }
 
   void look_into(const pending& p) {
     shown_.show(fmt::format("looking into {}", p.artifact.filename().string()));
-    if (const finding* f = triage_.look_into(p.artifact, p.said)) {
-      shown_.clear();
-      found_(*f);
-    }
+    if (const finding* f = triage_.look_into(p.artifact, p.said)) tell(*f);
   }
 
   growth now() const {
@@ -204,6 +224,7 @@ class supervisor {
   growth best_;
   double next_point_ = 1;
   int stuck_ = 0;
+  bool began_ = false;  ///< a process has got to the end of the corpus
   clock::time_point start_ = clock::now();
 };
 

@@ -23,6 +23,10 @@ constexpr std::int64_t flaky_chances = 5;
 
 constexpr std::string_view flaky_prefix = "flaky-";
 
+/// Ends the names of findings of which no input is left: what the inputs of the kind say is another thing.
+constexpr std::string_view lost_suffix = "-lost";
+constexpr std::string_view lost_shape = "no input is left; what the process said is in the file\n";
+
 constexpr std::string_view found_by = "; found by ";
 constexpr std::string_view flaky_words = "; FLAKY: it does not fail always";
 
@@ -150,6 +154,12 @@ finding triage::read_old(const fs::path& file) const {
   if (f.flaky) f.name.erase(0, flaky_prefix.size());
   f.is_old = true;
   f.alike = 0;
+  if (file.extension() == ".log") {
+    const std::string text = read_file(file);
+    f.is = split(text.substr(0, text.find('\n')));
+    f.shape = lost_shape;
+    return f;
+  }
   verdict now;
   if (file.extension() == ".json") {
     f.shape = read_file(file);
@@ -170,13 +180,30 @@ finding triage::read_old(const fs::path& file) const {
 void triage::load_old() {
   for (const auto& entry : fs::directory_iterator(folders_.findings)) {
     const fs::path& file = entry.path();
-    if (file.extension() != ".json" && file.extension() != ".bytes") continue;
+    if (file.extension() != ".json" && file.extension() != ".bytes" && file.extension() != ".log") continue;
     finding f = read_old(file);
     if (const finding* same = known(f.name); same != nullptr && !same->flaky) continue;
     std::erase_if(result_.findings, [&](const finding& other) { return other.name == f.name; });
     result_.findings.push_back(std::move(f));
   }
   std::ranges::sort(result_.findings, {}, &finding::name);
+}
+
+const finding* triage::take_lost(const complaint& is, const fs::path& log) {
+  const std::string name = name_of_kind(is) + std::string(lost_suffix);
+  if (finding* before = known(name)) {
+    ++before->alike;
+    return nullptr;
+  }
+  finding f;
+  f.is = is;
+  f.name = name;
+  f.flaky = true;
+  f.shape = lost_shape;
+  f.file = folders_.findings / (file_stem(f) + ".log");
+  f.after_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  write_by_rename(f.file, fmt::format("{}: {}\n{}", is.origin, is.what, read_file(log)));
+  return &result_.findings.emplace_back(std::move(f));
 }
 
 void triage::settle(finding& f, const fs::path& artifact, const std::optional<complaint>& said) {

@@ -19,6 +19,10 @@ class triage {
   /// is removed when its finding is on disk and not before. Returns a finding that is new, or confirmed only now.
   const finding* look_into(const std::filesystem::path& artifact, const std::optional<complaint>& said);
 
+  /// Takes in what a process complained of that left no input; its `log` is kept beside the findings. Nobody can try it
+  /// again: it counts as flaky, until its file is removed. Returns it if it is new.
+  const finding* take_lost(const complaint& is, const std::filesystem::path& log);
+
  private:
   struct repeated;
   std::optional<repeated> repeat(const std::optional<attention_case>& c, const std::filesystem::path& artifact) const;

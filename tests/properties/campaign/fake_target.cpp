@@ -25,6 +25,10 @@ for argument in "$@"; do
 done
 run() { # FILE
   if grep -q HANG "$1"; then sleep 100; fi
+  if grep -q LOST "$1"; then
+    if grep -q TOLD "$1"; then echo "assay finding: planted: $(grep -o 'of kind [a-z]*' "$1") in byte 17"; fi
+    kill -9 $$
+  fi
   if grep -q FLAKY "$1"; then
     if [[ -e $here/failed_before ]]; then rm "$here/failed_before"; return; fi
     touch "$here/failed_before"

@@ -1,5 +1,6 @@
 /// A stand-in for a target linked with libFuzzer: a shell script with its command line, in a folder of its own. An
 /// input fails if it contains "BAD", every other time if it contains "FLAKY", and never ends if it contains "HANG".
+/// With "LOST" the process is killed at once and writes no artifact; with "TOLD" beside it, it says why.
 #pragma once
 
 #include <filesystem>

@@ -68,7 +68,12 @@ class supervisor {
 
  private:
   double seconds() const { return std::chrono::duration<double>(clock::now() - start_).count(); }
-  bool is_over() const { return interrupts::came() || !result_.ended_early.empty() || given_.seconds - seconds() < 1; }
+  bool is_stopped() const { return interrupts::came() || !result_.ended_early.empty(); }
+
+  /// libFuzzer counts whole seconds, and takes 0 for no end. However short the time is, each place has a process in it.
+  bool may_start(const slot& s) const {
+    return !is_stopped() && (s.generation == 0 || given_.seconds - seconds() >= 1);
+  }
 
   static std::vector<fs::path> files_in(const fs::path& folder) {
     std::vector<fs::path> files;
@@ -83,7 +88,7 @@ class supervisor {
     for (slot& s : slots_) {
       if (s.running && !s.running->poll()) take_end(s);
       if (s.running) end_if_due(s);
-      if (!s.running && !is_over()) start(s);
+      if (!s.running && may_start(s)) start(s);
       busy = busy || s.running;
     }
     note_growth(false);
@@ -97,7 +102,7 @@ class supervisor {
 
   /// A campaign that ends ends its processes. Those whose time is up end themselves between two inputs.
   void end_if_due(slot& s) const {
-    s.is_stopped = interrupts::came() || !result_.ended_early.empty();
+    s.is_stopped = is_stopped();
     s.is_hung = !s.is_stopped && seconds() > given_.seconds + patience_seconds(given_);
     if (s.is_stopped || s.is_hung) s.running->kill();
   }
@@ -111,7 +116,7 @@ class supervisor {
         at_.corpus.string() + "/",
         fmt::format("-artifact_prefix={}/{}", at_.artifacts.string(), s.prefix),
         fmt::format("-seed={}", std::max(1U, fingerprint(draws))),
-        fmt::format("-max_total_time={:.0f}", std::floor(given_.seconds - seconds())),
+        fmt::format("-max_total_time={:.0f}", std::max(1.0, std::floor(given_.seconds - seconds()))),
         fmt::format("-max_len={}", given_.max_len),
         "-reload=1",
         "-print_final_stats=1",

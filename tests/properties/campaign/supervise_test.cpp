@@ -31,6 +31,19 @@ TEST_CASE("a campaign without a failure says what it executed and counted, and e
   CHECK(exit_status(came) == 0);
 }
 
+TEST_CASE("a campaign of a second and of less runs each job's process once") {
+  for (const double seconds : {1.0, 0.01}) {
+    const fake_target fake;
+    options given = fake.given();
+    given.seconds = seconds;
+    given.jobs = 2;
+    const result came = run_quietly(given);
+    CHECK(came.processes == 2);
+    CHECK(came.points.back().executions == 200);
+    CHECK(exit_status(came) == 0);
+  }
+}
+
 TEST_CASE("an input that fails becomes a finding with its bytes, and the campaign goes on") {
   const fake_target fake;
   fake.will_find("a", "BAD of kind one");

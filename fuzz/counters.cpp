@@ -24,6 +24,9 @@ volatile std::uint8_t counters[most_edges + num_features];
 
 std::uint64_t runs_with[num_features];
 std::uint64_t runs = 0;
+std::uint64_t discarded_runs = 0;
+std::uint64_t undecided_runs = 0;
+bool counts_features = false;
 char hits_path[4096];
 std::atomic<bool> written{false};
 
@@ -55,11 +58,17 @@ void count_edges(const library& lib) {
     if (flags[i] != 0) counters[i % most_edges] = 1;
 }
 
-void count_features_of(const attention_case& c, const detailed_run& run) {
+void count_run(outcome came) {
   static const bool begun = (begin(), true);
   static_cast<void>(begun);
-  const feature_counts counts = count_features(c, run);
   ++runs;
+  discarded_runs += came == outcome::discard ? 1 : 0;
+  undecided_runs += came == outcome::undecided ? 1 : 0;
+}
+
+void count_features_of(const attention_case& c, const detailed_run& run) {
+  const feature_counts counts = count_features(c, run);
+  counts_features = true;
   for (std::size_t i = 0; i < num_features; ++i) {
     counters[most_edges + i] = static_cast<std::uint8_t>(std::min<std::int64_t>(counts[i], 255));
     runs_with[i] += counts[i] > 0 ? 1 : 0;
@@ -70,7 +79,11 @@ void write_hits() {
   if (runs == 0 || written.exchange(true)) return;
   char text[4096];
   char* at = put_line(text, std::end(text), "runs", runs);
-  for (std::size_t i = 0; i < num_features; ++i) at = put_line(at, std::end(text), features()[i].name, runs_with[i]);
+  at = put_line(at, std::end(text), "decided", runs - discarded_runs - undecided_runs);
+  at = put_line(at, std::end(text), "discarded", discarded_runs);
+  at = put_line(at, std::end(text), "undecided", undecided_runs);
+  for (std::size_t i = 0; counts_features && i < num_features; ++i)
+    at = put_line(at, std::end(text), features()[i].name, runs_with[i]);
   const int file =
       hits_path[0] == '\0' ? STDERR_FILENO : open(hits_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   // One write at the end of a file is not torn by another process's.

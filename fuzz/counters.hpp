@@ -13,12 +13,16 @@ void clear_edges(const library& lib);
 /// Hands the edges that ran since to the engine.
 void count_edges(const library& lib);
 
+/// Counts a run by what came of it. Once for each run that says anything about a library.
+void count_run(outcome came);
+
 /// Hands the features of a run to the engine and adds them up.
 void count_features_of(const attention_case& c, const detailed_run& run);
 
-/// Writes "name hits" lines, a line for each feature: the runs of this process that had it. They go, in one piece, to
-/// the end of the file that the environment variable ASSAY_FUZZ_COUNTERS names, or to stderr. The first call alone
-/// does: at exit, or at a finding before it. Async-signal-safe.
+/// Writes "name hits" lines: the runs of this process, of them those that were decided (passed or failed), discarded
+/// and left undecided, and a line for each feature, the runs that had it, if features were counted. They go, in one
+/// piece, to the end of the file that the environment variable ASSAY_FUZZ_COUNTERS names, or to stderr. The first call
+/// alone does: at exit, or at a finding before it. Async-signal-safe.
 void write_hits();
 
 }  // namespace assay::fuzz

@@ -46,7 +46,7 @@ std::string finding_text(const finding& f) {
 std::string verdict_line(const result& came) {
   if (const auto found = of_now(came); found > 0)
     return fmt::format("DEFECT: inputs failed in {} way{}", found, found == 1 ? "" : "s");
-  if (executions(came) == 0) return "NOT VERIFIED: nothing was executed";
+  if (const std::string lacks = shortfall(came); !lacks.empty()) return "NOT VERIFIED: " + lacks;
   return fmt::format("no defect in {} executions", executions(came));
 }
 
@@ -54,6 +54,19 @@ std::string verdict_line(const result& came) {
 
 std::string finding_line(const finding& f) {
   return fmt::format("FINDING {}{}: {}: {}", f.flaky ? "(flaky) " : "", f.file.string(), f.is.origin, f.is.what);
+}
+
+std::string shortfall(const result& came) {
+  if (executions(came) == 0) return "nothing was executed";
+  const auto count = [&](const char* name) {
+    const auto at = came.counters.find(name);
+    return at == came.counters.end() ? std::int64_t{0} : at->second;
+  };
+  const std::int64_t runs = count("runs"), decided = count("decided");
+  if (runs > 0 && !(static_cast<double>(decided) >= min_decided_share * static_cast<double>(runs)))
+    return fmt::format("{} of {} runs were decided, fewer than {:.0f}%; {} were discarded, {} undecided", decided, runs,
+                       100 * min_decided_share, count("discarded"), count("undecided"));
+  return {};
 }
 
 std::string report_text(const options& given, const result& came) {
@@ -117,6 +130,7 @@ std::string report_json(const options& given, const result& came) {
                             {"features", last.features},
                             {"corpus", last.corpus},
                             {"ended_early", came.ended_early},
+                            {"shortfall", shortfall(came)},
                             {"points", std::move(points)},
                             {"counters", std::move(counters)},
                             {"findings", std::move(findings)},
@@ -125,7 +139,7 @@ std::string report_json(const options& given, const result& came) {
 }
 
 int exit_status(const result& came) {
-  return of_now(came) > 0 || executions(came) == 0 ? 1 : 0;
+  return of_now(came) > 0 || !shortfall(came).empty() ? 1 : 0;
 }
 
 }  // namespace assay::campaign

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "fuzz/check_case.hpp"
+#include "fuzz/counters.hpp"
 #include "properties/fault_watch.hpp"
 #include "properties/features.hpp"
 #include "tests/properties/faulty_library.hpp"
@@ -124,6 +125,17 @@ TEST_CASE("processes add their runs of each feature to one file, in whole lines"
     runs += name == "runs" ? hits : 0;
   }
   CHECK(runs == 4);
-  CHECK(lines == 2 * (1 + num_features));
+  CHECK(lines == 2 * (4 + num_features));
   std::filesystem::remove(file);
+}
+
+TEST_CASE("runs are counted by what came of them", "[fuzz]") {
+  const ending end = end_of([] {
+    unsetenv("ASSAY_FUZZ_COUNTERS");
+    for (const outcome came : {outcome::pass, outcome::discard, outcome::undecided, outcome::discard})
+      fuzz::count_run(came);
+    fuzz::count_run(outcome::fail);
+    fuzz::write_hits();
+  });
+  CHECK(end.told == "runs 5\ndecided 2\ndiscarded 2\nundecided 1\n");
 }

@@ -54,6 +54,7 @@ for file in "$here"/find/*; do
 done
 echo "stat::number_of_executed_units: $((count + 100))"
 echo "planted_counter 3" >>"$ASSAY_FUZZ_COUNTERS"
+if [[ -e $here/counts ]]; then cat "$here/counts" >>"$ASSAY_FUZZ_COUNTERS"; fi
 sleep "$seconds"
 )script";
 
@@ -78,6 +79,10 @@ options fake_target::given(const std::string& kernel) const {
   o.limit_seconds = 5;
   o.folder = root_ / "state";
   return o;
+}
+
+void fake_target::will_count(const std::string& lines) const {
+  write_by_rename(root_ / "counts", lines);
 }
 
 void fake_target::will_find(const std::string& name, const std::string& bytes) const {

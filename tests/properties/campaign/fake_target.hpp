@@ -19,6 +19,8 @@ class fake_target {
 
   /// A campaign of one second on it. Its bytes are no case, unless `kernel` says whose.
   options given(const std::string& kernel = "") const;
+  /// Lines "NAME HITS" that each process adds to its counters.
+  void will_count(const std::string& lines) const;
   /// Inputs that a process will come to, one after the other, after its corpus.
   void will_find(const std::string& name, const std::string& bytes) const;
   std::filesystem::path state(const std::string& name = "") const { return root_ / "state" / name; }

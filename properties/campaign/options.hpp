@@ -81,6 +81,7 @@ struct result {
   double seconds = 0;
   double process_seconds = 0;  ///< over all processes
   std::string ended_early;     ///< why, in one line; empty if the time was up
+  std::int64_t unseen = 0;     ///< inputs that ended a process and wait to be looked into, for the next campaign
 };
 
 }  // namespace assay::campaign

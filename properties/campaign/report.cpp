@@ -57,6 +57,9 @@ std::string finding_line(const finding& f) {
 }
 
 std::string shortfall(const result& came) {
+  if (came.unseen > 0)
+    return fmt::format("{} input{} that ended a process {} not looked into", came.unseen, came.unseen == 1 ? "" : "s",
+                       came.unseen == 1 ? "was" : "were");
   if (executions(came) == 0) return "nothing was executed";
   const auto count = [&](const char* name) {
     const auto at = came.counters.find(name);
@@ -79,6 +82,7 @@ std::string report_text(const options& given, const result& came) {
   for (const auto& [name, hits] : came.counters) text += fmt::format("{:>12} {}\n", hits, name);
   text += "\n";
   for (const finding& f : came.findings) text += finding_text(f) + "\n";
+  if (of_now(came) > 0 && came.unseen > 0) text += fmt::format("NOT VERIFIED: {}\n", shortfall(came));
   if (!came.ended_early.empty()) text += fmt::format("ended early: {}\n", came.ended_early);
   text += fmt::format(
       "{} executions in {:.1f} s ({:.1f}/s, {:.1f}/s per process) by {} processes, {} at a time; {} "
@@ -130,6 +134,7 @@ std::string report_json(const options& given, const result& came) {
                             {"features", last.features},
                             {"corpus", last.corpus},
                             {"ended_early", came.ended_early},
+                            {"not_looked_into", came.unseen},
                             {"shortfall", shortfall(came)},
                             {"points", std::move(points)},
                             {"counters", std::move(counters)},

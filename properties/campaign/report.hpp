@@ -20,8 +20,9 @@ std::string report_json(const options& given, const result& came);
 /// they reach other edges.
 constexpr double min_decided_share = 0.5;
 
-/// Why a campaign without a finding has verified nothing all the same, in one line; empty if it has: nothing was
-/// executed, or too few of the runs that the target counted were decided. Targets that count none are believed.
+/// Why a campaign without a finding has verified nothing all the same, in one line; empty if it has: inputs that
+/// ended a process were not looked into, nothing was executed, or too few of the runs that the target counted were
+/// decided. Targets that count none are believed.
 std::string shortfall(const result& came);
 
 /// 1 if there is a finding, of this campaign or of one before, that fails, or if there is a shortfall; else 0.

@@ -55,7 +55,7 @@ class supervisor {
   }
 
   void run() {
-    for (const fs::path& artifact : files_in(at_.artifacts))
+    for (const fs::path& artifact : failures_in_artifacts())
       look_into({artifact, std::nullopt});  // a killed campaign's
     start_ = clock::now();
     constexpr auto tick = std::chrono::milliseconds(20);
@@ -63,6 +63,7 @@ class supervisor {
     shown_.clear();
     result_.seconds = seconds();
     note_growth(true);
+    result_.unseen = static_cast<std::int64_t>(failures_in_artifacts().size());
     result_.counters = read_counters(at_.logs / "counters");
   }
 
@@ -79,6 +80,17 @@ class supervisor {
     std::vector<fs::path> files;
     for (const auto& entry : fs::directory_iterator(folder)) files.push_back(entry.path());
     std::ranges::sort(files);
+    return files;
+  }
+
+  /// Artifacts whose names begin so, in order. Slow units are remarks, no failures: they are removed.
+  std::vector<fs::path> failures_in_artifacts(std::string_view prefix = "") const {
+    std::vector<fs::path> files = files_in(at_.artifacts);
+    std::erase_if(files, [&](const fs::path& file) {
+      const std::string name = file.filename().string();
+      if (!name.starts_with(prefix)) return true;
+      return name.find("slow-unit-") != std::string::npos && fs::remove(file);
+    });
     return files;
   }
 
@@ -135,12 +147,7 @@ class supervisor {
     result_.process_seconds += s.running->seconds();
     int aside = 0;
     std::size_t artifacts = 0;
-    for (const fs::path& file : files_in(at_.artifacts)) {
-      if (!file.filename().string().starts_with(s.prefix)) continue;
-      if (file.filename().string().find("slow-unit-") != std::string::npos) {  // a remark, no failure
-        fs::remove(file);
-        continue;
-      }
+    for (const fs::path& file : failures_in_artifacts(s.prefix)) {
       aside += put_aside(at_, read_file(file));
       todo_.push_back({file, log.is});
       ++artifacts;

@@ -21,6 +21,9 @@ constexpr int tries = 3;
 /// Inputs of a flaky kind that are looked into, in the hope for one that fails always.
 constexpr std::int64_t flaky_chances = 5;
 
+/// Inputs of a vague kind that are kept beside its finding: they may have defects of their own.
+constexpr std::ptrdiff_t vague_kept = 4;
+
 constexpr std::string_view flaky_prefix = "flaky-";
 
 /// Ends the names of findings of which no input is left: what the inputs of the kind say is another thing.
@@ -206,15 +209,27 @@ const finding* triage::take_lost(const complaint& is, const fs::path& log) {
   return &result_.findings.emplace_back(std::move(f));
 }
 
-void triage::settle(finding& f, const fs::path& artifact, const std::optional<complaint>& said) {
+void triage::note_said(const finding& f, const std::optional<complaint>& said) {
+  if (said && said->origin == f.is.origin) names_[kind_of(*said)] = f.name;
+}
+
+void triage::add_alike(finding& f, const fs::path& artifact, const std::optional<complaint>& said) {
   ++f.alike;
-  if (said) names_[kind_of(*said)] = f.name;
-  fs::remove(artifact);
+  note_said(f, said);
+  const fs::path more = folders_.findings / (f.name + ".more");
+  if (is_vague(f.is)) fs::create_directories(more);
+  if (is_vague(f.is) && std::distance(fs::directory_iterator(more), {}) < vague_kept) {
+    // Campaigns number their jobs alike.
+    fs::rename(artifact, more / fmt::format("{:08x}", fingerprint(read_file(artifact))));
+  } else {
+    fs::remove(artifact);
+  }
 }
 
 finding* triage::settled(const std::string& name) {
   finding* f = known(name);
-  if (f == nullptr || f->passes || (f->flaky && (f->is_old || f->alike < flaky_chances))) return nullptr;
+  if (f == nullptr || f->passes) return nullptr;
+  if (f->flaky && (f->is_old || f->alike < flaky_chances || is_vague(f->is))) return nullptr;
   return f;
 }
 
@@ -231,7 +246,7 @@ const finding* triage::look_into(const fs::path& artifact, const std::optional<c
   if (said)
     if (const auto at = names_.find(kind_of(*said)); at != names_.end())
       if (finding* f = settled(at->second)) {
-        settle(*f, artifact, said);
+        add_alike(*f, artifact, said);
         return nullptr;
       }
   const std::string bytes = read_file(artifact);
@@ -241,7 +256,7 @@ const finding* triage::look_into(const fs::path& artifact, const std::optional<c
   if (again || said) {
     const complaint is = again ? complaint{again->seen.origin, again->seen.what} : *said;
     if (finding* f = settled(name_of_kind(is))) {
-      settle(*f, artifact, said);
+      add_alike(*f, artifact, said);
       return nullptr;
     }
   }
@@ -255,6 +270,7 @@ const finding* triage::look_into(const fs::path& artifact, const std::optional<c
 
 const finding* triage::take_in(finding f, const fs::path& artifact, const std::optional<complaint>& said) {
   finding* before = known(f.name);
+  const bool is_more = before != nullptr && !before->passes && f.flaky;
   const bool is_news = before == nullptr || before->passes || !f.flaky;
   f.alike = before == nullptr ? 0 : before->alike;
   if (before == nullptr) {
@@ -266,7 +282,13 @@ const finding* triage::take_in(finding f, const fs::path& artifact, const std::o
     }
     *before = std::move(f);
   }
-  settle(*before, artifact, said);
+  if (is_more) {
+    add_alike(*before, artifact, said);
+  } else {
+    ++before->alike;
+    note_said(*before, said);
+    fs::remove(artifact);
+  }
   return is_news ? before : nullptr;
 }
 

@@ -29,13 +29,18 @@ run() { # FILE
     if grep -q TOLD "$1"; then echo "assay finding: planted: $(grep -o 'of kind [a-z]*' "$1") in byte 17"; fi
     kill -9 $$
   fi
-  if grep -q FLAKY "$1"; then
+  summary=
+  if grep -q CRASH "$1"; then summary='deadly signal'; fi
+  if [[ -n $prefix ]] && grep -q SLOW "$1"; then summary='timeout after 1 seconds'; fi
+  if [[ -n $summary ]]; then
+    echo "SUMMARY: libFuzzer: $summary"
+  elif grep -q FLAKY "$1"; then
     if [[ -e $here/failed_before ]]; then rm "$here/failed_before"; return; fi
     touch "$here/failed_before"
   elif ! grep -q BAD "$1"; then
     return
   fi
-  echo "assay finding: planted: $(grep -o 'of kind [a-z]*' "$1") in byte 17"
+  if [[ -z $summary ]]; then echo "assay finding: planted: $(grep -o 'of kind [a-z]*' "$1") in byte 17"; fi
   if [[ -n $prefix ]]; then cp "$1" "${prefix}crash-$(basename "$1")"; fi
   exit 77
 }

@@ -1,0 +1,65 @@
+/// Which inputs need no looking into, and what becomes of them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+
+#include "properties/campaign/report.hpp"
+#include "properties/campaign/supervise.hpp"
+#include "properties/write_file.hpp"
+#include "tests/properties/campaign/fake_target.hpp"
+
+namespace assay::campaign {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::fake_target;
+using testing::names_in;
+
+result run_for_long(const fake_target& fake) {
+  options given = fake.given();
+  given.seconds = 6;
+  return run(given, *library::built_in(), [](const finding&) {});
+}
+
+std::vector<std::string> complaints(const result& came) {
+  std::vector<std::string> all;
+  all.reserve(came.findings.size());
+  for (const finding& f : came.findings) all.push_back(f.is.origin + ": " + f.is.what);
+  std::ranges::sort(all);
+  return all;
+}
+
+TEST_CASE("an input that turns out as another failure than its process said stands for itself alone", "[campaign]") {
+  const fake_target fake;
+  fake.will_find("a", "SLOW and BAD of kind one");
+  fake.will_find("b", "SLOW and BAD of kind two");
+  CHECK(complaints(run_for_long(fake)) ==
+        std::vector<std::string>{"planted: of kind one in byte 17", "planted: of kind two in byte 17"});
+}
+
+TEST_CASE("however many hangs did not come again, the next input that hung is looked into", "[campaign]") {
+  const fake_target fake;
+  for (int i = 0; i < 6; ++i) fake.will_find(fmt::format("a{}", i), fmt::format("SLOW {}", i));
+  fake.will_find("b", "SLOW and BAD of kind one");
+  const result came = run_for_long(fake);
+  REQUIRE(came.findings.size() == 2);
+  CHECK((came.findings[0].flaky && came.findings[0].is.origin == "hang" && came.findings[0].alike == 6));
+  CHECK((!came.findings[1].flaky && came.findings[1].is.origin == "planted"));
+}
+
+TEST_CASE("a few inputs of a kind that says how the process ended and no more are kept", "[campaign]") {
+  const fake_target fake;
+  for (int i = 0; i < 7; ++i) fake.will_find(fmt::format("a{}", i), fmt::format("CRASH {}", i));
+  const result came = run_for_long(fake);
+  REQUIRE(came.findings.size() == 1);
+  CHECK(came.findings[0].is.origin == "crash");
+  CHECK(came.findings[0].alike == 7);
+  const fs::path more = fake.state("findings") / (came.findings[0].name + ".more");
+  REQUIRE(names_in(more).size() == 4);
+  for (const std::string& name : names_in(more)) CHECK(read_file(more / name).starts_with("CRASH "));
+  CHECK(names_in(fake.state("artifacts")).empty());
+}
+
+}  // namespace
+}  // namespace assay::campaign

@@ -36,6 +36,7 @@ campaign::options to_options(const fuzz_arguments& given) {
   options.fuzzed = campaign::find_target(given.target, campaign::target_folders(given.targets));
   options.library = given.from.path;
   options.library_arguments = given.from.text();
+  options.checks = {!given.from.unchecked, given.from.lockstep_waves};
   options.seed = given.seed_given->count() > 0 ? given.seed : seed_of_the_moment();
   options.folder = given.dir.empty() ? fs::path("build") / "campaigns" / given.target : fs::path(given.dir);
   const fs::path own = fs::path("fuzz") / (given.target + ".dict");

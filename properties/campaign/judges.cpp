@@ -20,14 +20,21 @@ std::string text_of(const std::vector<std::uint8_t>& bytes) {
 
 }  // namespace
 
+std::vector<std::string> target_environment(const options& given) {
+  std::vector<std::string> all;
+  // Made absolute: the target looks it up where it runs.
+  if (!given.library.empty()) all.push_back("ASSAY_FUZZ_LIBRARY=" + fs::absolute(given.library).string());
+  if (!given.checks.accesses) all.emplace_back("ASSAY_FUZZ_CHECKS=none");
+  if (given.checks.lockstep_waves) all.emplace_back("ASSAY_FUZZ_CHECKS=lockstep_waves");
+  return all;
+}
+
 command target_command(const options& given, std::vector<std::string> arguments, const fs::path& log) {
   command what{{given.fuzzed.binary.string(), fmt::format("-timeout={:.0f}", std::ceil(given.limit_seconds)),
                 fmt::format("-rss_limit_mb={}", given.rss_limit_mib)},
-               {},
+               target_environment(given),
                log};
   for (std::string& argument : arguments) what.arguments.push_back(std::move(argument));
-  // Made absolute: the target looks it up where it runs.
-  if (!given.library.empty()) what.environment.push_back("ASSAY_FUZZ_LIBRARY=" + fs::absolute(given.library).string());
   return what;
 }
 

@@ -10,6 +10,7 @@
 #include "properties/campaign/fuzzer_log.hpp"
 #include "properties/campaign/target.hpp"
 #include "properties/minimize.hpp"
+#include "properties/runner.hpp"
 
 namespace assay::campaign {
 
@@ -17,6 +18,7 @@ struct options {
   target fuzzed;
   std::string library;            ///< as --library takes it; empty: the built-in kernels
   std::string library_arguments;  ///< " --library X.so", for the lines that replay
+  execution_checks checks;        ///< as the library under test has them
   double seconds = 60;
   int jobs = 1;
   std::uint64_t seed = 1;

@@ -143,10 +143,10 @@ std::string triage::replay_of_case(const fs::path& file) const {
 }
 
 std::string triage::replay_of_bytes(const fs::path& file) const {
-  return fmt::format("{}{}{}{} -timeout={:.0f} -rss_limit_mb={} {}",
-                     given_.library.empty() ? "" : "ASSAY_FUZZ_LIBRARY=", given_.library,
-                     given_.library.empty() ? "" : " ", given_.fuzzed.binary.string(), std::ceil(given_.limit_seconds),
-                     given_.rss_limit_mib, file.string());
+  std::string line;
+  for (const std::string& setting : target_environment(given_)) line += setting + " ";
+  return line + fmt::format("{} -timeout={:.0f} -rss_limit_mb={} {}", given_.fuzzed.binary.string(),
+                            std::ceil(given_.limit_seconds), given_.rss_limit_mib, file.string());
 }
 
 finding triage::read_old(const fs::path& file) const {

@@ -103,6 +103,20 @@ TEST_CASE("a library that cannot be loaded ends a target with exit status 3", "[
   CHECK(end.told.find("/nowhere.so: cannot be loaded") != std::string::npos);
 }
 
+TEST_CASE("the environment says what a target checks", "[fuzz]") {
+  const auto checks = [](const char* wanted) {
+    return end_of([wanted] {
+      setenv("ASSAY_FUZZ_CHECKS", wanted, 1);
+      const execution_checks c = fuzz::under_test().checks;
+      std::fprintf(stderr, "%d %d", c.accesses ? 1 : 0, c.lockstep_waves ? 1 : 0);
+    });
+  };
+  CHECK(checks("").told == "1 0");
+  CHECK(checks("none").told == "0 0");
+  CHECK(checks("lockstep_waves").told == "1 1");
+  CHECK(checks("some").status == 3);
+}
+
 TEST_CASE("processes add their runs of each feature to one file, in whole lines", "[fuzz]") {
   const std::filesystem::path file = std::filesystem::temp_directory_path() / "assay_fuzz_counters_test";
   std::filesystem::remove(file);

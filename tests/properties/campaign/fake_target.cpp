@@ -15,6 +15,7 @@ namespace fs = std::filesystem;
 /// runs the corpus, then what it "finds", each once. An input that fails is written where artifacts go.
 constexpr const char* script = R"script(#!/bin/bash
 here=$(dirname "$0")
+echo "$ASSAY_FUZZ_CHECKS" >>"$here/checks"
 for argument in "$@"; do
   case $argument in
     -artifact_prefix=*) prefix=${argument#*=} ;;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <set>
+#include <sstream>
 
 #include "properties/campaign/report.hpp"
 #include "properties/campaign/supervise.hpp"
@@ -36,6 +38,27 @@ TEST_CASE("an input that turns out as another failure than its process said stan
   fake.will_find("b", "SLOW and BAD of kind two");
   CHECK(complaints(run_for_long(fake)) ==
         std::vector<std::string>{"planted: of kind one in byte 17", "planted: of kind two in byte 17"});
+}
+
+TEST_CASE("the target checks what the judge checks, in the campaign and where its inputs are replayed", "[campaign]") {
+  const auto told = [](execution_checks checks) {
+    const fake_target fake;
+    fake.will_find("a", "BAD of kind one");
+    options given = fake.given();
+    given.checks = checks;
+    const result came = run(given, *library::built_in(), [](const finding&) {});
+    REQUIRE(came.findings.size() == 1);
+    std::istringstream lines(read_file(fake.root() / "checks"));
+    std::set<std::string> all;
+    for (std::string line; std::getline(lines, line);) all.insert(line);
+    REQUIRE(all.size() == 1);
+    const std::string setting = all.begin()->empty() ? "" : "ASSAY_FUZZ_CHECKS=" + *all.begin() + " ";
+    CHECK(came.findings[0].replay.starts_with(setting + fake.root().string()));
+    return *all.begin();
+  };
+  CHECK(told({false, false}) == "none");
+  CHECK(told({true, true}) == "lockstep_waves");
+  CHECK(told({true, false}).empty());
 }
 
 TEST_CASE("however many hangs did not come again, the next input that hung is looked into", "[campaign]") {

@@ -32,9 +32,9 @@ std::string finding_text(const finding& f) {
   if (f.is_old)
     return text +
            fmt::format("  of a campaign before, {}; {} more input{} failed like this\n",
-                       f.passes           ? "which passes now"
-                       : f.replay.empty() ? "until its file is removed"
-                                          : "which fails still",
+                       f.passes  ? "which passes now"
+                       : f.flaky ? "until its file is removed"
+                                 : "which does not pass",
                        f.alike, f.alike == 1 ? "" : "s") +
            (f.replay.empty() ? f.shape : f.replay + "\n");
   text += fmt::format("  after {:.1f} s; {} input{} failed like this; {} steps of minimization\n", f.after_seconds,

@@ -163,20 +163,22 @@ finding triage::read_old(const fs::path& file) const {
     f.shape = lost_shape;
     return f;
   }
-  verdict now;
+  std::function<verdict()> judge_again;
   if (file.extension() == ".json") {
     f.shape = read_file(file);
     const attention_case c = from_json(f.shape, file.string());
     f.is = complaint_of(c.why);
     f.replay = replay_of_case(file);
-    now = isolated_judge(lib_, checked(), given_.limit_seconds)(c);
+    judge_again = [this, c] { return isolated_judge(lib_, checked(), given_.limit_seconds)(c); };
   } else {
     f.shape = read_file(fs::path(file).replace_extension(".txt"));
     f.is = split(f.shape.substr(0, f.shape.find('\n')));
     f.replay = replay_of_bytes(file);
-    now = run_target(given_, file);
+    judge_again = [this, file] { return run_target(given_, file); };
   }
-  f.passes = now.result != outcome::fail;
+  // No number of tries says that what fails now and then does not any more. A discard is no pass, either.
+  f.passes = !f.flaky;
+  for (int i = 0; i < tries && f.passes; ++i) f.passes = judge_again().result == outcome::pass;
   return f;
 }
 
@@ -185,7 +187,9 @@ void triage::load_old() {
     const fs::path& file = entry.path();
     if (file.extension() != ".json" && file.extension() != ".bytes" && file.extension() != ".log") continue;
     finding f = read_old(file);
-    if (const finding* same = known(f.name); same != nullptr && !same->flaky) continue;
+    // Of two files of a kind, one that fails stands for both, and rather one that fails always.
+    const auto rank = [](const finding& one) { return std::pair(one.passes, one.flaky); };
+    if (const finding* same = known(f.name); same != nullptr && rank(*same) <= rank(f)) continue;
     std::erase_if(result_.findings, [&](const finding& other) { return other.name == f.name; });
     result_.findings.push_back(std::move(f));
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -10,6 +11,7 @@
 #include "properties/campaign/supervise.hpp"
 #include "properties/write_file.hpp"
 #include "tests/properties/campaign/fake_target.hpp"
+#include "tests/properties/faulty_library.hpp"
 
 namespace assay::campaign {
 namespace {
@@ -69,6 +71,45 @@ TEST_CASE("however many hangs did not come again, the next input that hung is lo
   REQUIRE(came.findings.size() == 2);
   CHECK((came.findings[0].flaky && came.findings[0].is.origin == "hang" && came.findings[0].alike == 6));
   CHECK((!came.findings[1].flaky && came.findings[1].is.origin == "planted"));
+}
+
+TEST_CASE("an old finding is mended where it passes each time, a flaky one not even then", "[campaign]") {
+  const fake_target fake;
+  const auto leave = [&](const std::string& name, const std::string& bytes) {
+    write_by_rename(fake.state("findings") / (name + ".txt"), "planted: of kind one in byte 17\n");
+    write_by_rename(fake.state("findings") / (name + ".bytes"), bytes);
+  };
+  leave("mended", "GOOD");
+  leave("flaky-mended_now_and_then", "GOOD");
+  leave("fails_every_other_time", "FLAKY of kind one");
+  write_by_rename(fake.root() / "failed_before", "");  // it passes the first time
+  // Of two files of one kind, the one that fails counts, whichever is read first.
+  leave("a", "GOOD");
+  leave("flaky-a", "BAD of kind one");
+  leave("b", "BAD of kind one");
+  leave("flaky-b", "GOOD");
+  const result came = run(fake.given(), *library::built_in(), [](const finding&) {});
+  std::map<std::string, bool> passes;
+  for (const finding& f : came.findings) passes[f.name] = f.passes;
+  CHECK(passes == std::map<std::string, bool>{{"mended", true},
+                                              {"mended_now_and_then", false},
+                                              {"fails_every_other_time", false},
+                                              {"a", false},
+                                              {"b", false}});
+  CHECK(exit_status(came) == 1);
+}
+
+TEST_CASE("an old finding whose case is discarded is not mended", "[campaign]") {
+  const fake_target fake;
+  attention_case c = assay::testing::small_case();
+  c.why = "output_enclosed: enclosure: o[0] = 1 lies outside; found by fuzz_fake of seed 1";
+  write_by_rename(fake.state("findings") / "enclosure-1.json", to_json(c));
+  const auto refusing = assay::testing::refusing_library(ASSAY_UNSUPPORTED);
+  const result came = run(fake.given("split_kv"), *refusing, [](const finding&) {});
+  REQUIRE(came.findings.size() == 1);
+  CHECK_FALSE(came.findings[0].passes);
+  CHECK(exit_status(came) == 1);
+  CHECK(run(fake.given("split_kv"), *library::built_in(), [](const finding&) {}).findings.at(0).passes);
 }
 
 TEST_CASE("a few inputs of a kind that says how the process ended and no more are kept", "[campaign]") {

@@ -12,8 +12,8 @@ void check_case(const attention_case& c) {
   clear_edges(lib);
   const detailed_run run = run_in_detail(lib, c);
   count_edges(lib);
-  count_run(run.result.result);
   count_features_of(c, run);
+  count_run(run.result.result);
   expect_no_failure(run.result);
 }
 

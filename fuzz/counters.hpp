@@ -20,9 +20,10 @@ void count_run(outcome came);
 void count_features_of(const attention_case& c, const detailed_run& run);
 
 /// Writes "name hits" lines: the runs of this process, of them those that were decided (passed or failed), discarded
-/// and left undecided, and a line for each feature, the runs that had it, if features were counted. They go, in one
-/// piece, to the end of the file that the environment variable ASSAY_FUZZ_COUNTERS names, or to stderr. The first call
-/// alone does: at exit, or at a finding before it. Async-signal-safe.
+/// and left undecided, and a line for each feature, the runs that had it, if features were counted. They
+/// replace the file that the environment variable ASSAY_FUZZ_COUNTERS names, which is the process's own: at exit, at a
+/// finding, and now and then before, since a process that is killed says nothing any more. Without the variable they go
+/// to stderr, once. Async-signal-safe.
 void write_hits();
 
 }  // namespace assay::fuzz

@@ -64,7 +64,6 @@ class supervisor {
     result_.seconds = seconds();
     note_growth(true);
     result_.unseen = static_cast<std::int64_t>(failures_in_artifacts().size());
-    result_.counters = read_counters(at_.logs / "counters");
   }
 
  private:
@@ -136,7 +135,8 @@ class supervisor {
     };
     if (!given_.dictionary.empty()) arguments.push_back("-dict=" + given_.dictionary.string());
     command what = target_command(given_, arguments, log_of(s));
-    what.environment.push_back("ASSAY_FUZZ_COUNTERS=" + fs::absolute(at_.logs / "counters").string());
+    fs::remove(counters_of(s));
+    what.environment.push_back("ASSAY_FUZZ_COUNTERS=" + fs::absolute(counters_of(s)).string());
     s.running = std::make_unique<process>(what);
     ++result_.processes;
   }
@@ -145,6 +145,7 @@ class supervisor {
     const fuzzer_log& log = s.running->log();
     s.executions_before += log.executions;
     result_.process_seconds += s.running->seconds();
+    add_counters(counters_of(s), result_.counters);
     int aside = 0;
     std::size_t artifacts = 0;
     for (const fs::path& file : failures_in_artifacts(s.prefix)) {
@@ -184,6 +185,8 @@ class supervisor {
   }
 
   fs::path log_of(const slot& s) const { return at_.logs / fmt::format("job{}.txt", s.number); }
+
+  fs::path counters_of(const slot& s) const { return at_.logs / fmt::format("job{}.counters", s.number); }
 
   void tell(const finding& f) {
     shown_.clear();
@@ -251,7 +254,6 @@ result run(const options& given, const library& lib, const std::function<void(co
   const folder_lock alone(given.folder);
   const interrupts noted;
   result came;
-  fs::remove(at.logs / "counters");
   readmit(given, lib);
   plant_seeds(given, came);
   supervisor(given, lib, came, found).run();

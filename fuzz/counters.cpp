@@ -10,7 +10,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <span>
+#include <vector>
 
+#include "properties/conflict_flags.hpp"
 #include "properties/features.hpp"
 
 namespace assay::fuzz {
@@ -29,6 +32,8 @@ std::uint64_t runs = 0;
 std::uint64_t discarded_runs = 0;
 std::uint64_t undecided_runs = 0;
 bool counts_features = false;
+std::vector<std::uint8_t> conflicts_seen;  // a byte for each pair
+std::uint64_t num_conflicts_seen = 0;
 char hits_path[4096];
 char partial_path[sizeof hits_path + 8];
 std::atomic<bool> told{false};
@@ -67,6 +72,13 @@ void count_edges(const library& lib) {
   const auto flags = lib.edge_flags();
   for (std::size_t i = 0; i < flags.size(); ++i)
     if (flags[i] != 0) counters[i % most_edges] = 1;
+  static const std::span<const std::uint8_t> conflicts = conflict_flags(lib);
+  conflicts_seen.resize(conflicts.size());
+  for (std::size_t i = 0; i < conflicts.size(); ++i) {
+    if (conflicts[i] == 0 || conflicts_seen[i] != 0) continue;
+    conflicts_seen[i] = 1;
+    ++num_conflicts_seen;
+  }
 }
 
 void count_run(outcome came) {
@@ -95,6 +107,7 @@ void write_hits() {
   at = put_line(at, std::end(text), "decided", runs - discarded_runs - undecided_runs);
   at = put_line(at, std::end(text), "discarded", discarded_runs);
   at = put_line(at, std::end(text), "undecided", undecided_runs);
+  if (!conflicts_seen.empty()) at = put_line(at, std::end(text), "most_barrier_conflicts", num_conflicts_seen);
   for (std::size_t i = 0; counts_features && i < num_features; ++i)
     at = put_line(at, std::end(text), features()[i].name, runs_with[i]);
   const auto size = static_cast<std::size_t>(at - text);

@@ -13,6 +13,7 @@ void check_case(const attention_case& c) {
   const detailed_run run = run_in_detail(lib, c);
   count_edges(lib);
   count_features_of(c, run);
+  count_run(run.result.result);
   expect_no_failure(run.result);
 }
 

@@ -5,10 +5,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <span>
+#include <vector>
 
+#include "properties/conflict_flags.hpp"
 #include "properties/features.hpp"
 
 namespace assay::fuzz {
@@ -24,11 +29,20 @@ volatile std::uint8_t counters[most_edges + num_features];
 
 std::uint64_t runs_with[num_features];
 std::uint64_t runs = 0;
+std::uint64_t discarded_runs = 0;
+std::uint64_t undecided_runs = 0;
+bool counts_features = false;
+std::vector<std::uint8_t> conflicts_seen;  // a byte for each pair
+std::uint64_t num_conflicts_seen = 0;
 char hits_path[4096];
-std::atomic<bool> written{false};
+char partial_path[sizeof hits_path + 8];
+std::atomic<bool> told{false};
 
 void begin() {
-  if (const char* path = std::getenv("ASSAY_FUZZ_COUNTERS")) std::strncpy(hits_path, path, sizeof hits_path - 1);
+  if (const char* path = std::getenv("ASSAY_FUZZ_COUNTERS")) {
+    std::strncpy(hits_path, path, sizeof hits_path - 1);
+    std::snprintf(partial_path, sizeof partial_path, "%s.part", hits_path);
+  }
   std::atexit(write_hits);
 }
 
@@ -43,6 +57,11 @@ char* put_line(char* at, char* end, const char* name, std::uint64_t hits) {
   return at;
 }
 
+/// In one write: on stderr, it is not torn by another process's.
+bool put_text(int file, const char* text, std::size_t size) {
+  return write(file, text, size) == static_cast<ssize_t>(size);
+}
+
 }  // namespace
 
 void clear_edges(const library& lib) {
@@ -53,13 +72,28 @@ void count_edges(const library& lib) {
   const auto flags = lib.edge_flags();
   for (std::size_t i = 0; i < flags.size(); ++i)
     if (flags[i] != 0) counters[i % most_edges] = 1;
+  static const std::span<const std::uint8_t> conflicts = conflict_flags(lib);
+  conflicts_seen.resize(conflicts.size());
+  for (std::size_t i = 0; i < conflicts.size(); ++i) {
+    if (conflicts[i] == 0 || conflicts_seen[i] != 0) continue;
+    conflicts_seen[i] = 1;
+    ++num_conflicts_seen;
+  }
+}
+
+void count_run(outcome came) {
+  static const bool begun = (begin(), true);
+  static_cast<void>(begun);
+  ++runs;
+  discarded_runs += came == outcome::discard ? 1 : 0;
+  undecided_runs += came == outcome::undecided ? 1 : 0;
+  // Of what a killed process ran, at most half and at most 1024 runs are not counted.
+  if (hits_path[0] != '\0' && (std::has_single_bit(runs) || runs % 1024 == 0)) write_hits();
 }
 
 void count_features_of(const attention_case& c, const detailed_run& run) {
-  static const bool begun = (begin(), true);
-  static_cast<void>(begun);
   const feature_counts counts = count_features(c, run);
-  ++runs;
+  counts_features = true;
   for (std::size_t i = 0; i < num_features; ++i) {
     counters[most_edges + i] = static_cast<std::uint8_t>(std::min<std::int64_t>(counts[i], 255));
     runs_with[i] += counts[i] > 0 ? 1 : 0;
@@ -67,15 +101,24 @@ void count_features_of(const attention_case& c, const detailed_run& run) {
 }
 
 void write_hits() {
-  if (runs == 0 || written.exchange(true)) return;
+  if (runs == 0 || (hits_path[0] == '\0' && told.exchange(true))) return;
   char text[4096];
   char* at = put_line(text, std::end(text), "runs", runs);
-  for (std::size_t i = 0; i < num_features; ++i) at = put_line(at, std::end(text), features()[i].name, runs_with[i]);
-  const int file =
-      hits_path[0] == '\0' ? STDERR_FILENO : open(hits_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  // One write at the end of a file is not torn by another process's.
-  if (file < 0 || write(file, text, static_cast<std::size_t>(at - text)) < 0) return;
-  if (file != STDERR_FILENO) close(file);
+  at = put_line(at, std::end(text), "decided", runs - discarded_runs - undecided_runs);
+  at = put_line(at, std::end(text), "discarded", discarded_runs);
+  at = put_line(at, std::end(text), "undecided", undecided_runs);
+  if (!conflicts_seen.empty()) at = put_line(at, std::end(text), "most_barrier_conflicts", num_conflicts_seen);
+  for (std::size_t i = 0; counts_features && i < num_features; ++i)
+    at = put_line(at, std::end(text), features()[i].name, runs_with[i]);
+  const auto size = static_cast<std::size_t>(at - text);
+  if (hits_path[0] == '\0') {
+    put_text(STDERR_FILENO, text, size);
+    return;
+  }
+  const int file = open(partial_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file < 0) return;
+  const bool whole = put_text(file, text, size);
+  if (close(file) == 0 && whole) std::rename(partial_path, hits_path);
 }
 
 }  // namespace assay::fuzz

@@ -38,12 +38,26 @@ void tell_fault(const char* what, std::size_t size) {
   write_hits();
 }
 
+/// Of the environment; empty where it does not say.
+std::string said_by(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value == nullptr ? "" : value;
+}
+
+execution_checks wanted_checks() {
+  const std::string wanted = said_by("ASSAY_FUZZ_CHECKS");
+  if (!wanted.empty() && wanted != "none" && wanted != "lockstep_waves")
+    throw environment_error("ASSAY_FUZZ_CHECKS: neither 'none' nor 'lockstep_waves': " + wanted);
+  return {wanted != "none", wanted == "lockstep_waves"};
+}
+
 std::shared_ptr<library> open_library() {
   fault_watch::tell(tell_fault);
-  const char* path = std::getenv("ASSAY_FUZZ_LIBRARY");
-  if (path == nullptr || *path == '\0') return library::built_in();
   try {
-    return library::load(path);
+    const std::string path = said_by("ASSAY_FUZZ_LIBRARY");
+    std::shared_ptr<library> opened = path.empty() ? library::built_in() : library::load(path);
+    opened->checks = wanted_checks();
+    return opened;
   } catch (const environment_error& e) {
     std::fprintf(stderr, "%s\n", e.what());
     std::_Exit(3);

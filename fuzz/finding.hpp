@@ -7,8 +7,10 @@
 
 namespace assay::fuzz {
 
-/// The built-in kernels, or the shared object that the environment variable ASSAY_FUZZ_LIBRARY names. Where it cannot
-/// be loaded the process ends with exit status 3.
+/// The built-in kernels, or the shared object that the environment variable ASSAY_FUZZ_LIBRARY names. ASSAY_FUZZ_CHECKS
+/// is "none" where loads and stores are not to be checked, "lockstep_waves" where every instruction is to order the
+/// lanes of a wave. Where the library cannot be loaded, or the checks are other words, the process ends with exit
+/// status 3.
 const library& under_test();
 
 /// Says what runs from now on, as text (a case's JSON): it is printed after a finding, one that a signal handler has to

@@ -20,10 +20,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   detailed_run run{fill(c), {}, {}, {}, {}};
   problem& planned = run.ran.planned;
   contract& declared = run.ran.declared;
-  const assay_kernel& kernel = *fuzz::under_test().find(c.kernel);
+  const assay_kernel* kernel = fuzz::under_test().find(c.kernel);
   const assay_launch launch = make_launch(c, {}, 1, nullptr);
-  if (plan_problem(kernel, run.given.stated, c.workspace_budget_bytes, &planned).code != ASSAY_OK) return 0;
-  if (kernel.declare(&planned, &launch, &declared).code != ASSAY_OK) return 0;
+  if (kernel == nullptr ||
+      plan_problem(*kernel, run.given.stated, c.workspace_budget_bytes, &planned).code != ASSAY_OK ||
+      kernel->declare(&planned, &launch, &declared).code != ASSAY_OK) {
+    fuzz::count_run(outcome::discard);
+    return 0;
+  }
   declared.p_type = dtype::f32;
   declared.p_flush = 0;
   // Coarser than to nearest: else mqa_logits takes dot products as f32 numbers alone, which the exact ones need not be.
@@ -31,6 +35,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   run.bounds = oracle::enclose(planned, run.given.tensors(), declared);
   fuzz::count_features_of(c, run);
   const oracle::enclosure exact = oracle::evaluate_in_binary64(planned, run.given.tensors());
-  if (const auto wrong = fuzz::disagreement(run.bounds, exact)) fuzz::report("oracle", *wrong);
+  const auto wrong = fuzz::disagreement(run.bounds, exact);
+  fuzz::count_run(wrong ? outcome::fail : outcome::pass);
+  if (wrong) fuzz::report("oracle", *wrong);
   return 0;
 }

@@ -1,6 +1,7 @@
 /// A case, some arbitrary edits of its problem and tensors, and one change last that makes any problem bad: the host
 /// must refuse it with a reason, launch nothing and touch no output. The first bytes choose the edits, the rest is the
 /// case.
+#include "fuzz/counters.hpp"
 #include "fuzz/edits.hpp"
 #include "fuzz/finding.hpp"
 #include "fuzz/input_form.hpp"
@@ -22,8 +23,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::announce(to_json(c));
   inputs given = fill(c);
   problem good;
-  if (plan_problem(*lib.find(c.kernel), given.stated, c.workspace_budget_bytes, &good).code != ASSAY_OK) return 0;
+  const assay_kernel* kernel = lib.find(c.kernel);
+  if (kernel == nullptr || plan_problem(*kernel, given.stated, c.workspace_budget_bytes, &good).code != ASSAY_OK) {
+    fuzz::count_run(outcome::discard);
+    return 0;
+  }
   relations::refusal_check checked(lib, c, std::move(given), good);
-  if (const auto wrong = fuzz::break_and_check(checked, choices)) fuzz::report("bad_problem_rejected", *wrong);
+  const auto wrong = fuzz::break_and_check(checked, choices);
+  fuzz::count_run(wrong ? outcome::fail : outcome::pass);
+  if (wrong) fuzz::report("bad_problem_rejected", *wrong);
   return 0;
 }

@@ -1,4 +1,5 @@
 /// The schedule of a fixed case: no order of waves moves a bit of its outputs, or makes a defect.
+#include "fuzz/counters.hpp"
 #include "fuzz/finding.hpp"
 #include "fuzz/input_form.hpp"
 #include "fuzz/schedules.hpp"
@@ -12,6 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   byte_source choices({data, size});
   const attention_case c = fuzz::choose_schedule(choices);
   fuzz::announce(to_json(c));
-  fuzz::expect_no_failure(fuzz::check_schedule(fuzz::under_test(), c));
+  const verdict v = fuzz::check_schedule(fuzz::under_test(), c);
+  fuzz::count_run(v.result);
+  fuzz::expect_no_failure(v);
   return 0;
 }

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <limits>
 #include <ostream>
@@ -7,6 +9,7 @@
 #include "properties/campaign/report.hpp"
 #include "properties/campaign/supervise.hpp"
 #include "properties/cli.hpp"
+#include "properties/kernel_space.hpp"
 #include "properties/write_file.hpp"
 
 namespace assay {
@@ -33,6 +36,7 @@ campaign::options to_options(const fuzz_arguments& given) {
   options.fuzzed = campaign::find_target(given.target, campaign::target_folders(given.targets));
   options.library = given.from.path;
   options.library_arguments = given.from.text();
+  options.checks = {!given.from.unchecked, given.from.lockstep_waves};
   options.seed = given.seed_given->count() > 0 ? given.seed : seed_of_the_moment();
   options.folder = given.dir.empty() ? fs::path("build") / "campaigns" / given.target : fs::path(given.dir);
   const fs::path own = fs::path("fuzz") / (given.target + ".dict");
@@ -47,9 +51,20 @@ campaign::options to_options(const fuzz_arguments& given) {
   return options;
 }
 
+/// A library without the target's kernel would have every input discarded.
+void require_kernel(const campaign::target& t, const library& lib) {
+  const auto has = [&](const std::string& kernel) { return lib.find(kernel) != nullptr; };
+  if (t.kernel.empty() ? std::ranges::any_of(kernels_of_the_space(), has) : has(t.kernel)) return;
+  throw usage_error(
+      fmt::format("{}: {} has no kernel '{}' (it has: {})", t.name, lib.path(),
+                  t.kernel.empty() ? fmt::format("{}", fmt::join(kernels_of_the_space(), "' or '")) : t.kernel,
+                  fmt::join(lib.kernels(), ", ")));
+}
+
 int fuzz(const fuzz_arguments& given, const cli_context& context) {
   const auto lib = given.from.open(context);
   const campaign::options options = to_options(given);
+  require_kernel(options.fuzzed, *lib);
   require_place("--json", given.json);
   context.out << fmt::format("{} on {}, seed {}, state in {}\n", options.fuzzed.name, lib->path(), options.seed,
                              options.folder.string())

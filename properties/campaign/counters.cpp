@@ -1,12 +1,12 @@
 #include "properties/campaign/counters.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <fstream>
 
 namespace assay::campaign {
 
-std::map<std::string, std::int64_t> read_counters(const std::filesystem::path& file) {
-  std::map<std::string, std::int64_t> sums;
+void add_counters(const std::filesystem::path& file, std::map<std::string, std::int64_t>& sums) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line) && !lines.eof();) {  // the last line may lack its end
     const auto space = line.rfind(' ');
@@ -14,9 +14,10 @@ std::map<std::string, std::int64_t> read_counters(const std::filesystem::path& f
     std::int64_t hits = 0;
     const char* end = line.data() + line.size();
     const auto parsed = std::from_chars(line.data() + space + 1, end, hits);
-    if (parsed.ec == std::errc{} && parsed.ptr == end && hits >= 0) sums[line.substr(0, space)] += hits;
+    if (parsed.ec != std::errc{} || parsed.ptr != end || hits < 0) continue;
+    std::int64_t& sum = sums[line.substr(0, space)];
+    sum = line.starts_with("most_") ? std::max(sum, hits) : sum + hits;
   }
-  return sums;
 }
 
 }  // namespace assay::campaign

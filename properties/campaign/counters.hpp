@@ -8,8 +8,9 @@
 
 namespace assay::campaign {
 
-/// Sums the lines "NAME HITS" that processes appended, by name. Other lines, as a kill may leave one, do not count.
-/// Empty without a file: a target need not count.
-std::map<std::string, std::int64_t> read_counters(const std::filesystem::path& file);
+/// Adds the lines "NAME HITS" of a process's file to `sums`, by name; of names that begin with "most_", which count
+/// different things, the largest of any process stays. Other lines do not count. A target need not count: there may be
+/// no file.
+void add_counters(const std::filesystem::path& file, std::map<std::string, std::int64_t>& sums);
 
 }  // namespace assay::campaign

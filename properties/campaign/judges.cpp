@@ -20,23 +20,35 @@ std::string text_of(const std::vector<std::uint8_t>& bytes) {
 
 }  // namespace
 
+std::vector<std::string> target_environment(const options& given) {
+  std::vector<std::string> all;
+  // Made absolute: the target looks it up where it runs.
+  if (!given.library.empty()) all.push_back("ASSAY_FUZZ_LIBRARY=" + fs::absolute(given.library).string());
+  if (!given.checks.accesses) all.emplace_back("ASSAY_FUZZ_CHECKS=none");
+  if (given.checks.lockstep_waves) all.emplace_back("ASSAY_FUZZ_CHECKS=lockstep_waves");
+  return all;
+}
+
 command target_command(const options& given, std::vector<std::string> arguments, const fs::path& log) {
   command what{{given.fuzzed.binary.string(), fmt::format("-timeout={:.0f}", std::ceil(given.limit_seconds)),
                 fmt::format("-rss_limit_mb={}", given.rss_limit_mib)},
-               {},
+               target_environment(given),
                log};
   for (std::string& argument : arguments) what.arguments.push_back(std::move(argument));
-  // Made absolute: the target looks it up where it runs.
-  if (!given.library.empty()) what.environment.push_back("ASSAY_FUZZ_LIBRARY=" + fs::absolute(given.library).string());
   return what;
+}
+
+double patience_seconds(const options& given) {
+  // libFuzzer looks at its clock every limit / 2 + 1 s: an input that began just after it did so is seen to be over the
+  // limit up to that much later.
+  const double limit = std::ceil(given.limit_seconds);
+  return limit + limit / 2 + 1 + given.grace_seconds;
 }
 
 verdict run_target(const options& given, const fs::path& input, std::string* shown) {
   const command what = target_command(given, {input.string()}, folders(given.folder).logs / "judge.txt");
   bool passes = false;
-  // libFuzzer looks at the clock once a second, and sanitizers take a while to say what they saw.
-  constexpr double grace_seconds = 10;
-  const fuzzer_log log = run_to_end(what, given.limit_seconds + grace_seconds, &passes);
+  const fuzzer_log log = run_to_end(what, patience_seconds(given), &passes);
   if (shown != nullptr) *shown = log.input;
   return passes ? passed() : failed(log.is->origin, log.is->what);
 }

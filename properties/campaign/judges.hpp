@@ -8,8 +8,15 @@
 
 namespace assay::campaign {
 
-/// The line of a process: the target's binary, its limits, `arguments`, the library under test.
+/// What a process of the target is told by its environment: the library under test, and what is checked.
+std::vector<std::string> target_environment(const options& given);
+
+/// The line of a process: the target's binary, its limits, `arguments`, and its environment.
 command target_command(const options& given, std::vector<std::string> arguments, const std::filesystem::path& log);
+
+/// How long an input may run before the process is to be ended from outside: libFuzzer has ended it by then, unless it
+/// cannot.
+double patience_seconds(const options& given);
 
 /// Runs the target's binary on one input. Sees what only the instrumented build does, and inputs that are no case.
 /// `shown`, where not null, receives what the target says of the input that fails.

@@ -9,9 +9,13 @@
 
 namespace assay::campaign {
 
+bool is_vague(const complaint& is) {
+  return is.origin == "hang" || is.origin == "out of memory" || is.origin == "crash";
+}
+
 std::string kind_of(const complaint& is) {
   // How a process ended, and within which limit, is a matter of the build that ran it.
-  if (is.origin == "hang" || is.origin == "out of memory" || is.origin == "crash") return is.origin;
+  if (is_vague(is)) return is.origin;
   // A number begins where no name does, and not after the ':' of a source line.
   static const std::regex number(R"((^|[^A-Za-z0-9_.:])(-?(0x[0-9a-f]+|[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?|inf|nan)\b))");
   std::string text = is.what;

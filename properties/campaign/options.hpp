@@ -10,6 +10,7 @@
 #include "properties/campaign/fuzzer_log.hpp"
 #include "properties/campaign/target.hpp"
 #include "properties/minimize.hpp"
+#include "properties/runner.hpp"
 
 namespace assay::campaign {
 
@@ -17,12 +18,14 @@ struct options {
   target fuzzed;
   std::string library;            ///< as --library takes it; empty: the built-in kernels
   std::string library_arguments;  ///< " --library X.so", for the lines that replay
+  execution_checks checks;        ///< as the library under test has them
   double seconds = 60;
   int jobs = 1;
   std::uint64_t seed = 1;
   std::filesystem::path dictionary;          ///< of libFuzzer; empty: none
   std::int64_t max_len = 4096;               ///< bytes of an input
   double limit_seconds = 25;                 ///< for one input
+  double grace_seconds = 10;                 ///< for the words of a process that failed: sanitizers look up symbols
   std::int64_t rss_limit_mib = 2560;         ///< for one process
   shrink_budget budget;                      ///< for each finding
   std::filesystem::path folder;              ///< the state
@@ -42,7 +45,7 @@ struct folders {
   std::filesystem::path corpus;     ///< inputs worth mutating
   std::filesystem::path failing;    ///< corpus entries that fail, out of the way of processes that start
   std::filesystem::path artifacts;  ///< inputs that ended a process and were not looked into yet
-  std::filesystem::path findings;   ///< what came of them
+  std::filesystem::path findings;   ///< what came of them, and logs of processes that left no input
   std::filesystem::path logs;       ///< of each job's last process, and the targets' counters
 };
 
@@ -51,7 +54,7 @@ struct finding {
   std::string name;  ///< of its file, without ending: the origin, and a fingerprint of the kind
   complaint is;      ///< of the minimized case, where there is one
   std::filesystem::path file;
-  std::string replay;        ///< the line that shows it again
+  std::string replay;        ///< the line that shows it again; empty: no input is left
   std::string shape;         ///< the case, or a description of the bytes
   bool flaky = false;        ///< did not come again whenever it was repeated
   bool is_old = false;       ///< in a file of a campaign before
@@ -80,6 +83,7 @@ struct result {
   double seconds = 0;
   double process_seconds = 0;  ///< over all processes
   std::string ended_early;     ///< why, in one line; empty if the time was up
+  std::int64_t unseen = 0;     ///< inputs that ended a process and wait to be looked into, for the next campaign
 };
 
 }  // namespace assay::campaign

@@ -32,18 +32,21 @@ std::string finding_text(const finding& f) {
   if (f.is_old)
     return text +
            fmt::format("  of a campaign before, {}; {} more input{} failed like this\n",
-                       f.passes ? "which passes now" : "which fails still", f.alike, f.alike == 1 ? "" : "s") +
-           f.replay + "\n";
+                       f.passes  ? "which passes now"
+                       : f.flaky ? "until its file is removed"
+                                 : "which does not pass",
+                       f.alike, f.alike == 1 ? "" : "s") +
+           (f.replay.empty() ? f.shape : f.replay + "\n");
   text += fmt::format("  after {:.1f} s; {} input{} failed like this; {} steps of minimization\n", f.after_seconds,
                       f.alike, f.alike == 1 ? "" : "s", f.steps);
   text += f.shape + (f.shape.ends_with('\n') ? "" : "\n");
-  return text + f.replay + "\n";
+  return f.replay.empty() ? text : text + f.replay + "\n";
 }
 
 std::string verdict_line(const result& came) {
   if (const auto found = of_now(came); found > 0)
     return fmt::format("DEFECT: inputs failed in {} way{}", found, found == 1 ? "" : "s");
-  if (executions(came) == 0) return "NOT VERIFIED: nothing was executed";
+  if (const std::string lacks = shortfall(came); !lacks.empty()) return "NOT VERIFIED: " + lacks;
   return fmt::format("no defect in {} executions", executions(came));
 }
 
@@ -51,6 +54,22 @@ std::string verdict_line(const result& came) {
 
 std::string finding_line(const finding& f) {
   return fmt::format("FINDING {}{}: {}: {}", f.flaky ? "(flaky) " : "", f.file.string(), f.is.origin, f.is.what);
+}
+
+std::string shortfall(const result& came) {
+  if (came.unseen > 0)
+    return fmt::format("{} input{} that ended a process {} not looked into", came.unseen, came.unseen == 1 ? "" : "s",
+                       came.unseen == 1 ? "was" : "were");
+  if (executions(came) == 0) return "nothing was executed";
+  const auto count = [&](const char* name) {
+    const auto at = came.counters.find(name);
+    return at == came.counters.end() ? std::int64_t{0} : at->second;
+  };
+  const std::int64_t runs = count("runs"), decided = count("decided");
+  if (runs > 0 && !(static_cast<double>(decided) >= min_decided_share * static_cast<double>(runs)))
+    return fmt::format("{} of {} runs were decided, fewer than {:.0f}%; {} were discarded, {} undecided", decided, runs,
+                       100 * min_decided_share, count("discarded"), count("undecided"));
+  return {};
 }
 
 std::string report_text(const options& given, const result& came) {
@@ -63,6 +82,7 @@ std::string report_text(const options& given, const result& came) {
   for (const auto& [name, hits] : came.counters) text += fmt::format("{:>12} {}\n", hits, name);
   text += "\n";
   for (const finding& f : came.findings) text += finding_text(f) + "\n";
+  if (of_now(came) > 0 && came.unseen > 0) text += fmt::format("NOT VERIFIED: {}\n", shortfall(came));
   if (!came.ended_early.empty()) text += fmt::format("ended early: {}\n", came.ended_early);
   text += fmt::format(
       "{} executions in {:.1f} s ({:.1f}/s, {:.1f}/s per process) by {} processes, {} at a time; {} "
@@ -114,6 +134,8 @@ std::string report_json(const options& given, const result& came) {
                             {"features", last.features},
                             {"corpus", last.corpus},
                             {"ended_early", came.ended_early},
+                            {"not_looked_into", came.unseen},
+                            {"shortfall", shortfall(came)},
                             {"points", std::move(points)},
                             {"counters", std::move(counters)},
                             {"findings", std::move(findings)},
@@ -122,7 +144,7 @@ std::string report_json(const options& given, const result& came) {
 }
 
 int exit_status(const result& came) {
-  return of_now(came) > 0 || executions(came) == 0 ? 1 : 0;
+  return of_now(came) > 0 || !shortfall(came).empty() ? 1 : 0;
 }
 
 }  // namespace assay::campaign

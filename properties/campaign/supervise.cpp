@@ -29,7 +29,9 @@ struct slot {
   int number = 0;
   int generation = 0;
   std::unique_ptr<process> running;
-  std::string prefix;  ///< of its artifacts' names
+  std::string prefix;       ///< of its artifacts' names
+  bool is_hung = false;     ///< ended from here, because it went on for too long
+  bool is_stopped = false;  ///< ended from here, because the campaign ends
   std::int64_t executions_before = 0;
 };
 
@@ -53,7 +55,7 @@ class supervisor {
   }
 
   void run() {
-    for (const fs::path& artifact : files_in(at_.artifacts))
+    for (const fs::path& artifact : failures_in_artifacts())
       look_into({artifact, std::nullopt});  // a killed campaign's
     start_ = clock::now();
     constexpr auto tick = std::chrono::milliseconds(20);
@@ -61,12 +63,17 @@ class supervisor {
     shown_.clear();
     result_.seconds = seconds();
     note_growth(true);
-    result_.counters = read_counters(at_.logs / "counters");
+    result_.unseen = static_cast<std::int64_t>(failures_in_artifacts().size());
   }
 
  private:
   double seconds() const { return std::chrono::duration<double>(clock::now() - start_).count(); }
-  bool is_over() const { return interrupts::came() || !result_.ended_early.empty() || given_.seconds - seconds() < 1; }
+  bool is_stopped() const { return interrupts::came() || !result_.ended_early.empty(); }
+
+  /// libFuzzer counts whole seconds, and takes 0 for no end. However short the time is, each place has a process in it.
+  bool may_start(const slot& s) const {
+    return !is_stopped() && (s.generation == 0 || given_.seconds - seconds() >= 1);
+  }
 
   static std::vector<fs::path> files_in(const fs::path& folder) {
     std::vector<fs::path> files;
@@ -75,13 +82,24 @@ class supervisor {
     return files;
   }
 
+  /// Artifacts whose names begin so, in order. Slow units are remarks, no failures: they are removed.
+  std::vector<fs::path> failures_in_artifacts(std::string_view prefix = "") const {
+    std::vector<fs::path> files = files_in(at_.artifacts);
+    std::erase_if(files, [&](const fs::path& file) {
+      const std::string name = file.filename().string();
+      if (!name.starts_with(prefix)) return true;
+      return name.find("slow-unit-") != std::string::npos && fs::remove(file);
+    });
+    return files;
+  }
+
   /// False when all is done.
   bool step() {
     bool busy = false;
     for (slot& s : slots_) {
       if (s.running && !s.running->poll()) take_end(s);
-      if (s.running && is_late(*s.running)) s.running->kill();
-      if (!s.running && !is_over()) start(s);
+      if (s.running) end_if_due(s);
+      if (!s.running && may_start(s)) start(s);
       busy = busy || s.running;
     }
     note_growth(false);
@@ -93,11 +111,11 @@ class supervisor {
     return busy || !todo_.empty();
   }
 
-  /// libFuzzer looks at the time between inputs, and at the limit of an input once a second.
-  bool is_late(const process&) const {
-    constexpr double grace_seconds = 10;
-    return interrupts::came() || !result_.ended_early.empty() ||
-           seconds() > given_.seconds + given_.limit_seconds + grace_seconds;
+  /// A campaign that ends ends its processes. Those whose time is up end themselves between two inputs.
+  void end_if_due(slot& s) const {
+    s.is_stopped = is_stopped();
+    s.is_hung = !s.is_stopped && seconds() > given_.seconds + patience_seconds(given_);
+    if (s.is_stopped || s.is_hung) s.running->kill();
   }
 
   void start(slot& s) {
@@ -109,15 +127,16 @@ class supervisor {
         at_.corpus.string() + "/",
         fmt::format("-artifact_prefix={}/{}", at_.artifacts.string(), s.prefix),
         fmt::format("-seed={}", std::max(1U, fingerprint(draws))),
-        fmt::format("-max_total_time={:.0f}", std::floor(given_.seconds - seconds())),
+        fmt::format("-max_total_time={:.0f}", std::max(1.0, std::floor(given_.seconds - seconds()))),
         fmt::format("-max_len={}", given_.max_len),
         "-reload=1",
         "-print_final_stats=1",
         "-detect_leaks=0",  // asks after each input: a leak is no kernel's defect, and costs half the speed
     };
     if (!given_.dictionary.empty()) arguments.push_back("-dict=" + given_.dictionary.string());
-    command what = target_command(given_, arguments, at_.logs / fmt::format("job{}.txt", s.number));
-    what.environment.push_back("ASSAY_FUZZ_COUNTERS=" + fs::absolute(at_.logs / "counters").string());
+    command what = target_command(given_, arguments, log_of(s));
+    fs::remove(counters_of(s));
+    what.environment.push_back("ASSAY_FUZZ_COUNTERS=" + fs::absolute(counters_of(s)).string());
     s.running = std::make_unique<process>(what);
     ++result_.processes;
   }
@@ -126,41 +145,57 @@ class supervisor {
     const fuzzer_log& log = s.running->log();
     s.executions_before += log.executions;
     result_.process_seconds += s.running->seconds();
+    add_counters(counters_of(s), result_.counters);
     int aside = 0;
     std::size_t artifacts = 0;
-    for (const fs::path& file : files_in(at_.artifacts)) {
-      if (!file.filename().string().starts_with(s.prefix)) continue;
-      if (file.filename().string().find("slow-unit-") != std::string::npos) {  // a remark, no failure
-        fs::remove(file);
-        continue;
-      }
+    for (const fs::path& file : failures_in_artifacts(s.prefix)) {
       aside += put_aside(at_, read_file(file));
       todo_.push_back({file, log.is});
       ++artifacts;
     }
-    judge_start(s, aside, artifacts);
+    began_ = began_ || log.loaded;
+    const bool failed = !s.running->succeeded() && !s.is_stopped && !interrupts::came();
+    judge_start(s, failed, aside, artifacts);
+    // A process that is hung before it is loaded has a long way through the corpus, which has no limit.
+    if (failed && artifacts == 0 && (log.loaded || log.is || !s.is_hung)) take_lost(s);
     s.running.reset();
   }
 
-  /// Processes that end before they begin would do so forever.
-  void judge_start(const slot& s, int aside, std::size_t artifacts) {
-    const bool failed = !s.running->succeeded() && !is_over();
-    const bool stuck = failed && !s.running->log().loaded && aside == 0;
-    if (stuck && artifacts == 0)
-      throw environment_error(
-          fmt::format("{} {}: {}", given_.fuzzed.binary.string(), s.running->end(), s.running->log().last_line));
+  /// Processes that end before they begin would do so forever. Where nothing is known yet, the target does not run.
+  void judge_start(const slot& s, bool failed, int aside, std::size_t artifacts) {
+    const fuzzer_log& log = s.running->log();
+    const bool stuck = failed && !log.loaded && aside == 0;
+    if (stuck && artifacts == 0 && !log.is && !s.is_hung && !began_ && result_.findings.empty())
+      throw environment_error(fmt::format("{} {}: {}", given_.fuzzed.binary.string(), s.running->end(), log.last_line));
     stuck_ = stuck ? stuck_ + 1 : 0;
     constexpr int patience = 3;
     if (stuck_ >= patience * given_.jobs)
-      result_.ended_early = "every process fails on the empty input, which each begins with";
+      result_.ended_early =
+          artifacts > 0 ? "every process fails on the empty input, which each begins with"
+                        : "every process ends before it has run through the corpus, and leaves no input that does it";
+  }
+
+  /// A process that failed and left no input: killed by the machine for its memory, no place on the disk, no stack. Its
+  /// log would be gone when the next one starts.
+  void take_lost(const slot& s) {
+    const fuzzer_log& log = s.running->log();
+    complaint is{"crash", s.running->end() + "; no input is left"};
+    if (s.is_hung) is = {"hang", fmt::format("ended after {:.0f} s; no input is left", s.running->seconds())};
+    if (const finding* f = triage_.take_lost(log.is.value_or(is), log_of(s))) tell(*f);
+  }
+
+  fs::path log_of(const slot& s) const { return at_.logs / fmt::format("job{}.txt", s.number); }
+
+  fs::path counters_of(const slot& s) const { return at_.logs / fmt::format("job{}.counters", s.number); }
+
+  void tell(const finding& f) {
+    shown_.clear();
+    found_(f);
   }
 
   void look_into(const pending& p) {
     shown_.show(fmt::format("looking into {}", p.artifact.filename().string()));
-    if (const finding* f = triage_.look_into(p.artifact, p.said)) {
-      shown_.clear();
-      found_(*f);
-    }
+    if (const finding* f = triage_.look_into(p.artifact, p.said)) tell(*f);
   }
 
   growth now() const {
@@ -204,6 +239,7 @@ class supervisor {
   growth best_;
   double next_point_ = 1;
   int stuck_ = 0;
+  bool began_ = false;  ///< a process has got to the end of the corpus
   clock::time_point start_ = clock::now();
 };
 
@@ -218,7 +254,6 @@ result run(const options& given, const library& lib, const std::function<void(co
   const folder_lock alone(given.folder);
   const interrupts noted;
   result came;
-  fs::remove(at.logs / "counters");
   readmit(given, lib);
   plant_seeds(given, came);
   supervisor(given, lib, came, found).run();

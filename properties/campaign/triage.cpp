@@ -21,7 +21,14 @@ constexpr int tries = 3;
 /// Inputs of a flaky kind that are looked into, in the hope for one that fails always.
 constexpr std::int64_t flaky_chances = 5;
 
+/// Inputs of a vague kind that are kept beside its finding: they may have defects of their own.
+constexpr std::ptrdiff_t vague_kept = 4;
+
 constexpr std::string_view flaky_prefix = "flaky-";
+
+/// Ends the names of findings of which no input is left: what the inputs of the kind say is another thing.
+constexpr std::string_view lost_suffix = "-lost";
+constexpr std::string_view lost_shape = "no input is left; what the process said is in the file\n";
 
 constexpr std::string_view found_by = "; found by ";
 constexpr std::string_view flaky_words = "; FLAKY: it does not fail always";
@@ -136,10 +143,10 @@ std::string triage::replay_of_case(const fs::path& file) const {
 }
 
 std::string triage::replay_of_bytes(const fs::path& file) const {
-  return fmt::format("{}{}{}{} -timeout={:.0f} -rss_limit_mb={} {}",
-                     given_.library.empty() ? "" : "ASSAY_FUZZ_LIBRARY=", given_.library,
-                     given_.library.empty() ? "" : " ", given_.fuzzed.binary.string(), std::ceil(given_.limit_seconds),
-                     given_.rss_limit_mib, file.string());
+  std::string line;
+  for (const std::string& setting : target_environment(given_)) line += setting + " ";
+  return line + fmt::format("{} -timeout={:.0f} -rss_limit_mb={} {}", given_.fuzzed.binary.string(),
+                            std::ceil(given_.limit_seconds), given_.rss_limit_mib, file.string());
 }
 
 finding triage::read_old(const fs::path& file) const {
@@ -150,44 +157,83 @@ finding triage::read_old(const fs::path& file) const {
   if (f.flaky) f.name.erase(0, flaky_prefix.size());
   f.is_old = true;
   f.alike = 0;
-  verdict now;
+  if (file.extension() == ".log") {
+    const std::string text = read_file(file);
+    f.is = split(text.substr(0, text.find('\n')));
+    f.shape = lost_shape;
+    return f;
+  }
+  std::function<verdict()> judge_again;
   if (file.extension() == ".json") {
     f.shape = read_file(file);
     const attention_case c = from_json(f.shape, file.string());
     f.is = complaint_of(c.why);
     f.replay = replay_of_case(file);
-    now = isolated_judge(lib_, checked(), given_.limit_seconds)(c);
+    judge_again = [this, c] { return isolated_judge(lib_, checked(), given_.limit_seconds)(c); };
   } else {
     f.shape = read_file(fs::path(file).replace_extension(".txt"));
     f.is = split(f.shape.substr(0, f.shape.find('\n')));
     f.replay = replay_of_bytes(file);
-    now = run_target(given_, file);
+    judge_again = [this, file] { return run_target(given_, file); };
   }
-  f.passes = now.result != outcome::fail;
+  // No number of tries says that what fails now and then does not any more. A discard is no pass, either.
+  f.passes = !f.flaky;
+  for (int i = 0; i < tries && f.passes; ++i) f.passes = judge_again().result == outcome::pass;
   return f;
 }
 
 void triage::load_old() {
   for (const auto& entry : fs::directory_iterator(folders_.findings)) {
     const fs::path& file = entry.path();
-    if (file.extension() != ".json" && file.extension() != ".bytes") continue;
+    if (file.extension() != ".json" && file.extension() != ".bytes" && file.extension() != ".log") continue;
     finding f = read_old(file);
-    if (const finding* same = known(f.name); same != nullptr && !same->flaky) continue;
+    // Of two files of a kind, one that fails stands for both, and rather one that fails always.
+    const auto rank = [](const finding& one) { return std::pair(one.passes, one.flaky); };
+    if (const finding* same = known(f.name); same != nullptr && rank(*same) <= rank(f)) continue;
     std::erase_if(result_.findings, [&](const finding& other) { return other.name == f.name; });
     result_.findings.push_back(std::move(f));
   }
   std::ranges::sort(result_.findings, {}, &finding::name);
 }
 
-void triage::settle(finding& f, const fs::path& artifact, const std::optional<complaint>& said) {
+const finding* triage::take_lost(const complaint& is, const fs::path& log) {
+  const std::string name = name_of_kind(is) + std::string(lost_suffix);
+  if (finding* before = known(name)) {
+    ++before->alike;
+    return nullptr;
+  }
+  finding f;
+  f.is = is;
+  f.name = name;
+  f.flaky = true;
+  f.shape = lost_shape;
+  f.file = folders_.findings / (file_stem(f) + ".log");
+  f.after_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  write_by_rename(f.file, fmt::format("{}: {}\n{}", is.origin, is.what, read_file(log)));
+  return &result_.findings.emplace_back(std::move(f));
+}
+
+void triage::note_said(const finding& f, const std::optional<complaint>& said) {
+  if (said && said->origin == f.is.origin) names_[kind_of(*said)] = f.name;
+}
+
+void triage::add_alike(finding& f, const fs::path& artifact, const std::optional<complaint>& said) {
   ++f.alike;
-  if (said) names_[kind_of(*said)] = f.name;
-  fs::remove(artifact);
+  note_said(f, said);
+  const fs::path more = folders_.findings / (f.name + ".more");
+  if (is_vague(f.is)) fs::create_directories(more);
+  if (is_vague(f.is) && std::distance(fs::directory_iterator(more), {}) < vague_kept) {
+    // Campaigns number their jobs alike.
+    fs::rename(artifact, more / fmt::format("{:08x}", fingerprint(read_file(artifact))));
+  } else {
+    fs::remove(artifact);
+  }
 }
 
 finding* triage::settled(const std::string& name) {
   finding* f = known(name);
-  if (f == nullptr || f->passes || (f->flaky && (f->is_old || f->alike < flaky_chances))) return nullptr;
+  if (f == nullptr || f->passes) return nullptr;
+  if (f->flaky && (f->is_old || f->alike < flaky_chances || is_vague(f->is))) return nullptr;
   return f;
 }
 
@@ -204,7 +250,7 @@ const finding* triage::look_into(const fs::path& artifact, const std::optional<c
   if (said)
     if (const auto at = names_.find(kind_of(*said)); at != names_.end())
       if (finding* f = settled(at->second)) {
-        settle(*f, artifact, said);
+        add_alike(*f, artifact, said);
         return nullptr;
       }
   const std::string bytes = read_file(artifact);
@@ -214,7 +260,7 @@ const finding* triage::look_into(const fs::path& artifact, const std::optional<c
   if (again || said) {
     const complaint is = again ? complaint{again->seen.origin, again->seen.what} : *said;
     if (finding* f = settled(name_of_kind(is))) {
-      settle(*f, artifact, said);
+      add_alike(*f, artifact, said);
       return nullptr;
     }
   }
@@ -228,6 +274,7 @@ const finding* triage::look_into(const fs::path& artifact, const std::optional<c
 
 const finding* triage::take_in(finding f, const fs::path& artifact, const std::optional<complaint>& said) {
   finding* before = known(f.name);
+  const bool is_more = before != nullptr && !before->passes && f.flaky;
   const bool is_news = before == nullptr || before->passes || !f.flaky;
   f.alike = before == nullptr ? 0 : before->alike;
   if (before == nullptr) {
@@ -239,7 +286,13 @@ const finding* triage::take_in(finding f, const fs::path& artifact, const std::o
     }
     *before = std::move(f);
   }
-  settle(*before, artifact, said);
+  if (is_more) {
+    add_alike(*before, artifact, said);
+  } else {
+    ++before->alike;
+    note_said(*before, said);
+    fs::remove(artifact);
+  }
   return is_news ? before : nullptr;
 }
 

@@ -19,6 +19,10 @@ class triage {
   /// is removed when its finding is on disk and not before. Returns a finding that is new, or confirmed only now.
   const finding* look_into(const std::filesystem::path& artifact, const std::optional<complaint>& said);
 
+  /// Takes in what a process complained of that left no input; its `log` is kept beside the findings. Nobody can try it
+  /// again: it counts as flaky, until its file is removed. Returns it if it is new.
+  const finding* take_lost(const complaint& is, const std::filesystem::path& log);
+
  private:
   struct repeated;
   std::optional<repeated> repeat(const std::optional<attention_case>& c, const std::filesystem::path& artifact) const;
@@ -35,8 +39,10 @@ class triage {
   finding* known(const std::string& name);
   /// The finding of that name, if inputs of its kind need no more looking into.
   finding* settled(const std::string& name);
-  /// Counts an input for a finding, and lets go of it.
-  void settle(finding& f, const std::filesystem::path& artifact, const std::optional<complaint>& said);
+  /// Counts an input for a finding that it is not the input of, and lets go of it, but for a few of a vague kind.
+  void add_alike(finding& f, const std::filesystem::path& artifact, const std::optional<complaint>& said);
+  /// From now on, inputs of processes that say so are of this finding, if it is what they say.
+  void note_said(const finding& f, const std::optional<complaint>& said);
   const finding* take_in(finding f, const std::filesystem::path& artifact, const std::optional<complaint>& said);
 
   options given_;

@@ -9,9 +9,11 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <sstream>
 
 #include "fuzz/check_case.hpp"
+#include "fuzz/counters.hpp"
 #include "properties/fault_watch.hpp"
 #include "properties/features.hpp"
 #include "tests/properties/faulty_library.hpp"
@@ -102,28 +104,58 @@ TEST_CASE("a library that cannot be loaded ends a target with exit status 3", "[
   CHECK(end.told.find("/nowhere.so: cannot be loaded") != std::string::npos);
 }
 
-TEST_CASE("processes add their runs of each feature to one file, in whole lines", "[fuzz]") {
+TEST_CASE("the environment says what a target checks", "[fuzz]") {
+  const auto checks = [](const char* wanted) {
+    return end_of([wanted] {
+      setenv("ASSAY_FUZZ_CHECKS", wanted, 1);
+      const execution_checks c = fuzz::under_test().checks;
+      std::fprintf(stderr, "%d %d", c.accesses ? 1 : 0, c.lockstep_waves ? 1 : 0);
+    });
+  };
+  CHECK(checks("").told == "1 0");
+  CHECK(checks("none").told == "0 0");
+  CHECK(checks("lockstep_waves").told == "1 1");
+  CHECK(checks("some").status == 3);
+}
+
+TEST_CASE("a process keeps a file of its runs of each feature, however it ends", "[fuzz]") {
   const std::filesystem::path file = std::filesystem::temp_directory_path() / "assay_fuzz_counters_test";
-  std::filesystem::remove(file);
-  for (int process = 0; process < 2; ++process) {
+  for (const int fatal : {SIGABRT, SIGKILL}) {
+    std::filesystem::remove(file);
     const ending end = end_of([&] {
       setenv("ASSAY_FUZZ_COUNTERS", file.c_str(), 1);
       fuzz::check_case(testing::small_case());
       fuzz::check_case(testing::small_case());
-      fuzz::report("a finding", "after two runs");
+      if (fatal == SIGABRT) fuzz::report("a finding", "after two runs");
+      raise(fatal);
     });
-    CHECK(end.signal == SIGABRT);
+    CHECK(end.signal == fatal);
+    std::map<std::string, std::uint64_t> hits;
+    std::ifstream in(file);
+    for (std::string line; std::getline(in, line);) {
+      std::istringstream words(line);
+      std::string name;
+      REQUIRE((words >> name));
+      REQUIRE(!hits.contains(name));
+      REQUIRE((words >> hits[name]));
+    }
+    CHECK(hits["runs"] == 2);
+    CHECK(hits["decided"] == 2);
+    CHECK(hits["tiles_one"] == 2);
+    CHECK(hits["most_barrier_conflicts"] >= 2);  // a stage is filled and used again
+    CHECK(hits["most_barrier_conflicts"] < 1000);
+    CHECK(hits.size() == 5 + num_features);
   }
-  std::ifstream in(file);
-  std::size_t lines = 0, runs = 0;
-  for (std::string line; std::getline(in, line); ++lines) {
-    std::istringstream words(line);
-    std::string name;
-    std::uint64_t hits = 0;
-    REQUIRE((words >> name >> hits));
-    runs += name == "runs" ? hits : 0;
-  }
-  CHECK(runs == 4);
-  CHECK(lines == 2 * (1 + num_features));
   std::filesystem::remove(file);
+}
+
+TEST_CASE("runs are counted by what came of them", "[fuzz]") {
+  const ending end = end_of([] {
+    unsetenv("ASSAY_FUZZ_COUNTERS");
+    for (const outcome came : {outcome::pass, outcome::discard, outcome::undecided, outcome::discard})
+      fuzz::count_run(came);
+    fuzz::count_run(outcome::fail);
+    fuzz::write_hits();
+  });
+  CHECK(end.told == "runs 5\ndecided 2\ndiscarded 2\nundecided 1\n");
 }

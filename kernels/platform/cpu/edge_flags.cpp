@@ -27,4 +27,10 @@ void __sanitizer_cov_bool_flag_init(bool* start, bool* stop) {
 [[gnu::visibility("default")]] const assay_edge_flags* assay_edge_flags_v1(void) {
   return &flags;
 }
+
+[[gnu::visibility("default")]] const assay_edge_flags* assay_conflict_flags_v1(void) {
+  static const assay_edge_flags conflicts{reinterpret_cast<std::uint8_t*>(assay::cpu::conflict_flags),
+                                          std::int64_t{sizeof assay::cpu::conflict_flags}};
+  return &conflicts;
+}
 }

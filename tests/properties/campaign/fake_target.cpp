@@ -15,6 +15,7 @@ namespace fs = std::filesystem;
 /// runs the corpus, then what it "finds", each once. An input that fails is written where artifacts go.
 constexpr const char* script = R"script(#!/bin/bash
 here=$(dirname "$0")
+echo "$ASSAY_FUZZ_CHECKS" >>"$here/checks"
 for argument in "$@"; do
   case $argument in
     -artifact_prefix=*) prefix=${argument#*=} ;;
@@ -25,13 +26,22 @@ for argument in "$@"; do
 done
 run() { # FILE
   if grep -q HANG "$1"; then sleep 100; fi
-  if grep -q FLAKY "$1"; then
+  if grep -q LOST "$1"; then
+    if grep -q TOLD "$1"; then echo "assay finding: planted: $(grep -o 'of kind [a-z]*' "$1") in byte 17"; fi
+    kill -9 $$
+  fi
+  summary=
+  if grep -q CRASH "$1"; then summary='deadly signal'; fi
+  if [[ -n $prefix ]] && grep -q SLOW "$1"; then summary='timeout after 1 seconds'; fi
+  if [[ -n $summary ]]; then
+    echo "SUMMARY: libFuzzer: $summary"
+  elif grep -q FLAKY "$1"; then
     if [[ -e $here/failed_before ]]; then rm "$here/failed_before"; return; fi
     touch "$here/failed_before"
   elif ! grep -q BAD "$1"; then
     return
   fi
-  echo "assay finding: planted: $(grep -o 'of kind [a-z]*' "$1") in byte 17"
+  if [[ -z $summary ]]; then echo "assay finding: planted: $(grep -o 'of kind [a-z]*' "$1") in byte 17"; fi
   if [[ -n $prefix ]]; then cp "$1" "${prefix}crash-$(basename "$1")"; fi
   exit 77
 }
@@ -50,6 +60,7 @@ for file in "$here"/find/*; do
 done
 echo "stat::number_of_executed_units: $((count + 100))"
 echo "planted_counter 3" >>"$ASSAY_FUZZ_COUNTERS"
+if [[ -e $here/counts ]]; then cat "$here/counts" >>"$ASSAY_FUZZ_COUNTERS"; fi
 sleep "$seconds"
 )script";
 
@@ -74,6 +85,10 @@ options fake_target::given(const std::string& kernel) const {
   o.limit_seconds = 5;
   o.folder = root_ / "state";
   return o;
+}
+
+void fake_target::will_count(const std::string& lines) const {
+  write_by_rename(root_ / "counts", lines);
 }
 
 void fake_target::will_find(const std::string& name, const std::string& bytes) const {

@@ -1,5 +1,7 @@
 /// A stand-in for a target linked with libFuzzer: a shell script with its command line, in a folder of its own. An
-/// input fails if it contains "BAD", every other time if it contains "FLAKY", and never ends if it contains "HANG".
+/// input fails if it contains "BAD", every other time if it contains "FLAKY", and never ends if it contains "HANG". Of
+/// "CRASH" it says what libFuzzer says of a signal, of "SLOW" that it timed out, but not when it runs it alone. With
+/// "LOST" the process is killed at once and writes no artifact; with "TOLD" beside it, it says why.
 #pragma once
 
 #include <filesystem>
@@ -18,6 +20,8 @@ class fake_target {
 
   /// A campaign of one second on it. Its bytes are no case, unless `kernel` says whose.
   options given(const std::string& kernel = "") const;
+  /// Lines "NAME HITS" that each process adds to its counters.
+  void will_count(const std::string& lines) const;
   /// Inputs that a process will come to, one after the other, after its corpus.
   void will_find(const std::string& name, const std::string& bytes) const;
   std::filesystem::path state(const std::string& name = "") const { return root_ / "state" / name; }

@@ -1,8 +1,10 @@
 #include "properties/campaign/supervise.hpp"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
+#include <thread>
 
 #include "properties/bytes.hpp"
 #include "properties/campaign/report.hpp"
@@ -29,6 +31,19 @@ TEST_CASE("a campaign without a failure says what it executed and counted, and e
   CHECK(came.points.back().features == 7);
   CHECK(came.counters.at("planted_counter") == 3);
   CHECK(exit_status(came) == 0);
+}
+
+TEST_CASE("a campaign of a second and of less runs each job's process once") {
+  for (const double seconds : {1.0, 0.01}) {
+    const fake_target fake;
+    options given = fake.given();
+    given.seconds = seconds;
+    given.jobs = 2;
+    const result came = run_quietly(given);
+    CHECK(came.processes == 2);
+    CHECK(came.points.back().executions == 200);
+    CHECK(exit_status(came) == 0);
+  }
 }
 
 TEST_CASE("an input that fails becomes a finding with its bytes, and the campaign goes on") {
@@ -169,7 +184,38 @@ TEST_CASE("an interrupt ends a campaign with what it has, and loses no input tha
   CHECK(came.seconds < 30);
   CHECK(came.findings.size() == 1);
   CHECK(names_in(fake.state("artifacts")).back() == "late");
+  CHECK(came.unseen >= 1);
+  CHECK(report_text(given, came).find(" not looked into\n") != std::string::npos);
   CHECK(run_quietly(fake.given()).findings.size() >= 2);
+}
+
+TEST_CASE("an interrupted campaign that leaves inputs unseen has verified nothing") {
+  const fake_target fake;
+  options given = fake.given();
+  given.limit_seconds = 1;
+  given.grace_seconds = 0.5;
+  write_by_rename(fake.state("artifacts") / "0.3.crash-1", "HANG");
+  write_by_rename(fake.state("artifacts") / "0.3.slow-unit-2", "slow");
+  std::thread interrupting([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    kill(getpid(), SIGINT);
+  });
+  const result came = run_quietly(given);
+  interrupting.join();
+  CHECK(came.findings.empty());
+  CHECK(came.unseen == 1);
+  CHECK(exit_status(came) == 1);
+  CHECK(report_text(given, came).find("NOT VERIFIED: 1 input that ended a process was not looked into") !=
+        std::string::npos);
+}
+
+TEST_CASE("slow units of a killed campaign are no findings") {
+  const fake_target fake;
+  write_by_rename(fake.state("artifacts") / "0.3.slow-unit-1", "BAD of kind one");
+  const result came = run_quietly(fake.given());
+  CHECK(came.findings.empty());
+  CHECK(names_in(fake.state("artifacts")).empty());
+  CHECK(exit_status(came) == 0);
 }
 
 TEST_CASE("two campaigns cannot share a folder") {

@@ -42,7 +42,7 @@ for ((i = 0; i < ${KILLS:-4}; ++i)); do
   wait $! || true
 done
 status=0
-(campaign 5 "$scratch/last.txt") || status=$?
+(campaign 15 "$scratch/last.txt") || status=$?
 cat "$scratch/last.txt"
 [[ $status -le 1 ]] || { echo "after the kills, the campaign exited with $status"; exit 1; }
 total=0

@@ -2,6 +2,7 @@
 # Builds every fuzz target by the contract of OSS-Fuzz and ClusterFuzzLite: CC, CXX, CFLAGS, CXXFLAGS and
 # LIB_FUZZING_ENGINE say how; targets, seed corpora, dictionaries and options go to OUT, all else to WORK. SANITIZER is
 # "address", or empty or "none". tests/engines_test.sh runs it for libFuzzer and for AFL++.
+set -eu  # however it is called
 root=${ASSAY_ROOT:-$SRC/assay}
 build=$WORK/assay
 sanitizer=${SANITIZER:-}

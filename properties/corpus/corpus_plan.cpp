@@ -52,7 +52,7 @@ std::vector<stored_case> read_cases(const std::vector<std::string>& places, cons
   for (const std::string& place : places) {
     const std::vector<fs::path> files = files_at(place, !t.kernel.empty());
     cases.reserve(cases.size() + files.size());
-    for (const fs::path& file : files) cases.push_back({file, read_case(file, t)});
+    for (const fs::path& file : files) cases.push_back({file, read_case(file, t), false, {}});
   }
   return cases;
 }

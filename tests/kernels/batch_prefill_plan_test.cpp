@@ -128,7 +128,7 @@ TEST_CASE("batch_prefill's run() names the tensor that is missing or too much, a
   CHECK(kernel("batch_prefill").run(&p, nullptr, 0, &launch).code == ASSAY_REJECTED);  // not planned
   p.num_splits = 1;
   CHECK(names(kernel("batch_prefill").run(&p, nullptr, 0, &launch), "tensor q is missing"));
-  const assay_tensor sinks{"sinks", static_cast<std::int32_t>(dtype::f32), {}};
+  const assay_tensor sinks{"sinks", static_cast<std::int32_t>(dtype::f32), {}, ASSAY_INPUT};
   const assay_status status = kernel("batch_prefill").run(&p, &sinks, 1, &launch);
   CHECK(status.code == ASSAY_UNSUPPORTED);
   CHECK(names(status, "sinks"));

@@ -23,9 +23,10 @@ struct fault_row {
   bool is_caught() const;
 };
 
-/// Runs all properties on the library, on as many cases as the fault may need, without checks of loads and stores; if
-/// the fault names what these report, the first property with them, whose report has to name one of `places`
-/// (fault_places.hpp). `options` gives seed, jobs, limits and the folder for findings.
+/// Runs all properties on the library, without checks of loads and stores, on a quarter of the cases that the fault may
+/// need and, where these do not show it, on all; if the fault names what these checks report, the first property with
+/// them, whose report has to name one of `places` (fault_places.hpp). `options` gives seed, jobs, limits and the folder
+/// for findings.
 fault_row try_fault(library& faulty, const fault& planted, const std::vector<std::string>& places,
                     const suite_options& options);
 

@@ -1,25 +1,26 @@
 #include "fuzz/case_bytes.hpp"
 
 #include <algorithm>
+#include <random>
 
-#include "fuzz/input_form.hpp"
 #include "properties/bytes.hpp"
 #include "properties/mutate.hpp"
+#include "properties/write_file.hpp"
 
 namespace assay::fuzz {
 
-std::optional<std::vector<std::uint8_t>> input_of(std::string_view json) {
+std::optional<std::vector<std::uint8_t>> input_of(const input_form& form, std::string_view json,
+                                                  std::string_view origin) {
   if (form.takes_text) return std::vector<std::uint8_t>(json.begin(), json.end());
   if (form.kernels.empty()) return std::nullopt;
-  try {
-    const attention_case c = from_json(json, "input");
-    if (std::ranges::find(form.kernels, c.kernel) == form.kernels.end()) return std::nullopt;
-    std::vector<std::uint8_t> bytes = encode_case(nearest_encodable(c, form.kernels), form.kernels);
-    bytes.insert(bytes.begin(), form.head_bytes, 0);
-    return bytes;
-  } catch (const case_error&) {
-    return std::nullopt;
-  }
+  const attention_case c = from_json(json, origin);
+  if (std::ranges::find(form.kernels, c.kernel) == form.kernels.end()) return std::nullopt;
+  const std::vector<std::uint8_t> bytes = encode_case(nearest_encodable(c, form.kernels), form.kernels);
+  std::vector<std::uint8_t> input(form.head_bytes);
+  std::mt19937_64 random(fingerprint(json));
+  std::ranges::generate(input, [&random] { return static_cast<std::uint8_t>(random()); });
+  input.insert(input.end(), bytes.begin(), bytes.end());
+  return input;
 }
 
 }  // namespace assay::fuzz

@@ -3,14 +3,31 @@
 /// have such bytes.
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "fuzz/case_bytes.hpp"
+#include "properties/case.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+namespace {
+
+std::optional<std::vector<std::uint8_t>> case_input(const char* file, std::string_view text) {
+  try {
+    return assay::fuzz::input_of(assay::fuzz::form, text, file);
+  } catch (const assay::case_error& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    std::exit(2);
+  }
+}
+
+}  // namespace
 
 int main(int count, char** files) {
   int cases = 0;
@@ -23,7 +40,7 @@ int main(int count, char** files) {
     }
     LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
     if (std::filesystem::path(files[i]).extension() != ".json") continue;
-    if (const auto input = assay::fuzz::input_of({text.data(), text.size()})) {
+    if (const auto input = case_input(files[i], {text.data(), text.size()})) {
       LLVMFuzzerTestOneInput(input->data(), input->size());
       ++cases;
     }

@@ -1,5 +1,8 @@
 /// A target that is linked with an engine, asked for seeds: with the environment variable ASSAY_FUZZ_SEEDS, a folder,
-/// it writes the inputs of the case files that it is given there, and ends.
+/// it writes the inputs of the case files that it is given there, named by what is in them, and ends; with status 2
+/// after a file that is no case.
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -12,10 +15,12 @@ extern "C" int LLVMFuzzerInitialize(int* count, char*** arguments) {
   if (folder == nullptr) return 0;
   try {
     for (int i = 1; i < *count; ++i) {
-      const std::filesystem::path file = (*arguments)[i];
-      if (const auto input = assay::fuzz::input_of(assay::read_file(file)))
-        assay::write_by_rename(std::filesystem::path(folder) / file.stem(),
-                               {reinterpret_cast<const char*>(input->data()), input->size()});
+      const char* file = (*arguments)[i];
+      const auto input = assay::fuzz::input_of(assay::fuzz::form, assay::read_file(file), file);
+      if (!input) continue;
+      const std::string_view bytes(reinterpret_cast<const char*>(input->data()), input->size());
+      const std::string name = fmt::format("seed-{:08x}", assay::fingerprint(bytes));
+      assay::write_by_rename(std::filesystem::path(folder) / name, bytes);
     }
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s\n", e.what());

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # A short campaign of real libFuzzer processes with the program and the kernel library of a planted fault given: from an
-# empty corpus it finds the fault, and the line that it prints replays the finding. Then the campaign is killed (-9) at
-# random moments KILLS times (default 4): every finding that was reported is still there, and the corpus is readable.
+# empty corpus it finds the fault, and the line that it prints replays the finding. Campaigns begin with the cases that
+# they are given, and refuse files that are none. Then the campaign is killed (-9) at random moments KILLS times (default
+# 4): every finding that was reported is still there, and the corpus is readable.
 # Skipped (77) where there is no target linked with libFuzzer.
 set -euo pipefail
 program=$1 library=$2
@@ -33,6 +34,15 @@ replay=$(grep -m1 '^\./assay replay' "$scratch/first.txt")
 status=0
 bash -c "${replay/.\/assay/$program}" || status=$?
 [[ $status -eq 1 ]] || { echo "'$replay' exited with $status, not 1"; exit 1; }
+
+# A case becomes an input, a file that is none is refused with its name.
+"$program" fuzz "$target" --seconds 1 --jobs 1 --dir "$scratch/seeded" --seeds corpus/split_kv >"$scratch/seeded.txt"
+grep -qE " [1-9][0-9]+ seeds, 0 too long" "$scratch/seeded.txt" || { cat "$scratch/seeded.txt"; echo "no seeds"; exit 1; }
+echo '{"kernel": 7}' >"$scratch/odd.json"
+status=0
+"$program" fuzz "$target" --seconds 1 --dir "$scratch/odd" --seeds "$scratch/odd.json" 2>"$scratch/odd.txt" || status=$?
+[[ $status -eq 2 && $(wc -l <"$scratch/odd.txt") -eq 1 ]] && grep -q "odd.json" "$scratch/odd.txt" ||
+  { cat "$scratch/odd.txt"; echo "a seed that is no case: status $status"; exit 1; }
 
 mv "$scratch/state" "$scratch/found_before"
 for ((i = 0; i < ${KILLS:-4}; ++i)); do

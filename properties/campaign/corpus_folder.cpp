@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <thread>
+
 #include "properties/campaign/interrupts.hpp"
-#include "properties/mutate.hpp"
+#include "properties/campaign/judges.hpp"
+#include "properties/campaign/process.hpp"
 #include "properties/write_file.hpp"
 
 namespace assay::campaign {
@@ -24,31 +28,40 @@ std::vector<fs::path> json_files(const std::vector<fs::path>& places) {
   return files;
 }
 
+/// The target knows its inputs: it is asked to write those of the cases into the folder.
+void write_inputs(const options& given, const std::vector<fs::path>& cases, const fs::path& folder) {
+  constexpr std::size_t at_once = 1000;  // an argument list holds at least 2 MiB / 16
+  fs::create_directories(folder);
+  for (std::size_t begin = 0; begin < cases.size() && !interrupts::came(); begin += at_once) {
+    command what{{given.fuzzed.binary.string()}, target_environment(given), folders(given.folder).logs / "seeds.txt"};
+    what.environment.push_back("ASSAY_FUZZ_SEEDS=" + folder.string());
+    for (std::size_t i = begin; i < std::min(begin + at_once, cases.size()); ++i)
+      what.arguments.push_back(cases[i].string());
+    process writer(what);
+    while (writer.poll() && !interrupts::came()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    writer.kill();
+    if (writer.succeeded() || interrupts::came()) continue;
+    if (writer.exit_status() == 2) throw case_error(writer.log().last_line);
+    throw environment_error(fmt::format("{} {} when it was asked for seeds: {}", given.fuzzed.binary.string(),
+                                        writer.end(), writer.log().last_line));
+  }
+}
+
 }  // namespace
 
 void plant_seeds(const options& given, result& into) {
   const folders at(given.folder);
-  for (const fs::path& file : json_files(given.seeds)) {
-    const std::string text = read_file(file);
-    std::string input;
-    if (given.fuzzed.name == "fuzz_case") {
-      input = text;
-    } else if (!given.fuzzed.kernel.empty()) {
-      const attention_case c = from_json(text, file.string());
-      if (c.kernel != given.fuzzed.kernel) continue;
-      const attention_case near = nearest_encodable(c, {&given.fuzzed.kernel, 1});
-      if (const auto bytes = bytes_of(given.fuzzed, near)) input.assign(bytes->begin(), bytes->end());
-    } else {
-      continue;
-    }
-    if (input.empty() || static_cast<std::int64_t>(input.size()) > given.max_len) {
-      ++into.seeds_outside;
-      continue;
-    }
-    const std::string name = fmt::format("seed-{:08x}", fingerprint(input));
-    if (!fs::exists(at.corpus / name) && !fs::exists(at.failing / name)) write_by_rename(at.corpus / name, input);
-    ++into.seeds;
+  const fs::path written = fs::absolute(at.logs / "seeds");
+  fs::remove_all(written);  // of a campaign that was killed here
+  write_inputs(given, json_files(given.seeds), written);
+  for (const auto& entry : fs::directory_iterator(written)) {
+    const fs::path name = entry.path().filename();
+    const bool fits = static_cast<std::int64_t>(entry.file_size()) <= given.max_len;
+    ++(fits ? into.seeds : into.seeds_outside);
+    if (fits && !fs::exists(at.corpus / name) && !fs::exists(at.failing / name))
+      fs::rename(entry.path(), at.corpus / name);
   }
+  fs::remove_all(written);
 }
 
 int put_aside(const folders& at, const std::string& bytes) {

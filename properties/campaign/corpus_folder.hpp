@@ -5,8 +5,8 @@
 
 namespace assay::campaign {
 
-/// Makes inputs of the cases in `given.seeds` that are about the target, unless they are there or failing. A target
-/// whose bytes are no case takes the files themselves if its name says so (fuzz_case), else nothing.
+/// Has the target make inputs of the cases in `given.seeds` that it takes, and keeps those that are not there, failing
+/// or too long. Throws case_error for a file that is no case, environment_error when the target cannot be asked.
 void plant_seeds(const options& given, result& into);
 
 /// Moves corpus entries with these bytes out of the way: each new process runs the whole corpus first, and would end

@@ -77,8 +77,8 @@ struct result {
   std::vector<finding> findings;                 ///< in the order in which they came
   std::vector<growth> points;                    ///< a few, the last one at the end
   std::map<std::string, std::int64_t> counters;  ///< what the targets count, over all processes
-  std::int64_t seeds = 0;                        ///< corpus entries made of cases
-  std::int64_t seeds_outside = 0;                ///< cases that are no bytes of this target
+  std::int64_t seeds = 0;                        ///< inputs made of cases
+  std::int64_t seeds_outside = 0;                ///< inputs made of cases that are too long
   std::int64_t processes = 0;
   double seconds = 0;
   double process_seconds = 0;  ///< over all processes

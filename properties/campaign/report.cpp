@@ -86,7 +86,7 @@ std::string report_text(const options& given, const result& came) {
   if (!came.ended_early.empty()) text += fmt::format("ended early: {}\n", came.ended_early);
   text += fmt::format(
       "{} executions in {:.1f} s ({:.1f}/s, {:.1f}/s per process) by {} processes, {} at a time; {} "
-      "seeds, {} cases outside the target's space or too long\n",
+      "seeds, {} too long\n",
       executions(came), came.seconds, static_cast<double>(executions(came)) / std::max(1e-9, came.seconds),
       per_second_and_process(came), came.processes, given.jobs, came.seeds, came.seeds_outside);
   return text + fmt::format("{} (seed {}, state in {})\n", verdict_line(came), given.seed, given.folder.string());

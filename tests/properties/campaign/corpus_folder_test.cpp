@@ -1,6 +1,8 @@
 #include "properties/campaign/corpus_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "properties/write_file.hpp"
 #include "tests/properties/campaign/fake_target.hpp"
@@ -26,33 +28,45 @@ std::string bytes_text(const options& given, const attention_case& c) {
   return {bytes.begin(), bytes.end()};
 }
 
-TEST_CASE("cases of the target's kernel become inputs, once, however often a campaign starts") {
+TEST_CASE("what the target makes of cases becomes inputs, once, however often a campaign starts") {
   const fake_target fake;
   options given = prepared(fake);
-  attention_case c = assay::testing::small_case();
-  write_by_rename(fake.root() / "cases" / "a.json", to_json(c));
-  c.kernel = "another";
-  write_by_rename(fake.root() / "cases" / "b.json", to_json(c));
+  write_by_rename(fake.root() / "cases" / "deep" / "a.json", "a case");
+  write_by_rename(fake.root() / "cases" / "b.json", "FOREIGN");
+  write_by_rename(fake.root() / "cases" / "notes.txt", "BAD");
   given.seeds = {fake.root() / "cases"};
   result into;
   plant_seeds(given, into);
   plant_seeds(given, into);
   CHECK(into.seeds == 2);
   REQUIRE(names_in(fake.state("corpus")).size() == 1);
-  const std::string input = read_file(fake.state("corpus") / names_in(fake.state("corpus")).front());
-  CHECK(case_of(given.fuzzed, {reinterpret_cast<const std::uint8_t*>(input.data()), input.size()}) ==
-        assay::testing::small_case());
+  CHECK(read_file(fake.state("corpus") / names_in(fake.state("corpus")).front()) == "a case");
 
-  given.max_len = 1;
+  given.max_len = 5;
   plant_seeds(given, into);
   CHECK(into.seeds_outside == 1);
+  CHECK(into.seeds == 2);
+}
+
+TEST_CASE("a file that is no case, and a target that dies when asked for seeds, are told") {
+  const fake_target fake;
+  options given = prepared(fake);
+  const fs::path file = fake.root() / "a.json";
+  given.seeds = {file};
+  result into;
+  write_by_rename(file, "BAD");
+  CHECK_THROWS_MATCHES(plant_seeds(given, into), case_error, Catch::Matchers::Message(file.string() + ": is no case"));
+  write_by_rename(file, "CRASH");
+  CHECK_THROWS_MATCHES(plant_seeds(given, into), environment_error,
+                       Catch::Matchers::MessageMatches(Catch::Matchers::ContainsSubstring("killed by signal 9")));
+  CHECK(names_in(fake.state("corpus")).empty());
 }
 
 TEST_CASE("an entry put aside is not planted again, and goes back when it passes") {
   const fake_target fake;
   options given = prepared(fake);
   const std::string bytes = bytes_text(given, assay::testing::small_case());
-  write_by_rename(fake.root() / "a.json", to_json(assay::testing::small_case()));
+  write_by_rename(fake.root() / "a.json", bytes);  // which the target takes as they are
   given.seeds = {fake.root() / "a.json"};
   result into;
   plant_seeds(given, into);

@@ -39,9 +39,14 @@
 ///   o is stored by round_to_nearest_even(o_type).
 ///
 /// mqa_logits: a_h = dot(q_h, k_j) by matrix atoms along the head dimension, ascending, from 0 (model `qk`);
-///   logit = k_row_scale_j * sum over h of weights_h * max(0, a_h), f32, factors and sums in any order; the term of a
-///   head passes through at most `sum_roundings` roundings, both products included. The other fields have no meaning
-///   there.
+///   logit = k_row_scale_j * sum over h of weights_h * max(0, a_h), f32.
+///   With head_rows = 0: factors and sums in any order; the term of a head passes through at most `sum_roundings`
+///   roundings, both products included.
+///   With head_rows = R > 0: head h is row r = h mod R of atom h / R. Each row has a sum, from 0, to which the atoms'
+///   terms are added in ascending order: S_r = fma(weights_h, max(0, a_h), S_r), or with fuses_logits = 0
+///   S_r = f32(S_r + f32(weights_h * max(0, a_h))). Then the rows are joined pairwise: for each stride b of
+///   `head_tree`, rows whose numbers differ in b alone, S_r = f32(S_r + S_{r + b}). logit = f32(S_0 * k_row_scale_j).
+///   The other fields have no meaning there.
 #pragma once
 
 #include <cstdint>
@@ -72,11 +77,14 @@ struct contract {
   dtype p_type = dtype::f16;      ///< type of P at the matrix unit; f32 = not rounded
   float p_flush = 0.0F;           ///< rounded P below this magnitude may also become 0 (matrix units that flush)
   std::int32_t p_shift = 0;       ///< 2^p_shift is at most p_type's largest finite value
-  std::int32_t fuses_logits = 0;  ///< 1: see above
+  std::int32_t fuses_logits = 0;  ///< 1: see above; in mqa_logits, what head_rows says of it
   /// Query rows of a block, counted from the sequence's first row, of one head: rows [b * tile_rows, (b+1) * tile_rows)
   /// visit the same tiles. Stated where v descales are per page, else without meaning.
   std::int32_t tile_rows = 0;
   std::int32_t merge_roundings = 0;
+  std::int32_t head_rows = 0;  ///< mqa_logits: 0, or a power of two up to 64; see above
+  /// mqa_logits with head_rows: the powers of two below it in the order in which they join rows; zeros behind them.
+  std::int32_t head_tree[6] = {};
   std::int32_t constant_roundings = 4;
   std::int32_t sum_roundings = 8;
   std::int32_t normalise_roundings = 3;

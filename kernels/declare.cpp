@@ -1,5 +1,8 @@
 #include "kernels/declare.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include "kernels/batch_prefill.hpp"
 #include "kernels/device/mma.hpp"
 #include "kernels/device/mma/columns.hpp"
@@ -34,6 +37,7 @@ contract declare_split_kv(const problem& p) {
   c.fuses_logits = 0;
   c.tile_rows = 0;
   c.merge_roundings = 0;
+  c.head_rows = 0;
   c.constant_roundings = 1;  // each constant is rounded once, from long double on the host or by the compiler
   c.sum_roundings = device::softmax_sum_roundings;
   c.normalise_roundings = p.v_scale == 1.0F ? 1 : 2;  // O / l, then times v_scale
@@ -61,7 +65,7 @@ contract declare_batch_prefill(const problem& p) {
   return c;
 }
 
-contract declare_mqa_logits(const problem& p) {
+contract declare_mqa_logits(const problem& p, int wave_size) {
   const int head_atoms = (p.heads_q + device::atom_rows - 1) / device::atom_rows;
   contract c;
   c.tile_keys = mqa_stage_keys;
@@ -70,13 +74,16 @@ contract declare_mqa_logits(const problem& p) {
   c.p_type = dtype::f32;
   c.p_flush = 0.0F;
   c.p_shift = 0;
-  c.fuses_logits = 0;
+  c.fuses_logits = 1;
   c.tile_rows = 1;
   c.merge_roundings = 0;
+  c.head_rows = device::atom_rows;
+  const device::row_tree joined = device::column_tree(wave_size);
+  std::copy(std::begin(joined.stride), std::end(joined.stride), c.head_tree);
   c.constant_roundings = 0;
-  // The product with the weight; an addition for each further atom of heads, the first being to 0; the tree over the
+  // What the order above comes to where it is left open: a fused multiply-add for each atom of heads; the tree over the
   // atom's rows; the product with the key's scale.
-  c.sum_roundings = 1 + (head_atoms - 1) + device::column_sum_roundings + 1;
+  c.sum_roundings = head_atoms + device::column_sum_roundings + 1;
   c.normalise_roundings = 0;
   declare_functions(c);
   return c;

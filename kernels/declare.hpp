@@ -13,6 +13,7 @@ contract declare_split_kv(const problem& p);
 
 contract declare_batch_prefill(const problem& p);
 
-contract declare_mqa_logits(const problem& p);
+/// `wave_size`: of the launch; the order of a sum over heads follows the layout of the atoms.
+contract declare_mqa_logits(const problem& p, int wave_size);
 
 }  // namespace assay

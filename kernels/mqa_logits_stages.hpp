@@ -206,7 +206,8 @@ class mqa_stages {
         ASSAY_UNROLL
         for (int i = 0; i < dots[n].count(); ++i) {
           const float dot = dots[n].value[i];
-          logits[n].value[i] += lds_.weights[first_head + device::c_row(i)] * (dot < 0.0F ? 0.0F : dot);
+          logits[n].value[i] =
+              fmaf(lds_.weights[first_head + device::c_row(i)], dot < 0.0F ? 0.0F : dot, logits[n].value[i]);
         }
       }
     }

@@ -1,5 +1,7 @@
 /// The contract of mqa_logits in balls (mid, radius), 16 keys at a time; see atoms.hpp for what a ball's parts cover.
 ///
+/// Where the contract states the order of the sum over heads, head_sums evaluates it. Where it leaves it open:
+///
 /// With s the key's scale, w_h the weights, r_h = max(0, a_h) and T_h = s w_h r_h, the logit is the f32 sum of T_h with
 /// factors and sums in any order. Call a head live where w_h != 0 and r_h > 0 are possible; products and sums of the
 /// other heads' terms are exact zeros and move nothing; so is a dot product of zeros. With m live heads a term passes
@@ -16,21 +18,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
 #include "oracle/atoms.hpp"
 #include "oracle/clones.hpp"
+#include "oracle/head_sums.hpp"
 #include "oracle/interval.hpp"
 
 namespace assay::oracle {
 namespace {
 
 constexpr double unit = 0x1p-24;
-constexpr std::int64_t keys_together = 64;
+constexpr std::int64_t keys_together = head_sums::keys;
 
-/// Per key, over the heads so far.
-struct head_sums {
+/// Per key, over the heads so far, in any order.
+struct unordered_sums {
   double value[keys_together];    ///< sum of w mid
   double spread[keys_together];   ///< sum of |w| radius
   double size[keys_together];     ///< sum of |w| (mid + radius)
@@ -41,16 +45,13 @@ struct head_sums {
 
 /// Adds a head whose dot products are (mid, radius). A NaN goes into every sum and stays there.
 ASSAY_CLONES
-void add_head(double weight, double query_bound, const double* key_bounds, const double* mid, const double* radius,
-              head_sums& sums) {
+void add_head(double weight, const double* mid, const double* radius, unordered_sums& sums) {
   const double magnitude = std::fabs(weight);
   for (std::int64_t j = 0; j < keys_together; ++j) {
-    // The atoms' model has an absolute error, which a sum of zeros does not make.
-    const double r = query_bound * key_bounds[j] == 0 ? 0.0 : radius[j];
     // ReLU of a ball. Signs of sums are exact in binary64; where 0 is inside, what is left is [0, high].
-    const double low = mid[j] - r, high = mid[j] + r, half = high * 0.5;
+    const double low = mid[j] - radius[j], high = mid[j] + radius[j], half = high * 0.5;
     const double center = low >= 0 ? mid[j] : (high <= 0 ? 0.0 : half);
-    const double open = low >= 0 ? r : (high <= 0 ? 0.0 : half * cover);
+    const double open = low >= 0 ? radius[j] : (high <= 0 ? 0.0 : half * cover);
     const double top = center + open;
     const bool is_live = (magnitude > 0) & (top > 0);
     sums.value[j] += weight * center;
@@ -63,7 +64,7 @@ void add_head(double weight, double query_bound, const double* key_bounds, const
 }
 
 /// The logit's operand of the last rounding. `weight_bound` >= max |w_h|, over `heads` heads.
-interval finish(const head_sums& sums, std::int64_t j, double scale, double weight_bound, double heads,
+interval finish(const unordered_sums& sums, std::int64_t j, double scale, double weight_bound, double heads,
                 std::int32_t sum_roundings) {
   const double s = std::fabs(scale), size = sums.size[j], live = sums.live[j];
   const double before_last = std::max(0.0, std::min<double>(sum_roundings, live + 1) - 1);
@@ -82,6 +83,13 @@ interval finish(const head_sums& sums, std::int64_t j, double scale, double weig
   return is_bounded ? interval{value - reach, value + reach} : everything;
 }
 
+/// The same of a sum in the stated order: its product with the scale is exact in binary64.
+interval finish(const interval& sum, double scale) {
+  const double a = sum.lo * scale, b = sum.hi * scale;
+  const bool is_bounded = std::fabs(a) <= f32_largest && std::fabs(b) <= f32_largest;  // false for NaN
+  return is_bounded ? interval{std::min(a, b), std::max(a, b)} : everything;
+}
+
 /// The largest magnitude that is a number.
 double largest(const double* values, std::int64_t count) {
   double bound = 0;
@@ -97,7 +105,9 @@ class evaluation {
         view_(planned, inputs),
         dim_(pad_to(planned.head_dim_qk, declared.qk.products)),
         keys_(static_cast<std::size_t>(dim_ * keys_together)),
-        logits_(hidden_logits(view_)) {}
+        logits_(hidden_logits(view_)) {
+    if (declared.head_rows > 0) ordered_.emplace(declared);
+  }
 
   enclosure run() {
     for (std::int64_t seq = 0; seq < problem_.num_seqs; ++seq) run_sequence(seq);
@@ -159,18 +169,32 @@ class evaluation {
   }
 
   void run_row(const query_row& r, std::int64_t first, std::int64_t count) {
-    head_sums sums{};
-    double mid[keys_together], radius[keys_together];
+    unordered_sums sums{};
+    if (ordered_) ordered_->clear();
     for (std::int64_t head = 0; head < problem_.heads_q; ++head) {
-      // f32 results of the atoms, as they stand in registers: ReLU takes nothing finer.
-      dot_atoms(r.queries.data() + head * dim_, keys_.data(), key_bounds_, dim_, keys_together, declared_.qk, true, mid,
-                radius);
-      const auto h = static_cast<std::size_t>(head);
-      add_head(r.weights[h], r.query_bounds[h], key_bounds_, mid, radius, sums);
+      double mid[keys_together], radius[keys_together];
+      dot(r, head, mid, radius);
+      const double weight = r.weights[static_cast<std::size_t>(head)];
+      if (ordered_)
+        ordered_->add(head, weight, mid, radius);
+      else
+        add_head(weight, mid, radius, sums);
     }
+    if (ordered_) ordered_->join();
     interval* const to = logits_.elements.data() + r.row * problem_.max_model_len + first;
     for (std::int64_t j = 0; j < count; ++j)
-      to[j] = finish(sums, j, scales_[j], r.weight_bound, problem_.heads_q, declared_.sum_roundings);
+      to[j] = ordered_ ? finish(ordered_->total(j), scales_[j])
+                       : finish(sums, j, scales_[j], r.weight_bound, problem_.heads_q, declared_.sum_roundings);
+  }
+
+  /// f32 results of the atoms, as they stand in registers: ReLU takes nothing finer.
+  void dot(const query_row& r, std::int64_t head, double* mid, double* radius) const {
+    dot_atoms(r.queries.data() + head * dim_, keys_.data(), key_bounds_, dim_, keys_together, declared_.qk, true, mid,
+              radius);
+    // The atoms' model has an absolute error, which a sum of zeros does not make.
+    const double query_bound = r.query_bounds[static_cast<std::size_t>(head)];
+    for (std::int64_t j = 0; j < keys_together; ++j)
+      if (query_bound * key_bounds_[j] == 0) radius[j] = 0;
   }
 
   const problem& problem_;
@@ -181,6 +205,7 @@ class evaluation {
   double key_bounds_[keys_together] = {};
   double scales_[keys_together] = {};
   enclosed_tensor logits_;
+  std::optional<head_sums> ordered_;  ///< where the contract states the order
 };
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "properties/fault_watch.hpp"
 #include "properties/features.hpp"
 #include "tests/properties/faulty_library.hpp"
+#include "tests/properties/scratch.hpp"
 
 using namespace assay;
 
@@ -119,7 +120,8 @@ TEST_CASE("the environment says what a target checks", "[fuzz]") {
 }
 
 TEST_CASE("a process keeps a file of its runs of each feature, however it ends", "[fuzz]") {
-  const std::filesystem::path file = std::filesystem::temp_directory_path() / "assay_fuzz_counters_test";
+  const testing::scratch folder;
+  const std::filesystem::path file = folder.path() / "counters";
   for (const int fatal : {SIGABRT, SIGKILL}) {
     std::filesystem::remove(file);
     const ending end = end_of([&] {
@@ -146,7 +148,6 @@ TEST_CASE("a process keeps a file of its runs of each feature, however it ends",
     CHECK(hits["most_barrier_conflicts"] < 1000);
     CHECK(hits.size() == 5 + num_features);
   }
-  std::filesystem::remove(file);
 }
 
 TEST_CASE("runs are counted by what came of them", "[fuzz]") {

@@ -1,5 +1,6 @@
 /// The contract's enclosure of mqa_logits holds every run that follows the contract, and none of those that break a
 /// rule.
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -179,6 +180,141 @@ TEST_CASE("hidden columns that are written and visible ones that are not are see
   const testing::memory untouched = testing::make_logits(filled.stated, 0);
   CHECK(judge_logits(bounds, untouched).outside == 18 + 19 + 20 + 1);
   CHECK(judge_logits(enclose(filled.stated, filled.tensors(), contract{}), untouched).outside == 9 * 64);
+}
+
+namespace {
+
+/// With sums over heads in a stated order: rows of the atoms joined by these strides.
+contract in_order(const accumulation& atoms, std::initializer_list<std::int32_t> tree, bool fuses) {
+  contract c;
+  c.qk = atoms;
+  c.fuses_logits = fuses ? 1 : 0;
+  c.head_rows = 1 << tree.size();
+  std::ranges::copy(tree, c.head_tree);
+  c.sum_roundings = 0;  // without meaning
+  return c;
+}
+
+judgement judge_in_order(const testing::setting& s, const contract& declared, const contract& ran, std::uint64_t seed,
+                         bool drifts) {
+  mqa_style style;
+  style.drifts = drifts;
+  return judge_logits(enclose(s.stated, s.tensors(), declared), testing::mqa_scalar_kernel(s, ran, style, seed).run());
+}
+
+/// Of kernels on the cpu platform, on NVIDIA's and RDNA's; one row; more rows than heads.
+contract order_of(std::uint64_t n, const accumulation& atoms) {
+  const bool fuses = n % 2 == 0;
+  switch (n / 2 % 5) {
+    case 0: return in_order(atoms, {2, 1, 4, 8}, fuses);
+    case 1: return in_order(atoms, {8, 1, 2, 4}, fuses);
+    case 2: return in_order(atoms, {8, 4, 2, 1}, fuses);
+    case 3: return in_order(atoms, {}, fuses);
+    default: return in_order(atoms, {1, 2, 4, 8, 16, 32}, fuses);
+  }
+}
+
+/// Terms of all sizes that cancel, ties, sums that underflow, and plain numbers.
+mqa_options awkward(std::uint64_t n) {
+  mqa_options o = variant(n);
+  o.contexts = {static_cast<std::int32_t>(1 + n % 90), 3};
+  o.max_model_len = 90;
+  o.heads = static_cast<std::int32_t>(1 + n * 7 % 40);
+  o.draw = [n](char which, std::int64_t at, std::mt19937_64& random) {
+    const double x = testing::normal(random);
+    switch (n / 10 % 5) {
+      case 0: return which == 'w' ? (at % 2 == 0 ? 1.0 : -1.0) * (1 + 0x1p-20 * x) : which == 's' ? 0.3 : std::fabs(x);
+      case 1: return which == 'w' ? std::ldexp(x, static_cast<int>(random() % 60) - 30) : which == 's' ? -0.7 : x;
+      case 2: return which == 'w' ? std::ldexp(x, -static_cast<int>(random() % 20) - 140) : x;
+      case 3:  // halves of a last place: ties, and sums just beside them
+        return which == 'w' ? std::ldexp(1.0 + static_cast<double>(random() % 2), -24 * static_cast<int>(random() % 3))
+               : which == 's' ? 1.0
+                              : std::ldexp(static_cast<double>(random() % 3), -3);
+      default: return x;
+    }
+  };
+  return o;
+}
+
+}  // namespace
+
+TEST_CASE("where the order of the heads is stated, the enclosure is the very logit", "[oracle][mqa]") {
+  std::int64_t elements = 0, points = 0;
+  for (std::uint64_t n = 0; n < 200; ++n) {
+    const testing::setting s = testing::make_mqa_setting(awkward(n));
+    const contract c = order_of(n, fp8_atoms);
+    const judgement j = judge_in_order(s, c, c, n, false);
+    INFO("variant " << n << ": " << j.worst_factor << " at " << j.worst_value << " of [" << j.worst_enclosure.lo << ", "
+                    << j.worst_enclosure.hi << "]");
+    CHECK(j.outside == 0);
+    CHECK(j.unbounded == 0);
+    elements += j.elements;
+    points += j.elements - j.uncertain;
+  }
+  CAPTURE(elements, points);
+  CHECK(static_cast<double>(points) > 0.999 * static_cast<double>(elements));
+}
+
+TEST_CASE("atoms that go as far as their model lets them stay inside where the order is stated", "[oracle][mqa]") {
+  for (std::uint64_t n = 0; n < 200; ++n) {
+    const testing::setting s = testing::make_mqa_setting(awkward(n));
+    for (const accumulation& atoms : {fp8_atoms, truncating_atoms}) {
+      const contract c = order_of(n, atoms);
+      const judgement j = judge_in_order(s, c, c, n, true);
+      INFO("variant " << n << ": " << j.worst_factor);
+      CHECK(j.outside == 0);
+      CHECK(j.unbounded == 0);
+    }
+  }
+}
+
+TEST_CASE("a sum over heads in another order than the stated one is seen", "[oracle][mqa]") {
+  mqa_options o;
+  o.contexts = {60};
+  o.heads = 64;
+  const testing::setting s = testing::make_mqa_setting(o);
+  const contract declared = in_order(fp8_atoms, {2, 1, 4, 8}, true);
+  CHECK(judge_in_order(s, declared, declared, 1, false).outside == 0);
+  for (const contract& ran : {in_order(fp8_atoms, {2, 1, 4, 8}, false), in_order(fp8_atoms, {1, 2, 4, 8}, true),
+                              in_order(fp8_atoms, {2, 1, 4}, true), in_order(fp8_atoms, {}, true)})
+    CHECK(judge_in_order(s, declared, ran, 1, false).outside > 15);
+}
+
+TEST_CASE("in the stated order, what is no number or beyond f32 leaves nothing to say", "[oracle][mqa]") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const double odd : {nan, infinity, -infinity, 0x1.8p127, -0x1.8p127})
+    for (const char where : {'w', 's'}) {
+      mqa_options o;
+      o.contexts = {4};
+      o.heads = 3;
+      o.draw = [&](char which, std::int64_t at, std::mt19937_64&) {
+        return which == where && at == 1 ? odd : which == 'q' || which == 'k' ? 2.0 : 1.0;
+      };
+      const testing::setting s = testing::make_mqa_setting(o);
+      for (const bool fuses : {false, true}) {
+        const enclosed_tensor bounds = enclose(s.stated, s.tensors(), in_order(fp8_atoms, {1, 2}, fuses)).tensors[0];
+        for (std::size_t key = 0; key < 4; ++key)
+          CHECK(is_everything(bounds.elements[key]) == (where == 'w' || key == 1));
+      }
+    }
+}
+
+TEST_CASE("an order that joins some rows never or twice is refused", "[oracle][mqa]") {
+  mqa_options o;
+  const testing::setting s = testing::make_mqa_setting(o);
+  const auto refused = [&](std::int32_t rows, std::initializer_list<std::int32_t> tree) {
+    contract c = in_order(fp8_atoms, tree, true);
+    c.head_rows = rows;
+    CHECK_THROWS_AS(enclose(s.stated, s.tensors(), c), std::invalid_argument);
+  };
+  refused(16, {1, 2, 4});
+  refused(4, {1, 2, 4});
+  refused(4, {1, 1});
+  refused(4, {3});
+  refused(4, {1, -2});
+  refused(4, {1, 0, 2});
+  refused(12, {1, 2, 4});
+  refused(128, {1, 2, 4, 8, 16, 32});
 }
 
 TEST_CASE("a logit's enclosure is as wide as the contract's roundings of its terms, no wider", "[oracle][mqa]") {

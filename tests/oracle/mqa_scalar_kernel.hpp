@@ -1,6 +1,6 @@
-/// mqa_logits in plain scalar code that follows the contract and takes its freedoms: order of factors and sums, fused
-/// or not, roundings and atoms anywhere within their models. With a fault planted it breaks one rule. Shares no code
-/// with the oracle.
+/// mqa_logits in plain scalar code that follows the contract and takes its freedoms: atoms anywhere within their models
+/// and, unless the contract states the order of the sum, order of factors and sums, fused or not, roundings. With a
+/// fault planted it breaks one rule. Shares no code with the oracle.
 #pragma once
 
 #include <cmath>
@@ -56,16 +56,16 @@ class mqa_scalar_kernel {
 
   void write(const memory& logits, std::int64_t row, std::int64_t column) {
     const std::int64_t at = logits.view.offset(row, column);
-    const bool is_last = in_.is_visible(row, column) && !in_.is_visible(row, column + 1);
+    const bool is_seen = in_.is_visible(row, column), is_last = is_seen && !in_.is_visible(row, column + 1);
+    const bool is_first_hidden = !is_seen && (column == 0 || in_.is_visible(row, column - 1));
     if (fault_ == mqa_fault::unwritten_column && is_last) return;
-    if (fault_ == mqa_fault::columns_shifted && in_.is_visible(row, column) && column > 0) {
+    const bool takes_left = (fault_ == mqa_fault::columns_shifted && is_seen) ||
+                            (fault_ == mqa_fault::row_sees_too_much && is_first_hidden);
+    if (takes_left && column > 0) {
       logits.set(at, logit(row, column - 1));
-    } else if (in_.is_visible(row, column)) {
+    } else if (is_seen) {
       logits.set(at, logit(row, column));
-    } else if (const bool is_first = column == 0 || in_.is_visible(row, column - 1);
-               fault_ == mqa_fault::row_sees_too_much && is_first && column > 0) {
-      logits.set(at, logit(row, column - 1));
-    } else if (fault_ == mqa_fault::hidden_nan && is_first) {
+    } else if (fault_ == mqa_fault::hidden_nan && is_first_hidden) {
       logits.set_bits(at, 0x7FC00000U);
     } else if (p_.fills_hidden != 0) {
       logits.set(at, -std::numeric_limits<double>::infinity());
@@ -160,16 +160,38 @@ class mqa_scalar_kernel {
     return terms[0];
   }
 
+  struct head_value {
+    double weight, relu;
+  };
+
+  /// As the contract says it, word by word.
+  double in_stated_order(const std::vector<head_value>& heads, float scale) const {
+    std::vector<float> sums(static_cast<std::size_t>(c_.head_rows));
+    for (std::size_t h = 0; h < heads.size(); ++h) {
+      float& sum = sums[h % sums.size()];
+      const auto w = static_cast<float>(heads[h].weight), r = static_cast<float>(heads[h].relu);
+      if (c_.fuses_logits != 0) {
+        sum = std::fma(w, r, sum);
+      } else {
+        const volatile float product = w * r;
+        sum += product;
+      }
+    }
+    for (const std::int32_t stride : c_.head_tree) {
+      const auto step = static_cast<std::size_t>(stride);
+      for (std::size_t r = 0; step > 0 && r + step < sums.size(); ++r)
+        if ((r & step) == 0) sums[r] += sums[r + step];  // of rows joined before, what is made of them is not looked at
+    }
+    return sums[0] * scale;
+  }
+
   double logit(std::int64_t row, std::int64_t column) {
     const std::int64_t seq = row / p_.max_q;
     std::int64_t pool_row = in_.pool_row(seq, column);
     if (fault_ == mqa_fault::wrong_page && column >= p_.page_size) pool_row = in_.pool_row(seq, column - p_.page_size);
     const std::int64_t neighbour = column > 0 ? column - 1 : column + 1;
     const double s = in_.scale(fault_ == mqa_fault::next_keys_scale ? in_.pool_row(seq, neighbour) : pool_row);
-    struct head_value {
-      double weight, relu;
-    };
-    std::vector<head_value> live;  // zeros add nothing in any order
+    std::vector<head_value> all, live;  // zeros add nothing in any order
     double signed_sum = 0;
     for (std::int64_t head = 0; head < p_.heads_q; ++head) {
       if (fault_ == mqa_fault::head_missing && head == p_.heads_q - 1) continue;
@@ -177,10 +199,13 @@ class mqa_scalar_kernel {
       signed_sum += s * w * a;
       head_value h{w, a > 0 ? a : 0};
       if (fault_ == mqa_fault::weight_inside) h = {1, std::max(0.0, w * a)};
+      all.push_back(h);
       if (h.weight != 0 && h.relu != 0) live.push_back(h);
     }
     if (fault_ == mqa_fault::relu_after_sum) return static_cast<float>(std::max(0.0, signed_sum));
+    if (c_.head_rows > 0) return in_stated_order(all, static_cast<float>(s));
     std::vector<partial> terms;
+    terms.reserve(live.size());
     for (const head_value& h : live) terms.push_back(term(h.weight, h.relu, s, live.size() == 1));
     partial total = sum_of(std::move(terms));
     if (style_.factors == 3) total = {f32(total.value * s, true), total.roundings + 1};

@@ -82,6 +82,22 @@ TEST_CASE("logits are fused only where they are a product of a positive constant
   }
 }
 
+TEST_CASE("a stated order of heads joins every row once") {
+  problem p;
+  p.operation = operation_kind::mqa_logits;
+  p.scale = 0;  // of no meaning there
+  contract c;
+  c.fuses_logits = 1;
+  CHECK(contract_fault(c, p).empty());
+  c.head_rows = 4;
+  CHECK(contract_fault(c, p).starts_with("head_rows is 4 and head_tree 0, 0, "));
+  c.head_tree[0] = 2;
+  c.head_tree[1] = 1;
+  CHECK(contract_fault(c, p).empty());
+  c.head_rows = 8;
+  CHECK(contract_fault(c, p).starts_with("head_rows is 8"));
+}
+
 TEST_CASE("with descales per page a contract says which tiles, each in one page, a block visits") {
   problem p;
   p.kv_descale = descale_kind::per_page;

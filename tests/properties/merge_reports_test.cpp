@@ -1,11 +1,8 @@
 #include "properties/merge_reports.hpp"
 
-#include <unistd.h>
-
 #include <boost/json.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers.hpp>
-#include <filesystem>
 #include <functional>
 #include <regex>
 #include <sstream>
@@ -14,25 +11,12 @@
 #include "properties/report.hpp"
 #include "properties/write_file.hpp"
 #include "tests/properties/faulty_library.hpp"
+#include "tests/properties/scratch.hpp"
 
 namespace assay {
 namespace {
 
-namespace fs = std::filesystem;
 namespace json = boost::json;
-
-/// A folder that is gone afterwards.
-class scratch {
- public:
-  scratch() : path_(fs::temp_directory_path() / ("assay_merge_test." + std::to_string(getpid()))) {
-    fs::create_directories(path_);
-  }
-  ~scratch() { fs::remove_all(path_); }
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  fs::path path_;
-};
 
 int assay(std::vector<std::string> arguments, std::shared_ptr<library> lib = nullptr) {
   std::ostringstream out;
@@ -68,7 +52,7 @@ TEST_CASE("the merged reports of shards are the report of the run without shards
     const tensor lse = c.view("lse");
     for (std::int64_t i = 0; i < lse.size(); ++i) static_cast<float*>(lse.data)[i] += 1;
   });
-  const scratch at;
+  const testing::scratch at;
   std::vector<std::string> common{"run",      "--cases",  "90",       "--seed", "3",          "--jobs",        "1",
                                   "--kernel", "split_kv", "--shrink", "600",    "--findings", at.file("found")};
   const auto run = [&](std::vector<std::string> more) {
@@ -140,7 +124,7 @@ TEST_CASE("what was asked of a run is read back from its report") {
 }
 
 TEST_CASE("shards that were told different things exit as bad input") {
-  const scratch at;
+  const testing::scratch at;
   const auto run = [&](const std::string& i, std::vector<std::string> more) {
     more.insert(more.begin(), {"run", "--cases", "40", "--seed", "3", "--jobs", "1", "--shard", i + "/2", "--findings",
                                at.file("found"), "--json", at.file(i + ".json")});
@@ -158,12 +142,19 @@ TEST_CASE("shards that were told different things exit as bad input") {
   CHECK(assay(merge) == 0);
 }
 
+finding finding_of(std::int64_t index, const std::string& origin, std::int64_t alike) {
+  finding f;
+  f.index = index;
+  f.origin = origin;
+  f.alike = alike;
+  return f;
+}
+
 TEST_CASE("a kind of failure that two shards met is told once, by its first case") {
   suite_report first = shard(1, 2);
   suite_report second = shard(2, 2);
-  first.result.findings.push_back({.index = 30, .origin = "enclosure", .alike = 2});
-  second.result.findings.push_back({.index = 20, .origin = "enclosure", .alike = 5});
-  second.result.findings.push_back({.index = 40, .origin = "memory", .alike = 1});
+  first.result.findings = {finding_of(30, "enclosure", 2)};
+  second.result.findings = {finding_of(20, "enclosure", 5), finding_of(40, "memory", 1)};
   const suite_report merged = merge_reports(std::vector{first, second});
   REQUIRE(merged.result.findings.size() == 2);
   CHECK(merged.result.findings[0].index == 20);

@@ -7,6 +7,7 @@
 
 #include "properties/write_file.hpp"
 #include "tests/properties/faulty_library.hpp"
+#include "tests/properties/scratch.hpp"
 
 namespace assay {
 namespace {
@@ -24,7 +25,6 @@ suite_options options_for(std::int64_t cases) {
     if (can_be_checked(*p, options)) options.selected.push_back(p);
   options.cases = cases;
   options.seed = 7;
-  options.findings = std::filesystem::temp_directory_path() / ("assay_suite_test." + std::to_string(getpid()));
   options.budget = {.seconds = 5, .tries = 200};
   return options;
 }
@@ -130,7 +130,9 @@ TEST_CASE("failures of one kind are one finding, shrunk, written whole and faili
     for_each_index(lse,
                    [&](const std::vector<std::int64_t>& i) { static_cast<float*>(lse.data)[offset_of(lse, i)] += 1; });
   });
+  const testing::scratch folder;
   suite_options options = options_for(13);
+  options.findings = folder.path();
   options.selected = {&properties().front()};
   const suite_result result = run_suite(*faulty, options);
   CHECK(exit_status(result) == 1);
@@ -146,7 +148,6 @@ TEST_CASE("failures of one kind are one finding, shrunk, written whole and faili
   CHECK(run_case(*library::built_in(), kept).result == outcome::pass);
   for (const auto& entry : std::filesystem::directory_iterator(options.findings))
     CHECK(entry.path().extension() == ".json");
-  std::filesystem::remove_all(options.findings);
 
   options.origins = {"memory"};  // what is not to be told of is still counted, and no run with it is verified
   const suite_result untold = run_suite(*faulty, options);
@@ -160,7 +161,9 @@ TEST_CASE("a case that kills its process is a finding, and the run goes on") {
     if (c.stated.causal != 0) std::abort();
     return c.run();
   });
+  const testing::scratch folder;
   suite_options options = options_for(26);
+  options.findings = folder.path();
   options.selected = {&properties().front()};
   options.jobs = 2;
   const suite_result result = run_suite(*faulty, options);
@@ -170,20 +173,20 @@ TEST_CASE("a case that kills its process is a finding, and the run goes on") {
   CHECK(result.findings[0].shrunk.result.origin == "crash");
   CHECK(result.findings[0].shrunk.result.what.find("killed by signal 6") != std::string::npos);
   CHECK(result.findings[0].shrunk.smallest.causal);
-  std::filesystem::remove_all(options.findings);
 }
 
 TEST_CASE("a case that hangs is a finding") {
   const auto faulty = testing::faulty_library([](testing::call&) -> assay_status {
     for (;;) pause();
   });
+  const testing::scratch folder;
   suite_options options = options_for(1);
+  options.findings = folder.path();
   options.limit_seconds = 0.2;
   options.budget.tries = 1;
   const suite_result result = run_suite(*faulty, options);
   REQUIRE(result.findings.size() == 1);
   CHECK(result.findings[0].shrunk.result.origin == "hang");
-  std::filesystem::remove_all(options.findings);
 }
 
 TEST_CASE("a library that refuses everything is not verified") {

@@ -19,6 +19,21 @@ inline constexpr int column_stride = 16;
 /// Additions that an element passes through on its way into the sum of its column: a binary tree over 16 rows.
 inline constexpr int column_sum_roundings = 4;
 
+/// Strides of rows in the order in which sum_columns joins them: halves of what a lane holds, then lanes of ever larger
+/// distance. Each platform's c_row says which rows these are.
+struct row_tree {
+  int stride[column_sum_roundings];
+};
+constexpr row_tree column_tree([[maybe_unused]] int wave_size) {
+#if defined(__HIP_PLATFORM_ASSAY_NVIDIA__)
+  return {{8, 1, 2, 4}};
+#elif defined(__HIP_PLATFORM_ASSAY_CPU__)
+  return wave_size == 64 ? row_tree{{2, 1, 4, 8}} : row_tree{{4, 2, 1, 8}};
+#else  // MFMA's rows are those of the cpu platform; a lane of RDNA3's WMMA holds every second row
+  return wave_size == 64 ? row_tree{{2, 1, 4, 8}} : row_tree{{8, 4, 2, 1}};
+#endif
+}
+
 /// Of the tile.
 __device__ inline int column_of(int slot) {
 #if defined(__HIP_PLATFORM_ASSAY_NVIDIA__)

@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <catch2/catch_test_macros.hpp>
 #include <filesystem>
 #include <sstream>
@@ -9,6 +7,7 @@
 #include "properties/corpus/corpus_plan.hpp"
 #include "properties/write_file.hpp"
 #include "tests/properties/faulty_library.hpp"
+#include "tests/properties/scratch.hpp"
 
 namespace assay::corpus {
 namespace {
@@ -16,21 +15,18 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A corpus in a folder that is gone afterwards.
-class scratch {
+class scratch_corpus {
  public:
-  scratch() : path_(fs::temp_directory_path() / ("assay_corpus_test." + std::to_string(getpid()))) {
-    fs::create_directories(path_ / "split_kv");
-  }
-  ~scratch() { fs::remove_all(path_); }
-  std::string root() const { return path_.string(); }
+  scratch_corpus() { fs::create_directories(folder_.path() / "split_kv"); }
+  std::string root() const { return folder_.path().string(); }
   void add(const std::string& name, attention_case c, const std::string& why) const {
     c.why = why;
-    write_by_rename(path_ / "split_kv" / name, to_json(c));
+    folder_.write("split_kv/" + name, to_json(c));
   }
-  bool has(const std::string& name) const { return fs::exists(path_ / "split_kv" / name); }
+  bool has(const std::string& name) const { return fs::exists(folder_.path() / "split_kv" / name); }
 
  private:
-  fs::path path_;
+  testing::scratch folder_;
 };
 
 struct answer {
@@ -53,7 +49,7 @@ attention_case with_seed(std::uint64_t seed) {
 }
 
 TEST_CASE("minimize removes only what nobody had a reason for, says so, and does it only when told to") {
-  const scratch corpus;
+  const scratch_corpus corpus;
   corpus.add("a_reason.json", with_seed(1), "a bug of theirs");
   corpus.add("b_reason.json", with_seed(1), "another bug of theirs");
   corpus.add("c_tool.json", with_seed(1), "covers 3 features that no other case has: x");
@@ -83,7 +79,7 @@ TEST_CASE("minimize removes only what nobody had a reason for, says so, and does
 }
 
 TEST_CASE("merge adds what reaches something new, with a reason, from case files and from a campaign's inputs") {
-  const scratch corpus;
+  const scratch_corpus corpus;
   corpus.add("a.json", testing::small_case(), "a reason");
   const fs::path inputs = fs::path(corpus.root()).parent_path() / ("assay_corpus_inputs." + std::to_string(getpid()));
   attention_case other = testing::small_case();
@@ -107,7 +103,7 @@ TEST_CASE("merge adds what reaches something new, with a reason, from case files
 }
 
 TEST_CASE("merge overwrites no case: a name that is taken has what is in the case added to it") {
-  const scratch corpus;
+  const scratch_corpus corpus;
   corpus.add("enclosure.json", testing::small_case(), "a bug of last year");
   const fs::path found = corpus.root() + ".found";
   attention_case some = testing::small_case();
@@ -135,7 +131,7 @@ TEST_CASE("a case that fails is told and not added") {
     const tensor lse = c.view("lse");
     for (std::int64_t i = 0; i < lse.size(); ++i) static_cast<float*>(lse.data)[i] += 1;
   });
-  const scratch corpus;
+  const scratch_corpus corpus;
   corpus.add("a.json", testing::small_case(), "a reason");
   const std::string candidate = corpus.root() + ".candidate.json";
   attention_case other = testing::small_case();
@@ -156,7 +152,7 @@ TEST_CASE("a case about which nothing is said is told and not added, and stays w
   });
   attention_case other = testing::small_case();
   other.causal = false;
-  const scratch corpus;
+  const scratch_corpus corpus;
   corpus.add("a.json", testing::small_case(), "a reason");
   const std::string candidate = corpus.root() + ".candidate.json";
   write_by_rename(candidate, to_json(other));

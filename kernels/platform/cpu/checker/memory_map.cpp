@@ -13,15 +13,18 @@ constexpr std::uint64_t arena_words = std::uint64_t{1} << 34;
 }  // namespace
 
 bool memory_region::holds_strided(std::uint64_t offset, std::uint64_t size) const {
-  // Element by element: vectors may run over a row's end.
+  // Row by row: vectors may run over a row's end.
   const std::uint64_t last = (offset + size - 1) / element_bytes;
-  for (std::uint64_t element = offset / element_bytes; element <= last; ++element) {
-    std::uint64_t rest = element;
-    for (const std::size_t d : by_stride) {
-      if (rest / dimensions[d].stride >= dimensions[d].extent) return false;
-      rest %= dimensions[d].stride;
+  for (std::uint64_t element = offset / element_bytes; element <= last;) {
+    std::uint64_t rest = element, run = 1;
+    for (const dimension& d : joined) {
+      const std::uint64_t index = rest / d.stride;
+      if (index >= d.extent) return false;
+      rest -= index * d.stride;
+      if (d.stride == 1) run = d.extent - index;
     }
     if (rest != 0) return false;
+    element += run;
   }
   return true;
 }
@@ -71,6 +74,13 @@ memory_region region_of(const assay_tensor& given) {
             [&](std::size_t a, std::size_t b) { return r.dimensions[a].stride > r.dimensions[b].stride; });
   r.low = reinterpret_cast<std::uintptr_t>(view.data) + view.byte_offset;
   r.span_bytes = reach * r.element_bytes;
+  for (const std::size_t d : r.by_stride) {
+    const memory_region::dimension& next = r.dimensions[d];
+    if (!r.joined.empty() && r.joined.back().stride == next.extent * next.stride)
+      r.joined.back() = {r.joined.back().extent * next.extent, next.stride};
+    else
+      r.joined.push_back(next);
+  }
   // Each dimension within one step of the next wider one: then an offset names one index at most.
   bool nested = true;
   std::uint64_t inner = 1, distinct = 1;

@@ -37,6 +37,7 @@ struct memory_region {
   std::string name;
   std::vector<dimension> dimensions;
   std::vector<std::size_t> by_stride;  ///< dimensions of more than one element, widest stride first
+  std::vector<dimension> joined;       ///< the same, with those as one that lie without a gap in each other
 
   /// Whether bytes [offset, offset + size) all belong to elements.
   bool holds(std::uint64_t offset, std::uint64_t size) const {

@@ -130,6 +130,7 @@ class supervisor {
         fmt::format("-max_total_time={:.0f}", std::max(1.0, std::floor(given_.seconds - seconds()))),
         fmt::format("-max_len={}", given_.max_len),
         "-reload=1",
+        "-entropic_scale_per_exec_time=1",  // cases differ a thousandfold in size
         "-print_final_stats=1",
         "-detect_leaks=0",  // asks after each input: a leak is no kernel's defect, and costs half the speed
     };

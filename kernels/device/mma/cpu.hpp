@@ -78,7 +78,7 @@ struct joined<std::int32_t> {
 };
 
 // From here on no kernel code: the matrix unit's inside is free of checks, but fast (kernels are compiled without
-// vectorisation, CMakeLists.txt).
+// vectorisation, kernels.cmake).
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 #if __has_feature(address_sanitizer)  // its checks stand in the way
 #define ASSAY_VECTORIZE

@@ -1,7 +1,7 @@
 /// What instrumented kernel code calls before each load and store: clang's -fsanitize-coverage=trace-loads,trace-stores
 /// for those of 1 to 16 bytes; for memcpy, memmove and memset, which that leaves out, its ThreadSanitizer pass, of
 /// which nothing else is used; and for pointers that are not aligned as their type, UBSan's check, which alone knows
-/// the types of the source: a vector may be loaded piece by piece, and a memcpy needs no alignment (CMakeLists.txt).
+/// the types of the source: a vector may be loaded piece by piece, and a memcpy needs no alignment (kernels.cmake).
 #include <cstring>
 
 #include "kernels/platform/cpu/checker/check_access.hpp"

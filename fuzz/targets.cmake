@@ -1,0 +1,31 @@
+# The fuzz targets: with libFuzzer in the fuzz presets, else with a main that replays files. All but the last two take
+# cases, and have the mutator for these.
+set(fuzz_targets fuzz_split_kv fuzz_batch_prefill fuzz_mqa_logits fuzz_oracle fuzz_problem fuzz_schedule fuzz_case)
+if(ASSAY_FUZZ_ENGINE)
+  separate_arguments(fuzzing_engine UNIX_COMMAND "${ASSAY_FUZZ_ENGINE}")
+elseif(ASSAY_SANITIZE)
+  set(fuzzing_engine -fsanitize=fuzzer)
+elseif(ASSAY_FUZZ)  # with -fsanitize=fuzzer comes a runtime of UBSan, whose handlers the checker has itself
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libclang_rt.fuzzer-${CMAKE_SYSTEM_PROCESSOR}.a
+    OUTPUT_VARIABLE fuzzing_engine OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+endif()
+add_library(assay_fuzz STATIC fuzz/case_bytes.cpp fuzz/check_case.cpp fuzz/counters.cpp fuzz/edits.cpp
+  fuzz/enclosures.cpp fuzz/finding.cpp fuzz/schedules.cpp)
+target_link_libraries(assay_fuzz PUBLIC assay_properties)
+foreach(name IN LISTS fuzz_targets)
+  add_executable(${name} fuzz/${name}.cpp)
+  target_link_libraries(${name} PRIVATE assay_fuzz)
+  if(NOT ASSAY_FUZZ)
+    target_sources(${name} PRIVATE fuzz/replay_main.cpp)
+    continue()
+  endif()
+  target_sources(${name} PRIVATE fuzz/write_seeds.cpp)
+  target_link_libraries(${name} PRIVATE ${fuzzing_engine})
+  set_target_properties(${name} PROPERTIES ENABLE_EXPORTS ON)  # for the shared objects that ASSAY_FUZZ_LIBRARY names
+  if(NOT name MATCHES "fuzz_(schedule|case)")
+    target_sources(${name} PRIVATE fuzz/mutator.cpp)
+  endif()
+endforeach()
+add_custom_target(fuzz_targets DEPENDS ${fuzz_targets})
+list(JOIN fuzz_targets "\n" fuzz_target_lines)
+file(WRITE ${CMAKE_BINARY_DIR}/fuzz_targets.txt "${fuzz_target_lines}\n")

@@ -1,0 +1,46 @@
+# The cpu platform, and the kernels as libraries for it. Paths are of the top folder, as in all files of this build.
+
+# The cpu platform: a SIMT executor with a fiber per GPU thread.
+file(GLOB sources CONFIGURE_DEPENDS kernels/platform/cpu/*.cpp kernels/platform/cpu/checker/*.cpp)
+add_library(assay_platform_cpu STATIC ${sources})
+target_include_directories(assay_platform_cpu PUBLIC kernels/platform/cpu)
+target_link_libraries(assay_platform_cpu PUBLIC assay_flags Boost::context ${DW} PRIVATE Threads::Threads)
+
+# Kernels call the checker back at each load and store (of at most 16 bytes: hence no vectorisation), and name lines. Of
+# ThreadSanitizer, which excludes AddressSanitizer, only its calls for memcpy and memset are wanted, and that no load is
+# moved to where the source has none.
+# Edges are flags, set once: 8-bit counters of what 256 GPU threads run are 0 again (kernels/platform/cpu/edge_flags.cpp).
+set(checked_kernel_flags -fsanitize-coverage=edge,inline-bool-flag,trace-loads,trace-stores -gline-tables-only
+  -fno-vectorize -fno-slp-vectorize)
+if(ASSAY_FUZZ)
+  list(PREPEND checked_kernel_flags -fno-sanitize=fuzzer-no-link)
+endif()
+if(ASSAY_SANITIZE)
+  list(APPEND checked_kernel_flags -fsanitize-address-use-after-return=never)  # locals stay on the thread's own stack
+else()
+  list(APPEND checked_kernel_flags -fsanitize=alignment -fsanitize=thread -mllvm -tsan-instrument-memory-accesses=0
+    -mllvm -tsan-instrument-atomics=0 -mllvm -tsan-instrument-func-entry-exit=0)
+endif()
+
+# A kernel library for the cpu platform is the kernels below a folder, as objects and as a shared object. The flags are
+# of the kernels only, not of their host code.
+function(add_kernel_objects name source_dir flags sources)
+  set_source_files_properties(${sources} PROPERTIES LANGUAGE CXX)
+  add_library(${name} OBJECT ${sources})
+  target_compile_options(${name} PRIVATE -xc++)
+  set_target_properties(${name} PROPERTIES SHOWS_EDGES ON KERNEL_FLAGS "${flags}")  # of the kernels only, not of their host code
+  list(FILTER sources INCLUDE REGEX "\\.hip$")
+  set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "$<TARGET_PROPERTY:KERNEL_FLAGS>")
+  target_include_directories(${name} BEFORE PUBLIC ${source_dir})
+  target_link_libraries(${name} PUBLIC assay_platform_cpu)
+endfunction()
+function(add_kernel_module name)
+  add_library(${name}_so MODULE ${ARGN})
+  target_link_libraries(${name}_so PRIVATE assay_platform_cpu)
+  set_target_properties(${name}_so PROPERTIES OUTPUT_NAME ${name} PREFIX "")
+endfunction()
+file(GLOB sources CONFIGURE_DEPENDS kernels/*.hip kernels/*.cpp)
+add_kernel_objects(assay_kernels_cpu ${CMAKE_SOURCE_DIR} "${checked_kernel_flags}" "${sources}")
+add_kernel_module(assay_kernels_cpu $<TARGET_OBJECTS:assay_kernels_cpu>)
+add_kernel_objects(assay_kernels_cpu_unchecked ${CMAKE_SOURCE_DIR} "" "${sources}")
+add_kernel_module(assay_kernels_cpu_unchecked $<TARGET_OBJECTS:assay_kernels_cpu_unchecked>)  # for `--unchecked`

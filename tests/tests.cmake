@@ -1,0 +1,49 @@
+# Tests. Labels: unit (Catch2), faults (the suite on faulty kernels), compile (the GPUs' compilers), fuzz, cli (the program).
+enable_testing()
+include(Catch)
+
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS tests/*_test.cpp tests/kernels/*_setting.cpp
+  tests/properties/faulty_library.cpp tests/properties/campaign/fake_target.cpp)
+add_executable(assay_tests ${sources})
+file(GLOB checked_tests CONFIGURE_DEPENDS tests/kernels/platform/cpu/checker_*_test.cpp
+  tests/kernels/platform/cpu/edge_flags_test.cpp)
+set_source_files_properties(${checked_tests} PROPERTIES COMPILE_OPTIONS "${checked_kernel_flags}")
+target_link_libraries(assay_tests PRIVATE assay_fuzz assay_properties Catch2::Catch2WithMain)
+target_compile_definitions(assay_tests PRIVATE ASSAY_SOURCE_DIR="${CMAKE_SOURCE_DIR}" ASSAY_BINARY_DIR="${CMAKE_BINARY_DIR}")
+catch_discover_tests(assay_tests PROPERTIES LABELS unit)
+foreach(name IN LISTS faults)
+  add_test(NAME "the suite catches the fault ${name}" COMMAND assay_tests "[.fault]")
+  set_tests_properties("the suite catches the fault ${name}" PROPERTIES LABELS faults ENVIRONMENT ASSAY_FAULT=${name})
+endforeach()
+if(ASSAY_FUZZ)  # they lack the engine, which our code calls then
+  set_target_properties(assay assay_tests PROPERTIES EXCLUDE_FROM_ALL ON)
+endif()
+add_dependencies(assay_tests assay_kernels_cpu_so assay_kernels_cpu_unchecked_so)
+if(NOT ASSAY_SANITIZE)
+  add_test(NAME "the probes of the descale hazard, with upstream's and our numbers" COMMAND assay_tests "[.probes]")
+  set_tests_properties("the probes of the descale hazard, with upstream's and our numbers" PROPERTIES LABELS faults
+    COST 100)  # starts first
+endif()
+
+# add_script_test(NAME LABEL SCRIPT ARGUMENT...): a shell script that exits 0 for pass, 77 for skipped.
+function(add_script_test name label script)
+  add_test(NAME ${name} COMMAND ${CMAKE_SOURCE_DIR}/tests/${script} ${ARGN} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES LABELS "${label}" SKIP_RETURN_CODE 77)
+endfunction()
+add_script_test("the kernels compile for sm_90" compile kernels/compile_gpu.sh nvidia sm_90)
+foreach(arch gfx90a gfx942 gfx1100)
+  add_script_test("the kernels compile for ${arch}" compile kernels/compile_gpu.sh amd ${arch})
+endforeach()
+add_script_test("the README's commands do what it says" cli readme_test.sh $<TARGET_FILE:assay>)
+file(GLOB sample_inputs CONFIGURE_DEPENDS corpus/*/*.json)  # as bytes, which any file is, and as their cases' bytes
+foreach(name IN LISTS fuzz_targets)
+  add_test(NAME "${name} finds nothing in the corpus, as any bytes and as cases" COMMAND ${name} ${sample_inputs})
+  set_tests_properties("${name} finds nothing in the corpus, as any bytes and as cases" PROPERTIES LABELS fuzz)
+endforeach()
+add_script_test("a night's pull request survives a case that fails" cli propose_corpus_test.sh)
+add_script_test("the fuzzing services' images come to sources and libraries" cli dockerfiles_test.sh)
+add_script_test("the corpus replays" cli replay_test.sh $<TARGET_FILE:assay>)
+if("missing_rescale" IN_LIST faults AND NOT ASSAY_FUZZ)
+  add_script_test("a campaign finds a fault, and survives kill -9" fuzz fuzz_test.sh $<TARGET_FILE:assay>
+    $<TARGET_FILE:fault_missing_rescale_so>)
+endif()

@@ -8,8 +8,8 @@
 
 namespace assay::fuzz {
 
-/// The contract without the roundings that the definition lacks: P is not rounded, dot products need not be f32 numbers,
-/// and sums over heads have no order. So it holds exact arithmetic, too.
+/// The contract without the roundings that the definition lacks: P is not rounded, dot products need not be f32
+/// numbers, and sums over heads have no order. So it holds exact arithmetic, too.
 contract loosened(contract declared);
 
 /// The first element whose intervals are none (a NaN, or ends the wrong way round) or do not meet, or that one

@@ -1,6 +1,6 @@
 /// A target that is linked with an engine, asked for seeds: with the environment variable ASSAY_FUZZ_SEEDS, a folder,
 /// it writes the inputs of the case files that it is given there, named by what is in them, and ends; with status 2
-/// after a file that is no case.
+/// after a file that is no case, 3 where it cannot write.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -22,9 +22,12 @@ extern "C" int LLVMFuzzerInitialize(int* count, char*** arguments) {
       const std::string name = fmt::format("seed-{:08x}", assay::fingerprint(bytes));
       assay::write_by_rename(std::filesystem::path(folder) / name, bytes);
     }
-  } catch (const std::exception& e) {
+  } catch (const assay::case_error& e) {
     std::fprintf(stderr, "%s\n", e.what());
     std::_Exit(2);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    std::_Exit(3);
   }
   std::_Exit(0);
 }

@@ -5,6 +5,7 @@
 
 #include "oracle/atoms.hpp"
 #include "oracle/combine.hpp"
+#include "oracle/float_environment.hpp"
 #include "oracle/interval.hpp"
 #include "oracle/logits.hpp"
 #include "oracle/mqa_logits.hpp"
@@ -168,6 +169,7 @@ class evaluation {
 
 enclosure evaluate(const problem& planned, std::span<const named_tensor> inputs, const contract& declared,
                    code_counts* counts) {
+  const ieee_arithmetic arithmetic_of_the_proofs;
   if (planned.num_splits < 1) throw std::invalid_argument("oracle: num_splits is not planned");
   if (planned.operation == operation_kind::mqa_logits) return enclose_mqa_logits(planned, inputs, declared);
   if (declared.tile_keys < 1 || declared.qk.products < 1 || declared.pv.products < 1)

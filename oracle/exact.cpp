@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "oracle/arithmetic.hpp"
+#include "oracle/float_environment.hpp"
 #include "oracle/mqa_logits.hpp"
 #include "oracle/paging.hpp"
 
@@ -165,6 +166,7 @@ enclosure evaluate_rows(const problem& planned, const problem_view& view, Evalua
 }  // namespace
 
 enclosure evaluate_exactly(const problem& planned, std::span<const named_tensor> inputs) {
+  const ieee_arithmetic arithmetic_of_the_proofs;
   if (planned.operation == operation_kind::mqa_logits) return evaluate_mqa_logits_exactly(planned, inputs);
   const definition<mpfr_number> attention(planned, inputs);
   return evaluate_rows(planned, attention.view(), [&](std::int64_t seq, std::int64_t i, std::int64_t head) {
@@ -173,6 +175,7 @@ enclosure evaluate_exactly(const problem& planned, std::span<const named_tensor>
 }
 
 enclosure evaluate_in_binary64(const problem& planned, std::span<const named_tensor> inputs) {
+  const ieee_arithmetic arithmetic_of_the_proofs;
   if (planned.operation == operation_kind::mqa_logits) return evaluate_mqa_logits_in_binary64(planned, inputs);
   const definition<double> attention(planned, inputs);
   const definition<mpfr_number> slower(planned, inputs);

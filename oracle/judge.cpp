@@ -5,6 +5,7 @@
 
 #include "oracle/decode.hpp"
 #include "oracle/enclosure.hpp"
+#include "oracle/float_environment.hpp"
 #include "oracle/interval.hpp"
 #include "oracle/width.hpp"
 
@@ -72,7 +73,7 @@ std::uint32_t bits_at(const tensor& t, std::int64_t offset) {
 
 /// What an element holds that nobody wrote.
 std::uint32_t unwritten_bits(dtype type) {
-  return (unwritten_byte * 0x01010101U) >> (32 - 8 * size_bytes(type));
+  return static_cast<std::uint32_t>((unwritten_byte * std::uint64_t{0x01010101}) >> (32 - 8 * size_bytes(type)));
 }
 
 judgement judge_tensor(const enclosed_tensor& bounds, const tensor& output) {
@@ -120,6 +121,7 @@ judgement judge_tensor(const enclosed_tensor& bounds, const tensor& output) {
 }  // namespace
 
 std::vector<judgement> judge(const enclosure& bounds, std::span<const named_tensor> outputs) {
+  const ieee_arithmetic arithmetic_of_the_proofs;
   std::vector<judgement> verdicts;
   verdicts.reserve(bounds.tensors.size());
   for (const enclosed_tensor& t : bounds.tensors) verdicts.push_back(judge_tensor(t, matching(t, outputs)));

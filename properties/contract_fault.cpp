@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "oracle/decode.hpp"
@@ -48,7 +49,9 @@ std::string quantisation_fault(const contract& c, const problem& p) {
 
 /// What the fields say of the sum over the heads of mqa_logits.
 std::string order_fault(const contract& c) {
-  if (c.head_rows == 0 || oracle::head_sums::has_order(c)) return {};
+  const bool has_tree = std::ranges::any_of(c.head_tree, [](std::int32_t stride) { return stride != 0; });
+  if (c.head_rows == 0 && !has_tree) return {};
+  if (oracle::head_sums::has_order(c)) return {};
   return fmt::format("head_rows is {} and head_tree {}: no order in which that many rows are joined", c.head_rows,
                      fmt::join(c.head_tree, ", "));
 }

@@ -206,7 +206,8 @@ std::uint32_t recipe::weight(const place& at) const {
     case fill_kind::ascending_maxima:
     case fill_kind::heavy_tail_tile: return rounded(std::fabs(normal(weight_stream, at)));
     case fill_kind::largest: return rounded(signed_by(noise(weight_stream, at), 0x1p40));
-    case fill_kind::subnormal: return rounded(0x1p-60 * normal(weight_stream, at));
+    case fill_kind::subnormal:  // terms, sums and logits on both sides of 2^-126
+      return rounded(std::ldexp(normal(weight_stream, at), -40 - static_cast<int>(noise(weight_stream, at) % 110)));
     default: return rounded(normal(weight_stream, at));
   }
 }
@@ -224,7 +225,7 @@ std::uint32_t recipe::key_scale(const place& at) const {
     }
     case fill_kind::uniform: return rounded(drawn % 4 == 0 ? 0 : (1 + uniform_of(drawn)) / 2 * unit);
     case fill_kind::largest: return rounded(0x1p40);
-    case fill_kind::subnormal: return rounded(0x1p-60 * (1 + uniform_of(drawn)));
+    case fill_kind::subnormal: return rounded(std::ldexp(1 + uniform_of(drawn), -static_cast<int>(drawn % 100)));
     default: return rounded((1 + uniform_of(drawn)) / 2 * unit);
   }
 }

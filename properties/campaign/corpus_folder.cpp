@@ -56,6 +56,7 @@ void plant_seeds(const options& given, result& into) {
   write_inputs(given, json_files(given.seeds), written);
   for (const auto& entry : fs::directory_iterator(written)) {
     const fs::path name = entry.path().filename();
+    if (name.extension() == ".part") continue;  // of a writer that was interrupted
     const bool fits = static_cast<std::int64_t>(entry.file_size()) <= given.max_len;
     ++(fits ? into.seeds : into.seeds_outside);
     if (fits && !fs::exists(at.corpus / name) && !fs::exists(at.failing / name))

@@ -24,6 +24,7 @@ interrupts::interrupts() {
 }
 
 interrupts::~interrupts() {
+  noted = 0;
   sigaction(SIGINT, &before_int, nullptr);
   sigaction(SIGTERM, &before_term, nullptr);
 }

@@ -10,7 +10,7 @@ class interrupts {
   ~interrupts();
   interrupts(const interrupts&) = delete;
   interrupts& operator=(const interrupts&) = delete;
-  /// Whether one came since.
+  /// Whether one came since; false where nobody notes them.
   static bool came();
 };
 

@@ -96,6 +96,8 @@ TEST_CASE("a stated order of heads joins every row once") {
   CHECK(contract_fault(c, p).empty());
   c.head_rows = 8;
   CHECK(contract_fault(c, p).starts_with("head_rows is 8"));
+  c.head_rows = 0;  // else the looser judgement without an order would apply unnoticed
+  CHECK(contract_fault(c, p).starts_with("head_rows is 0"));
 }
 
 TEST_CASE("with descales per page a contract says which tiles, each in one page, a block visits") {

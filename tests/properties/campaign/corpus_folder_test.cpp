@@ -3,7 +3,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <csignal>
+#include <thread>
 
+#include "properties/campaign/interrupts.hpp"
 #include "properties/write_file.hpp"
 #include "tests/properties/campaign/fake_target.hpp"
 #include "tests/properties/faulty_library.hpp"
@@ -60,6 +63,26 @@ TEST_CASE("a file that is no case, and a target that dies when asked for seeds, 
   CHECK_THROWS_MATCHES(plant_seeds(given, into), environment_error,
                        Catch::Matchers::MessageMatches(Catch::Matchers::ContainsSubstring("killed by signal 9")));
   CHECK(names_in(fake.state("corpus")).empty());
+}
+
+TEST_CASE("an interrupt while seeds are written leaves no half of one") {
+  const fake_target fake;
+  options given = prepared(fake);
+  write_by_rename(fake.root() / "a.json", "a case");
+  write_by_rename(fake.root() / "b.json", "HANG");
+  given.seeds = {fake.root() / "a.json", fake.root() / "b.json"};
+  const interrupts noted;
+  const fs::path part = fake.state("logs") / "seeds" / "seed-0.7.part";
+  std::jthread interrupting([&part] {
+    while (!fs::exists(part)) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    std::raise(SIGINT);
+  });
+  result into;
+  plant_seeds(given, into);
+  CHECK(into.seeds == 1);
+  REQUIRE(names_in(fake.state("corpus")).size() == 1);
+  CHECK(read_file(fake.state("corpus") / names_in(fake.state("corpus")).front()) == "a case");
+  CHECK_FALSE(fs::exists(fake.state("logs") / "seeds"));
 }
 
 TEST_CASE("an entry put aside is not planted again, and goes back when it passes") {

@@ -19,6 +19,7 @@ if [[ -n $ASSAY_FUZZ_SEEDS ]]; then
   for file in "$@"; do
     if grep -q BAD "$file"; then echo "$file: is no case" >&2; exit 2; fi
     if grep -q CRASH "$file"; then kill -9 $$; fi
+    if grep -q HANG "$file"; then printf cut >"$ASSAY_FUZZ_SEEDS/seed-0.7.part"; exec sleep 100; fi
     if ! grep -q FOREIGN "$file"; then cp "$file" "$ASSAY_FUZZ_SEEDS/seed-$(cksum <"$file" | cut -d' ' -f1)"; fi
   done
   exit

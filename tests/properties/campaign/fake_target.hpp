@@ -2,7 +2,8 @@
 /// input fails if it contains "BAD", every other time if it contains "FLAKY", and never ends if it contains "HANG". Of
 /// "CRASH" it says what libFuzzer says of a signal, of "SLOW" that it timed out, but not when it runs it alone. With
 /// "LOST" the process is killed at once and writes no artifact; with "TOLD" beside it, it says why. Asked for seeds, it
-/// takes the texts of cases as they are, but none with "FOREIGN"; "BAD" is no case, and with "CRASH" it is killed.
+/// takes the texts of cases as they are, but none with "FOREIGN"; "BAD" is no case, with "CRASH" it is killed, and of
+/// "HANG" it has written a part when it is interrupted.
 #pragma once
 
 #include <filesystem>

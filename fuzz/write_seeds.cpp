@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "fuzz/case_bytes.hpp"
+#include "properties/case.hpp"
 #include "properties/write_file.hpp"
 
 extern "C" int LLVMFuzzerInitialize(int* count, char*** arguments) {

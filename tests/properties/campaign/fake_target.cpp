@@ -90,7 +90,8 @@ fake_target::~fake_target() {
 options fake_target::given(const std::string& kernel) const {
   options o;
   o.fuzzed = {"fuzz_fake", kernel, root_ / "target"};
-  o.seconds = 2;
+  // Each input to be found takes processes of its own, and a machine may be busy.
+  o.seconds = 2 + 2.0 * static_cast<double>(names_in(root_ / "find").size());
   o.limit_seconds = 5;
   o.folder = root_ / "state";
   return o;

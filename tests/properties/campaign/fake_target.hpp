@@ -20,7 +20,8 @@ class fake_target {
   fake_target(const fake_target&) = delete;
   fake_target& operator=(const fake_target&) = delete;
 
-  /// A campaign of one second on it. Its bytes are no case, unless `kernel` says whose.
+  /// A campaign on it, of 2 s and 2 more for each input that it will find. Its bytes are no case, unless `kernel` says
+  /// whose.
   options given(const std::string& kernel = "") const;
   /// Lines "NAME HITS" that each process adds to its counters.
   void will_count(const std::string& lines) const;

@@ -12,7 +12,7 @@ std::string failures_of(const suite_options& options, const suite_result& result
                         const property& p, std::int64_t failed_cases) {
   std::string text;
   for (const finding& f : result.findings)
-    if (f.broken == &p && f.shrunk.smallest.kernel == kernel)
+    if (f.met_by == &p && f.shrunk.smallest.kernel == kernel)
       text += fmt::format("      <failure type=\"{}\" message=\"{}\">{}</failure>\n", xml_text(f.shrunk.result.origin),
                           xml_text(f.shrunk.result.what), xml_text(finding_text(options, f)));
   // Its failures may be of a kind whose first case another property met.

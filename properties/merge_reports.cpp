@@ -33,6 +33,7 @@ counts counts_of(const json::object& o) {
 finding finding_of(const json::object& o) {
   finding f;
   f.index = whole_at(o, "index");
+  f.met_by = &property_at(o.at("met_by"));
   f.broken = &property_at(o.at("property"));
   f.origin = text_at(o, "failed_as");
   f.file = text_at(o, "file");

@@ -13,6 +13,7 @@ json::object to_object(const counts& c) {
 
 json::object to_object(const suite_options& options, const finding& f) {
   return {{"kernel", f.shrunk.smallest.kernel},
+          {"met_by", f.met_by->name},
           {"property", f.broken->name},
           {"sentence", f.broken->sentence},
           {"failed_as", f.origin},

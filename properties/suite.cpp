@@ -9,6 +9,7 @@
 #include "properties/execute.hpp"
 #include "properties/generate.hpp"
 #include "properties/progress.hpp"
+#include "properties/relations/relations.hpp"
 #include "properties/shrink.hpp"
 #include "properties/verdict_json.hpp"
 #include "properties/worker.hpp"
@@ -147,11 +148,19 @@ finding shrink(const library& lib, const suite_options& options, std::int64_t in
   finding f;
   f.index = index;
   f.origin = origin;
-  f.broken = &suite_property(options, index);
+  f.met_by = &suite_property(options, index);
+  f.broken = f.met_by;
   f.alike = alike;
   // A candidate is never slower than the case; a hang should not eat the budget.
   const double limit = std::min(options.limit_seconds, 10.0);
-  f.shrunk = minimize(suite_case(options, index), isolated_judge(lib, *f.broken, limit), options.budget);
+  const attention_case failing = suite_case(options, index);
+  judge_function judge = isolated_judge(lib, relations::output_enclosed, limit);
+  // One run in place of a relation's two or more, and a sentence that says what is wrong.
+  if (const verdict v = judge(failing); v.result == outcome::fail && v.origin == origin)
+    f.broken = &relations::output_enclosed;
+  else
+    judge = isolated_judge(lib, *f.broken, limit);
+  f.shrunk = minimize(failing, judge, options.budget);
   attention_case& c = f.shrunk.smallest;
   c.why = fmt::format("{}: {}; {} from case {} of seed {}", f.broken->name,
                       f.shrunk.reproduced ? f.shrunk.result.what : "failed once, but not when repeated",

@@ -46,8 +46,9 @@ struct counts {
 
 /// One kind of failure: its first case, shrunk.
 struct finding {
-  std::int64_t index = 0;  ///< the case's number in the run
-  const property* broken = nullptr;
+  std::int64_t index = 0;            ///< the case's number in the run
+  const property* met_by = nullptr;  ///< whose case it is
+  const property* broken = nullptr;  ///< by `shrunk`: output_enclosed where that shows it, else `met_by`
   std::string origin;  ///< as the run saw it; what is alike failed so, too
   minimized shrunk;
   std::filesystem::path file;

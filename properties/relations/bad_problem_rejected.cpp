@@ -33,7 +33,7 @@ void run(refusal_check& checked, const tensor_mutation& m, relation& r) {
 
 verdict check(const library& lib, const attention_case& c) {
   relation r(bad_problem_rejected, lib, c);
-  if (r.decided()) return r.result();
+  if (r.decided()) return r.conclude();
   refusal_check checked(lib, c, clone(r.given()), r.base().planned);
   for (const problem_mutation& m : problem_mutations()) {
     if (!r.decided() && m.in_plan) plan(checked, m, r);
@@ -41,7 +41,7 @@ verdict check(const library& lib, const attention_case& c) {
   }
   for (const tensor_mutation& m : tensor_mutations())
     if (!r.decided()) run(checked, m, r);
-  return r.result();
+  return r.conclude();
 }
 
 }  // namespace

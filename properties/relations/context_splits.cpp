@@ -26,7 +26,7 @@ verdict check(const library& lib, const attention_case& c) {
     }
     r.compare(r.base().written, ran.written, change);
   }
-  return r.result();
+  return r.conclude();
 }
 
 bool is_about(std::string_view kernel) {

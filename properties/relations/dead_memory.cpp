@@ -20,7 +20,7 @@ verdict check(const library& lib, const attention_case& c) {
     r.expect_same_bits(changed, c,
                        fmt::format("dead memory went from {} to {}", name_of(c.data.poison), name_of(poison)));
   }
-  return r.result();
+  return r.conclude();
 }
 
 }  // namespace

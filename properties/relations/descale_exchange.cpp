@@ -70,15 +70,15 @@ void exchange(inputs& in, const exchanged& x) {
 verdict check(const library& lib, const attention_case& c) {
   if (c.kv_descale != descale_kind::per_page) return discarded("descales are per tensor");
   relation r(descale_exchange, lib, c);
-  if (r.decided()) return r.result();
+  if (r.decided()) return r.conclude();
   inputs before = clone(r.given());
   const std::optional<exchanged> x = choose(before, c);
   if (!x) r.discard("no page is live");
-  if (r.decided()) return r.result();
+  if (r.decided()) return r.conclude();
 
   tame(before, *x);
   const auto ran = r.run(before, c, "taking extremes out of a page");
-  if (!ran) return r.result();
+  if (!ran) return r.conclude();
   oracle::enclosure bounds;
   verdict judged = judge_execution(before, *ran, &bounds);
   if (judged.result != outcome::pass) return judged;
@@ -89,7 +89,7 @@ verdict check(const library& lib, const attention_case& c) {
                                          x->values, x->page, x->head, x->exponent);
   if (const auto moved = r.run(after, c, change))
     if (const auto outside = first_outside(bounds, moved->written)) r.fail("after " + change + " " + *outside);
-  return r.result();
+  return r.conclude();
 }
 
 void adapt(attention_case& c) {

@@ -45,7 +45,7 @@ bool same_arithmetic(contract a, contract b) {
 verdict check(const library& lib, const attention_case& c) {
   if (c.kv_descale != descale_kind::per_page) return discarded("descales are per tensor");
   relation r(equal_descales, lib, c);
-  if (r.decided()) return r.result();
+  if (r.decided()) return r.conclude();
 
   static constexpr float of_k[] = {0.5F, 4.0F}, of_v[] = {2.0F, 0.25F};
   const float k_descale = of_k[c.data.seed % 2];
@@ -58,21 +58,21 @@ verdict check(const library& lib, const attention_case& c) {
   set_usable(equal, "v_descale", v_descale);
   const std::string paged_how = fmt::format("per-page descales {} and {} everywhere", k_descale, v_descale);
   const auto paged = r.run(equal, c, "setting " + paged_how);
-  if (!paged) return r.result();
+  if (!paged) return r.conclude();
   oracle::enclosure paged_bounds;
   if (verdict v = judge_execution(equal, *paged, &paged_bounds); v.result != outcome::pass) return v;
 
   inputs plain = per_tensor(equal, k_descale, v_descale);
   const std::string plain_how = fmt::format("k_scale times {} and v_scale times {}", k_descale, v_descale);
   const auto ran = r.run(plain, c, "moving equal descales into k_scale and v_scale");
-  if (!ran) return r.result();
+  if (!ran) return r.conclude();
   oracle::enclosure plain_bounds;
   if (verdict v = judge_execution(plain, *ran, &plain_bounds); v.result != outcome::pass) return v;
 
   if (const auto wrong =
           per_tensor_disagreement(plain, {*paged, paged_bounds, paged_how}, {*ran, plain_bounds, plain_how}))
     r.fail(*wrong);
-  return r.result();
+  return r.conclude();
 }
 
 void adapt(attention_case& c) {

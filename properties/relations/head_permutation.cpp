@@ -7,7 +7,7 @@ namespace {
 verdict check(const library& lib, const attention_case& c) {
   relation r(head_permutation, lib, c);
   if (c.heads_q < 2) r.discard("there is only one head");
-  if (r.decided()) return r.result();
+  if (r.decided()) return r.conclude();
 
   // kv heads with their groups, and the heads of each group among themselves.
   const std::int64_t group = c.heads_q / c.heads_kv;
@@ -28,7 +28,7 @@ verdict check(const library& lib, const attention_case& c) {
   const std::string change = "permuting the heads";
   if (const auto ran = r.run(permuted, c, change))
     r.compare(gather_outputs(r.base().written, output_axis::heads, q_heads), ran->written, change);
-  return r.result();
+  return r.conclude();
 }
 
 void adapt(attention_case& c) {

@@ -85,7 +85,7 @@ void poison_hidden_bias(inputs& in) {
 
 verdict check(const library& lib, const attention_case& c) {
   relation r(hidden_keys, lib, c);
-  if (r.decided()) return r.result();
+  if (r.decided()) return r.conclude();
 
   inputs poisoned = clone(r.given());
   slot_set seen_by_any(c.page_size);
@@ -99,7 +99,7 @@ verdict check(const library& lib, const attention_case& c) {
       }
   });
   if (pivots.empty()) r.discard("no key is hidden");
-  if (r.decided()) return r.result();
+  if (r.decided()) return r.conclude();
 
   // Hidden from every row: dead, whatever it holds. The case's own poison is there already, NaN most of the time.
   const bool had_nan = c.data.poison == poison_kind::nan;
@@ -123,7 +123,7 @@ verdict check(const library& lib, const attention_case& c) {
   if (const auto ran = r.run(changed, c, change))
     r.compare(gather_outputs(r.base().written, output_axis::rows, {row}),
               gather_outputs(ran->written, output_axis::rows, {row}), change);
-  return r.result();
+  return r.conclude();
 }
 
 // A mask, and a first sequence from which it hides something: with rows aligned to the end of the keys, a causal mask

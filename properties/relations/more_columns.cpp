@@ -36,7 +36,7 @@ verdict check(const library& lib, const attention_case& c) {
       if (const auto wrong = first_difference_in_columns(r.base().written, ran->written, c.fills_hidden))
         r.fail("after " + change + " " + *wrong);
   }
-  return r.result();
+  return r.conclude();
 }
 
 bool is_about(std::string_view kernel) {

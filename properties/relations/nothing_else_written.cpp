@@ -47,7 +47,7 @@ verdict check(const library& lib, const attention_case& c) {
       r.fail("where " + change + ", " + *written);
     r.compare(r.base().written, ran.written, change);
   }
-  return r.result();
+  return r.conclude();
 }
 
 }  // namespace

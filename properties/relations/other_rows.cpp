@@ -50,7 +50,7 @@ verdict check(const library& lib, const attention_case& c) {
   relation r(other_rows, lib, c);
   const std::int64_t rows = r.given().stated.total_q;
   if (rows < 2) r.discard("there is only one row");
-  if (r.decided()) return r.result();
+  if (r.decided()) return r.conclude();
   const auto of = [](std::uint64_t seed, std::int64_t count) {
     return static_cast<std::int64_t>(seed % static_cast<std::uint64_t>(count));
   };
@@ -64,7 +64,7 @@ verdict check(const library& lib, const attention_case& c) {
                                            poisons ? "poisoning" : "altering", kept.query, head);
     if (const auto ran = r.run(altered, c, change)) r.compare(expected, only(ran->written, kept), change);
   }
-  return r.result();
+  return r.conclude();
 }
 
 void adapt(attention_case& c) {

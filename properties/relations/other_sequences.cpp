@@ -87,7 +87,7 @@ verdict check(const library& lib, const attention_case& c) {
     if (c.sequences[s].q > 0) kept = static_cast<std::int64_t>(s);
   }
   if (c.sequences.size() < 2 || kept < 0) r.discard("no sequence with query rows has company");
-  if (r.decided()) return r.result();
+  if (r.decided()) return r.conclude();
 
   const inputs& in = r.given();
   const std::vector<std::int64_t> rows = range(first_row_of(in, kept), first_row_of(in, kept + 1));
@@ -102,7 +102,7 @@ verdict check(const library& lib, const attention_case& c) {
   inputs dropped = alone(in, kept);
   const std::string dropping = "dropping all sequences but " + which;
   if (const auto ran = r.run(dropped, c, dropping)) r.compare(expected, ran->written, dropping);
-  return r.result();
+  return r.conclude();
 }
 
 void adapt(attention_case& c) {

@@ -35,7 +35,7 @@ std::vector<page_move> permute_used(const std::vector<std::int64_t>& used, std::
 verdict check(const library& lib, const attention_case& c) {
   relation r(page_permutation, lib, c);
   if (c.pool_pages < 2) r.discard("the pool has fewer than two pages");
-  if (r.decided()) return r.result();
+  if (r.decided()) return r.conclude();
 
   inputs permuted = clone(r.given());
   const bool is_whole = std::ranges::none_of(r.given().buffers, &buffer::is_sparse);
@@ -47,7 +47,7 @@ verdict check(const library& lib, const attention_case& c) {
   for_each_page(permuted,
                 [&](std::int64_t, std::int64_t, std::int32_t& page) { page = static_cast<std::int32_t>(to.at(page)); });
   r.expect_same_bits(permuted, c, "permuting the physical pages");
-  return r.result();
+  return r.conclude();
 }
 
 void adapt(attention_case& c) {

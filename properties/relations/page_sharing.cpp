@@ -10,7 +10,7 @@ namespace {
 
 verdict check(const library& lib, const attention_case& c) {
   relation r(page_sharing, lib, c);
-  if (r.decided()) return r.result();
+  if (r.decided()) return r.conclude();
 
   // A pool in which every table entry has a page of its own, in table order.
   inputs unshared = clone(r.given());
@@ -26,7 +26,7 @@ verdict check(const library& lib, const attention_case& c) {
   if (!shared) r.discard("no page is shared");
   repage(unshared, static_cast<std::int64_t>(moves.size()), moves);
   r.expect_same_bits(unshared, c, "giving every sequence private copies of its pages");
-  return r.result();
+  return r.conclude();
 }
 
 void adapt(attention_case& c) {

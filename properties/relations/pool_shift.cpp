@@ -43,7 +43,7 @@ verdict check(const library& lib, const attention_case& c) {
     ++shifted_by;
   }
   if (shifted_by == 0) r.discard("the pool has so many pages that no shift keeps their ids below 2^31");
-  return r.result();
+  return r.conclude();
 }
 
 }  // namespace

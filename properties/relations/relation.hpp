@@ -10,14 +10,17 @@
 
 namespace assay::relations {
 
-/// One check in progress. `result` is what the check returns in the end; the first failure stays.
+/// One check in progress. What conclude() gives is what the check returns; the first failure stays.
 class relation {
  public:
   /// Fills and runs the case. When that alone decides (a rejection, a defect), `decided()` is true.
   relation(const property& p, const library& lib, const attention_case& c);
 
   bool decided() const { return result_.result != outcome::pass; }
-  const verdict& result() const { return result_; }
+  /// What decided. Where nothing did, the relation holds, and the base's outputs must lie in their enclosure as well: a
+  /// fault that moves all runs alike breaks no relation. The relation comes first, as it says more. Elements about
+  /// which the contract says nothing are left to output_enclosed.
+  verdict conclude() const;
   const inputs& given() const { return given_; }
   const execution& base() const { return base_; }
 

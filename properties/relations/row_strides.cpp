@@ -36,7 +36,7 @@ verdict check(const library& lib, const attention_case& c) {
                        fmt::format("laying the rows of outputs {} elements apart and those of inputs {}", l.row_margin,
                                    l.input_margin));
   }
-  return r.result();
+  return r.conclude();
 }
 
 }  // namespace

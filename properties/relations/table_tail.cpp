@@ -43,7 +43,7 @@ void check_exact(relation& r, const attention_case& c) {
 
 verdict check(const library& lib, const attention_case& c) {
   relation r(table_tail, lib, c);
-  if (r.decided()) return r.result();
+  if (r.decided()) return r.conclude();
   std::vector<std::int64_t> entries{-1, std::numeric_limits<std::int32_t>::max(),
                                     std::numeric_limits<std::int32_t>::min()};
   const std::vector<std::int64_t> pages = pages_in_use(r.given());
@@ -54,7 +54,7 @@ verdict check(const library& lib, const attention_case& c) {
     r.expect_same_bits(changed, c, fmt::format("setting all table entries past the last page to {}", entry));
   }
   check_exact(r, c);
-  return r.result();
+  return r.conclude();
 }
 
 void adapt(attention_case& c) {

@@ -74,11 +74,11 @@ std::optional<std::string> first_unscaled(const outputs& before, const outputs& 
 
 verdict check(const library& lib, const attention_case& c) {
   relation r(v_scaling, lib, c);
-  if (r.decided()) return r.result();
+  if (r.decided()) return r.conclude();
   inputs tamed = clone(r.given());
   tame(tamed);
   const auto before = r.run(tamed, c, "taking extremes out of V");
-  if (!before) return r.result();
+  if (!before) return r.conclude();
 
   const int exponent = exponents[c.data.seed % 2];
   inputs scaled = clone(tamed);
@@ -99,7 +99,7 @@ verdict check(const library& lib, const attention_case& c) {
   if (const auto after = r.run(scaled, c, change))
     if (const auto wrong = first_unscaled(before->written, after->written, exponent))
       r.fail("after " + change + " " + *wrong);
-  return r.result();
+  return r.conclude();
 }
 
 }  // namespace

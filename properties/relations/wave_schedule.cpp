@@ -29,7 +29,7 @@ verdict check(const library& lib, const attention_case& c) {
   expect(schedule_kind::random, c.schedule.seed + 2, 2);
   expect(schedule_kind::pct, c.schedule.seed + 1, 1);
   expect(schedule_kind::pct, c.schedule.seed + 2, 1);
-  return r.result();
+  return r.conclude();
 }
 
 }  // namespace

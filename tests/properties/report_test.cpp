@@ -25,7 +25,7 @@ suite_result some_result(const suite_options& options) {
   result.discards["unsupported: <nothing> & \"more\""] = 1;
   finding f;
   f.index = 17;
-  f.broken = options.selected[0];
+  f.met_by = f.broken = options.selected[0];
   f.alike = 1;
   f.file = "out/findings/x.json";
   f.shrunk = {testing::small_case(), failed("enclosure", "o[0] = 1 lies < outside & \x01 [2, 3]"), true, 5, 8};

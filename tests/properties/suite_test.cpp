@@ -5,6 +5,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <set>
 
+#include "properties/relations/relations.hpp"
+#include "properties/report.hpp"
 #include "properties/write_file.hpp"
 #include "tests/properties/faulty_library.hpp"
 #include "tests/properties/scratch.hpp"
@@ -154,6 +156,21 @@ TEST_CASE("failures of one kind are one finding, shrunk, written whole and faili
   CHECK(untold.findings.empty());
   CHECK(untold.total.fail == result.total.fail);
   CHECK(exit_status(untold) == 1);
+}
+
+TEST_CASE("what a relation's case shows without the relation is told as the plain property's") {
+  const auto faulty = testing::corrupting_library([](testing::call& c) { set_bits(c.view("o"), 0, 0x7BFF); });
+  const testing::scratch folder;
+  suite_options options = options_for(4);
+  options.findings = folder.path();
+  options.selected = {&relations::page_permutation};
+  const suite_result result = run_suite(*faulty, options);
+  REQUIRE(result.findings.size() == 1);
+  CHECK(result.findings[0].met_by == &relations::page_permutation);
+  CHECK(result.findings[0].broken == &relations::output_enclosed);
+  CHECK(finding_text(options, result.findings[0]).starts_with("FAIL output_enclosed: "));
+  // Its property's row has it.
+  CHECK(report_junit(options, result).find("FAIL output_enclosed: ") != std::string::npos);
 }
 
 TEST_CASE("a case that kills its process is a finding, and the run goes on") {

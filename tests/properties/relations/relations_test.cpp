@@ -66,6 +66,25 @@ TEST_CASE("output_enclosed catches a wrong value") {
   CHECK(output_enclosed.check(*faulty, small_case()).result == outcome::fail);
 }
 
+TEST_CASE("every property catches a wrong value that all runs have alike") {
+  const auto faulty = corrupting_library([](call& c) { set_bits(c.view("o"), 0, 0x7BFF); });
+  for (const property& p : properties()) {
+    if (!applies(p, small_case().kernel)) continue;
+    const verdict v = p.check(*faulty, adapted(p));
+    CAPTURE(p.name, v.what);
+    CHECK(v.result == outcome::fail);
+    CHECK((v.origin == "enclosure" || v.origin == p.name));
+  }
+}
+
+TEST_CASE("a relation that is broken is told as that, though the base is wrong as well") {
+  const auto faulty = corrupting_library([](call& c) {
+    set_bits(c.view("o"), 0, c.i32("block_table", 0, 0) == 3 ? 0x7BFF : 0x7BFE);
+  });
+  CHECK(run_case(*faulty, small_case()).origin == "enclosure");
+  CHECK(page_permutation.check(*faulty, small_case()).origin == "page_permutation");
+}
+
 TEST_CASE("split_count catches a fault that only other split counts show") {
   const auto faulty = corrupting_library([](call& c) {
     if (c.stated.num_splits != 2) set_bits(c.view("o"), 0, 0x7BFF);

@@ -13,8 +13,10 @@ std::string failures_of(const suite_options& options, const suite_result& result
   std::string text;
   for (const finding& f : result.findings)
     if (f.met_by == &p && f.shrunk.smallest.kernel == kernel)
-      text += fmt::format("      <failure type=\"{}\" message=\"{}\">{}</failure>\n", xml_text(f.shrunk.result.origin),
-                          xml_text(f.shrunk.result.what), xml_text(finding_text(options, f)));
+      text += fmt::format("      <failure type=\"{}\" message=\"{}\">{}</failure>\n",
+                          xml_text(f.shrunk.reproduced ? f.shrunk.result.origin : f.origin),
+                          xml_text(f.shrunk.reproduced ? f.shrunk.result.what : f.what),
+                          xml_text(finding_text(options, f)));
   // Its failures may be of a kind whose first case another property met.
   if (text.empty()) text = fmt::format("      <failure message=\"{} cases failed\"/>\n", failed_cases);
   return text;

@@ -36,6 +36,7 @@ finding finding_of(const json::object& o) {
   f.met_by = &property_at(o.at("met_by"));
   f.broken = &property_at(o.at("property"));
   f.origin = text_at(o, "failed_as");
+  f.what = text_at(o, "seen");
   f.file = text_at(o, "file");
   f.alike = whole_at(o, "alike");
   f.shrunk.smallest = from_json(json::serialize(o.at("case")), "case");

@@ -73,8 +73,8 @@ std::string finding_text(const suite_options& options, const finding& f) {
                         f.index, options.seed, f.shrunk.steps, f.shrunk.tries, shape_text(f.shrunk.smallest), f.alike,
                         f.alike == 1 ? "" : "s");
   } else {
-    text += fmt::format("  {}: case {} of seed {} failed so, but not when it was repeated: it is flaky\n", f.origin,
-                        f.index, options.seed);
+    text += fmt::format("  {}: {}\n  case {} of seed {} failed so, but not when it was repeated: it is flaky\n",
+                        f.origin, f.what, f.index, options.seed);
   }
   text += to_json(f.shrunk.smallest);
   if (!text.ends_with('\n')) text += '\n';

@@ -17,6 +17,7 @@ json::object to_object(const suite_options& options, const finding& f) {
           {"property", f.broken->name},
           {"sentence", f.broken->sentence},
           {"failed_as", f.origin},
+          {"seen", f.what},
           {"origin", f.shrunk.result.origin},
           {"what", f.shrunk.result.what},
           {"index", f.index},

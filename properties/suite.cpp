@@ -93,19 +93,31 @@ class tally {
     result_.kernel_seconds += v.kernel_seconds;
     result_.oracle_seconds += v.oracle_seconds;
     if (v.result == outcome::discard) ++result_.discards[without_numbers(v.what)];
-    if (v.result == outcome::fail) failures_[v.origin].push_back(index);
+    if (v.result == outcome::fail) add_failure(index, v);
   }
 
-  /// By the first case of each kind of failure: its origin, and how many cases are of that kind. Results come in any
-  /// order; the first case does not depend on it.
-  std::map<std::int64_t, std::pair<std::string, std::int64_t>> first_failures() const {
-    std::map<std::int64_t, std::pair<std::string, std::int64_t>> first;
-    for (const auto& [origin, indices] : failures_)
-      first[*std::ranges::min_element(indices)] = {origin, static_cast<std::int64_t>(indices.size())};
+  /// The first case of each kind of failure, and how many cases are of that kind; by number. Results come in any order;
+  /// the first case does not depend on it.
+  std::vector<finding> first_failures() const {
+    std::vector<finding> first;
+    first.reserve(failures_.size());
+    for (const auto& [origin, f] : failures_) first.push_back(f);
+    std::ranges::sort(first, {}, &finding::index);
     return first;
   }
 
  private:
+  void add_failure(std::int64_t index, const verdict& v) {
+    const auto [at, is_new] = failures_.try_emplace(v.origin);
+    finding& f = at->second;
+    ++f.alike;
+    if (!is_new && f.index < index) return;
+    f.index = index;
+    f.met_by = &suite_property(options_, index);
+    f.origin = v.origin;
+    f.what = v.what;
+  }
+
   static std::int64_t& field(counts& c, outcome result) {
     switch (result) {
       case outcome::pass: return c.pass;
@@ -118,7 +130,7 @@ class tally {
 
   const suite_options& options_;
   suite_result& result_;
-  std::map<std::string, std::vector<std::int64_t>> failures_;
+  std::map<std::string, finding> failures_;  ///< by origin
 };
 
 /// Numbers of the cases to run, one after the other.
@@ -143,32 +155,26 @@ class numbering {
   std::int64_t index_ = 0;
 };
 
-finding shrink(const library& lib, const suite_options& options, std::int64_t index, const std::string& origin,
-               std::int64_t alike) {
-  finding f;
-  f.index = index;
-  f.origin = origin;
-  f.met_by = &suite_property(options, index);
+/// Finds the smallest case that fails like the first, and writes it down.
+void shrink(const library& lib, const suite_options& options, finding& f) {
   f.broken = f.met_by;
-  f.alike = alike;
   // A candidate is never slower than the case; a hang should not eat the budget.
   const double limit = std::min(options.limit_seconds, 10.0);
-  const attention_case failing = suite_case(options, index);
+  const attention_case failing = suite_case(options, f.index);
   judge_function judge = isolated_judge(lib, relations::output_enclosed, limit);
   // One run in place of a relation's two or more, and a sentence that says what is wrong.
-  if (const verdict v = judge(failing); v.result == outcome::fail && v.origin == origin)
+  if (const verdict v = judge(failing); v.result == outcome::fail && v.origin == f.origin)
     f.broken = &relations::output_enclosed;
   else
     judge = isolated_judge(lib, *f.broken, limit);
   f.shrunk = minimize(failing, judge, options.budget);
   attention_case& c = f.shrunk.smallest;
   c.why = fmt::format("{}: {}; {} from case {} of seed {}", f.broken->name,
-                      f.shrunk.reproduced ? f.shrunk.result.what : "failed once, but not when repeated",
-                      f.shrunk.steps > 0 ? "shrunk" : "as it came", index, options.seed);
+                      f.shrunk.reproduced ? f.shrunk.result.what : f.what + ", but not when repeated",
+                      f.shrunk.steps > 0 ? "shrunk" : "as it came", f.index, options.seed);
   const std::string text = to_json(c);
   f.file = options.findings / fmt::format("{}-{:08x}.json", f.broken->name, fingerprint(text));
   write_by_rename(f.file, text);
-  return f;
 }
 
 }  // namespace
@@ -239,10 +245,11 @@ suite_result run_suite(const library& lib, const suite_options& given) {
         shown.show(fmt::format("{}{} cases, {} failed", result.total.total(),
                                options.seconds > 0 ? "" : fmt::format("/{}", options.cases), result.total.fail));
       });
-  for (const auto& [index, kind] : counted.first_failures()) {
-    if (!options.origins.empty() && !options.origins.contains(kind.first)) continue;
-    shown.show(fmt::format("shrinking case {}", index));
-    result.findings.push_back(shrink(lib, options, index, kind.first, kind.second));
+  for (finding& f : counted.first_failures()) {
+    if (!options.origins.empty() && !options.origins.contains(f.origin)) continue;
+    shown.show(fmt::format("shrinking case {}", f.index));
+    shrink(lib, options, f);
+    result.findings.push_back(std::move(f));
   }
   shown.clear();
   result.seconds = std::chrono::duration<double>(clock::now() - start).count();

@@ -49,7 +49,8 @@ struct finding {
   std::int64_t index = 0;            ///< the case's number in the run
   const property* met_by = nullptr;  ///< whose case it is
   const property* broken = nullptr;  ///< by `shrunk`: output_enclosed where that shows it, else `met_by`
-  std::string origin;  ///< as the run saw it; what is alike failed so, too
+  std::string origin;                ///< as the run saw it; what is alike failed so, too
+  std::string what;                  ///< as the run saw it
   minimized shrunk;
   std::filesystem::path file;
   std::int64_t alike = 0;  ///< cases that failed with this origin, this one included

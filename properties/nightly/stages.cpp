@@ -137,7 +137,7 @@ void read_report(const fs::path& report, night_stage& stage) {
       if (const json::object* f = v.if_object()) {
         const bool came_again = !text(*f, "origin").empty();
         stage.findings.push_back({stage.name, text(*f, "kernel"), text(*f, came_again ? "origin" : "failed_as"),
-                                  came_again ? text(*f, "what") : "failed once, but not when repeated",
+                                  came_again ? text(*f, "what") : text(*f, "seen") + ", but not when repeated",
                                   text(*f, "file"), text(*f, "replay")});
       }
   read_faults_missed(parsed.as_object(), stage);

@@ -63,7 +63,10 @@ TEST_CASE("a failure that did not repeat is called flaky") {
   result.findings[0].shrunk.reproduced = false;
   CHECK(finding_text(options, result.findings[0]).find("it is flaky") != std::string::npos);
   result.findings[0].origin = "hang";
-  CHECK(finding_text(options, result.findings[0]).find("\n  hang: case ") != std::string::npos);
+  result.findings[0].what = "no end after 60 s";
+  CHECK(finding_text(options, result.findings[0]).find("\n  hang: no end after 60 s\n  case ") != std::string::npos);
+  CHECK(report_junit(options, result).find("<failure type=\"hang\" message=\"no end after 60 s\">") !=
+        std::string::npos);
 }
 
 }  // namespace

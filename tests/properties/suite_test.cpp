@@ -173,6 +173,24 @@ TEST_CASE("what a relation's case shows without the relation is told as the plai
   CHECK(report_junit(options, result).find("FAIL output_enclosed: ") != std::string::npos);
 }
 
+TEST_CASE("a failure that does not come again is told with what was seen") {
+  const testing::scratch folder;
+  const std::filesystem::path been_here = folder.path() / "been_here";
+  const auto faulty = testing::corrupting_library([&](testing::call& c) {
+    if (!std::filesystem::exists(been_here)) set_bits(c.view("o"), 0, 0x7BFF);
+    write_by_rename(been_here, "");
+  });
+  suite_options options = options_for(1);
+  options.findings = folder.path();
+  options.selected = {&relations::output_enclosed};
+  const suite_result result = run_suite(*faulty, options);
+  REQUIRE(result.findings.size() == 1);
+  CHECK_FALSE(result.findings[0].shrunk.reproduced);
+  CHECK(result.findings[0].what.starts_with("o[0, 0, 0] = "));
+  CHECK(result.findings[0].shrunk.smallest.why.find(" lies outside ") != std::string::npos);
+  CHECK(exit_status(result) == 1);
+}
+
 TEST_CASE("a case that kills its process is a finding, and the run goes on") {
   const auto faulty = testing::faulty_library([](testing::call& c) {
     if (c.stated.causal != 0) std::abort();

@@ -40,7 +40,9 @@ void add_explain(CLI::App& app, const cli_context& context, int& status) {
   command->add_option("--element", given->element,
                       "Which element: o,ROW,HEAD,COLUMN or lse,ROW,HEAD; the worst if not given");
   given->from.add_to(*command);
-  command->add_option("--limit", given->limit_seconds, "Seconds after which the case counts as hung")
+  command
+      ->add_option("--limit", given->limit_seconds,
+                   "Seconds of processor time after which the case counts as hung; four times that by the clock")
       ->check(seconds_above_zero())
       ->capture_default_str();
   command->callback([given, &context, &status] { status = run(*given, context); });

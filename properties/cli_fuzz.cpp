@@ -98,7 +98,8 @@ void add_fuzz(CLI::App& app, const cli_context& context, int& status) {
           ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()));
   command->add_option("--dir", given->dir, "Folder of the state; build/campaigns/TARGET if not given");
   auto* seeds = command->add_option("--seeds", given->seeds, "Cases to begin with, or folders of them; may be repeated")
-                    ->capture_default_str();
+                    ->capture_default_str()
+                    ->allow_extra_args(false);  // what follows is the target
   command->add_flag("--empty", given->empty, "Begin without cases")->excludes(seeds);
   command->add_option("--dictionary", given->dictionary, "Words of inputs; fuzz/TARGET.dict, if there is one");
   command->add_option("--max-len", given->options.max_len, "Most bytes of an input")

@@ -49,8 +49,11 @@ void add_minimize(CLI::App& app, const cli_context& context, int& status) {
   command->add_option("case", given->file, "A case file")->required();
   command->add_option("-o,--output", given->out, "Where to write it; standard output if not given");
   given->from.add_to(*command);
-  command->add_option("--property", given->properties, "The property that fails; all are tried if not given");
-  command->add_option("--limit", given->limit_seconds, "Seconds after which a case counts as hung")
+  command->add_option("--property", given->properties, "The property that fails; all are tried if not given")
+      ->allow_extra_args(false);  // what follows is the case
+  command
+      ->add_option("--limit", given->limit_seconds,
+                   "Seconds of processor time after which a case counts as hung; four times that by the clock")
       ->check(seconds_above_zero())
       ->capture_default_str();
   command->add_option("--shrink", given->budget.seconds, "Seconds to spend")

@@ -226,10 +226,13 @@ void add_replay(CLI::App& app, const cli_context& context, int& status) {
       "says.");
   command->add_option("paths", given->paths, "Case files, or folders of them")->capture_default_str();
   given->from.add_to(*command);
-  command->add_option("--property", given->properties, "Check this property ('all' for all); may be repeated");
+  command->add_option("--property", given->properties, "Check this property ('all' for all); may be repeated")
+      ->allow_extra_args(false);  // what follows is a path
   command->add_flag("--accuracy", given->accuracy, "Also print how far the outputs are from exact attention");
   command->add_option("--jobs", given->jobs, "Processes")->check(whole_number(1, 1024))->capture_default_str();
-  command->add_option("--limit", given->limit_seconds, "Seconds after which a check counts as hung")
+  command
+      ->add_option("--limit", given->limit_seconds,
+                   "Seconds of processor time after which a check counts as hung; four times that by the clock")
       ->check(seconds_above_zero())
       ->capture_default_str();
   command->add_option("--json", given->json, "File to write the report to as JSON; folders that lack are made");

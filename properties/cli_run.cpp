@@ -110,7 +110,9 @@ void add_run(CLI::App& app, const cli_context& context, int& status) {
       ->add_option("--workspace-budget", given->workspace_budget_bytes,
                    "Bytes for the split workspaces of a case; without it, the library's own budget")
       ->check(whole_number(1, INT64_MAX));
-  command->add_option("--limit", given->limit_seconds, "Seconds after which a case counts as hung")
+  command
+      ->add_option("--limit", given->limit_seconds,
+                   "Seconds of processor time after which a case counts as hung; four times that by the clock")
       ->check(seconds_above_zero())
       ->capture_default_str();
   command->add_option("--shrink", given->shrink_seconds, "Seconds to spend on shrinking each kind of failure")

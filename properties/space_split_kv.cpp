@@ -90,9 +90,19 @@ void arithmetic(space_walker& w) {
   c.sinks = w.flag(c.sinks, 4, 1);
 }
 
+/// Most splits of a case: each writes a partial output, all of which the combine loads. An element of it costs more
+/// than a multiply-add of a matrix atom: 2^21 of them take about a second where accesses are checked.
+std::int64_t most_splits(const space_walker& w) {
+  const attention_case& c = w.c;
+  std::int64_t rows = 0;
+  for (const sequence& s : c.sequences) rows += s.q;
+  const std::int64_t most_elements = std::int64_t{1} << (w.limits.cost_class < 3 ? 18 : 21);
+  return std::clamp<std::int64_t>(most_elements / (rows * c.heads_q * c.head_dim_v), 1, w.limits.max_splits);
+}
+
 void splits(space_walker& w) {
   const std::int64_t tiles = pages_for(w.longest(), tile_keys);
-  w.set(w.c.num_splits, options(0, w.limits.max_splits)
+  w.set(w.c.num_splits, options(0, most_splits(w))
                             .add(3, 1)
                             .add(2, 0)
                             .add(8, 2, 8)

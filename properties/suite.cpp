@@ -93,7 +93,7 @@ class tally {
     result_.kernel_seconds += v.kernel_seconds;
     result_.oracle_seconds += v.oracle_seconds;
     if (v.result == outcome::discard) ++result_.discards[without_numbers(v.what)];
-    if (v.result == outcome::fail) add_failure(index, v);
+    if (v.result == outcome::fail) add_failure(index, v, worked.seconds);
   }
 
   /// The first case of each kind of failure, and how many cases are of that kind; by number. Results come in any order;
@@ -107,7 +107,7 @@ class tally {
   }
 
  private:
-  void add_failure(std::int64_t index, const verdict& v) {
+  void add_failure(std::int64_t index, const verdict& v, double seconds) {
     const auto [at, is_new] = failures_.try_emplace(v.origin);
     finding& f = at->second;
     ++f.alike;
@@ -116,6 +116,7 @@ class tally {
     f.met_by = &suite_property(options_, index);
     f.origin = v.origin;
     f.what = v.what;
+    f.seconds = seconds;
   }
 
   static std::int64_t& field(counts& c, outcome result) {
@@ -158,8 +159,8 @@ class numbering {
 /// Finds the smallest case that fails like the first, and writes it down.
 void shrink(const library& lib, const suite_options& options, finding& f) {
   f.broken = f.met_by;
-  // A candidate is never slower than the case; a hang should not eat the budget.
-  const double limit = std::min(options.limit_seconds, 10.0);
+  // A candidate is never slower than the case: with four times what that took one hangs, and should not eat the budget.
+  const double limit = std::min(options.limit_seconds, std::max(10.0, 4 * f.seconds));
   const attention_case failing = suite_case(options, f.index);
   judge_function judge = isolated_judge(lib, relations::output_enclosed, limit);
   // One run in place of a relation's two or more, and a sentence that says what is wrong.

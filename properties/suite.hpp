@@ -24,7 +24,7 @@ struct suite_options {
   int jobs = 1;
   std::int64_t shard = 1;  ///< of `shards`, from 1
   std::int64_t shards = 1;
-  double limit_seconds = 60;  ///< for one case
+  double limit_seconds = 60;  ///< for one case, as run_workers() takes it
   shrink_budget budget;
   std::set<std::string> origins;            ///< of failures to shrink and tell of, all are counted; empty: every origin
   std::int64_t workspace_budget_bytes = 0;  ///< for the split workspaces of each case; 0: the library's own
@@ -51,6 +51,7 @@ struct finding {
   const property* broken = nullptr;  ///< by `shrunk`: output_enclosed where that shows it, else `met_by`
   std::string origin;                ///< as the run saw it; what is alike failed so, too
   std::string what;                  ///< as the run saw it
+  double seconds = 0;                ///< that the case took then
   minimized shrunk;
   std::filesystem::path file;
   std::int64_t alike = 0;  ///< cases that failed with this origin, this one included

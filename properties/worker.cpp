@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -174,6 +175,13 @@ std::string worker::end() {
   return fmt::format("exited with status {}", WEXITSTATUS(status));
 }
 
+double worker::processor_seconds() const {
+  clockid_t used{};
+  timespec t{};
+  if (pid_ < 0 || clock_getcpuclockid(pid_, &used) != 0 || clock_gettime(used, &t) != 0) return 0;
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
 void worker::kill() {
   if (pid_ > 0) {
     ::kill(pid_, SIGKILL);
@@ -192,6 +200,7 @@ struct slot {
   std::unique_ptr<worker> process;
   std::string request;
   clock::time_point since;
+  double used_before = 0;  ///< processor time
   bool busy = false;
 };
 
@@ -201,14 +210,16 @@ double seconds_since(clock::time_point start) {
 
 /// Waits for one slot's reply or end until its limit; gives nothing as long as neither is there.
 std::optional<work_result> collect(slot& s, bool readable, double limit_seconds) {
-  work_result result{s.request, std::nullopt, {}, {}, seconds_since(s.since)};
+  work_result result{s.request, std::nullopt, {}, {}, s.process->processor_seconds() - s.used_before};
   if (readable) {
     if (!s.process->receive()) return std::nullopt;
     result.reply = s.process->reply();
     result.last_words = s.process->last_words();
     if (!result.reply) result.death = s.process->end();
   } else if (result.seconds > limit_seconds) {
-    result.death = fmt::format("did not end within {:g} s", limit_seconds);
+    result.death = fmt::format("did not end within {:g} s of processor time", limit_seconds);
+  } else if (seconds_since(s.since) > patience * limit_seconds) {
+    result.death = fmt::format("did not end within {:g} s", patience * limit_seconds);
   } else {
     return std::nullopt;
   }
@@ -233,6 +244,7 @@ void start(slot& s, const worker::serve_function& serve, std::string request) {
   if (!s.process) s.process = std::make_unique<worker>(serve);
   s.request = std::move(request);
   s.since = clock::now();
+  s.used_before = s.process->processor_seconds();
   s.busy = true;
   s.process->send(s.request);
 }

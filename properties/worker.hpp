@@ -35,6 +35,8 @@ class worker {
   std::string end();
   /// After receive() without a reply: what the child said of its own end; empty if it could not.
   const std::string& last_words() const { return last_words_; }
+  /// Processor time that the child has used, of all its threads.
+  double processor_seconds() const;
   /// Ends the child at once.
   void kill();
 
@@ -57,11 +59,15 @@ struct work_result {
   std::optional<std::string> reply;
   std::string death;       ///< empty with a reply
   std::string last_words;  ///< what the child said before it ended
-  double seconds = 0;
+  double seconds = 0;      ///< of processor time
 };
 
+/// A worker hangs when a request has taken its limit of processor time, or this many times that by the clock: on a
+/// machine that is busy otherwise, a long case is none that hangs.
+constexpr double patience = 4;
+
 /// Lets `jobs` workers take requests from `next` until it has none, and hands results to `done` as they come. A worker
-/// that ends, or needs longer than `limit_seconds` for a request, is replaced.
+/// that ends, or hangs on a request, is replaced.
 void run_workers(int jobs, double limit_seconds, const worker::serve_function& serve,
                  const std::function<std::optional<std::string>()>& next,
                  const std::function<void(const work_result&)>& done);

@@ -90,7 +90,9 @@ CLI::App* add_command(CLI::App& corpus, const char* name, const char* sentence, 
   CLI::App* command = corpus.add_subcommand(name, sentence);
   given.from.add_to(*command);
   command->add_option("--jobs", given.jobs, "Processes")->check(whole_number(1, 1024))->capture_default_str();
-  command->add_option("--limit", given.limit_seconds, "Seconds after which a case counts as hung")
+  command
+      ->add_option("--limit", given.limit_seconds,
+                   "Seconds of processor time after which a case counts as hung; four times that by the clock")
       ->check(seconds_above_zero())
       ->capture_default_str();
   command->add_flag("--write", given.write, "Do it, instead of only saying what would be done");

@@ -98,6 +98,9 @@ TEST_CASE("help exits 0 and goes to the output") {
 TEST_CASE("bad input exits 2 with one line that names file and field") {
   const scratch here;
   expect_usage_error({"replay", here.file("absent.json")}, "absent.json: cannot be read");
+  // An option that may be repeated takes one value each time.
+  expect_usage_error({"replay", "--property", "output_enclosed", here.file("absent.json")},
+                     "absent.json: cannot be read");
   expect_usage_error({"explain", here.write("cut.json", "{\"version\": 1,")}, "cut.json:");
   expect_usage_error({"minimize", here.write("unknown.json", "{\"version\": 1, \"colour\": 3}")}, "colour");
   expect_usage_error(

@@ -1,5 +1,6 @@
 #include "properties/worker.hpp"
 
+#include <time.h>
 #include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
@@ -15,6 +16,8 @@ std::string serve(const std::string& request) {
   if (request == "exit") _exit(7);
   if (request == "speak") worker::end_with_last_words("farewell", 8);
   if (request == "hang") pause();
+  for (volatile bool forever = request == "spin"; forever;) {
+  }
   if (request == "big") return std::string(1 << 20, 'x');
   return request + "!";
 }
@@ -64,9 +67,27 @@ TEST_CASE("a worker's last words are no reply, and it is replaced") {
 }
 
 TEST_CASE("a worker that hangs is ended at its limit") {
-  const auto results = run(2, {"hang", "a", "b"}, 0.2);
-  CHECK(results.at("hang").death == "did not end within 0.2 s");
+  const auto results = run(2, {"hang", "spin", "a", "b"}, 0.2);
+  CHECK(results.at("hang").death == "did not end within 0.8 s");
+  CHECK(results.at("hang").seconds < 0.2);
+  CHECK(results.at("spin").death == "did not end within 0.2 s of processor time");
   CHECK(results.at("b").reply == "b!");
+}
+
+TEST_CASE("what a worker did for others is not on a request's account") {
+  const auto busy_for = [](double seconds) {
+    timespec t{};
+    do clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    while (static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec) < seconds);
+  };
+  double spent = 0;
+  isolated child(
+      [&](const std::string& request) {
+        busy_for(spent += 0.15);
+        return request;
+      },
+      0.25);
+  for (const char* request : {"a", "b", "c"}) CHECK(child.ask(request).reply == request);
 }
 
 TEST_CASE("an isolated child answers on after a crash") {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <random>
 
-#include "properties/bytes.hpp"
-#include "properties/mutate.hpp"
-#include "properties/write_file.hpp"
+#include "properties/generate/bytes.hpp"
+#include "properties/generate/mutate.hpp"
+#include "properties/system/write_file.hpp"
 
 namespace assay::fuzz {
 

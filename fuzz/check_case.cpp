@@ -2,7 +2,7 @@
 
 #include "fuzz/counters.hpp"
 #include "fuzz/finding.hpp"
-#include "properties/bytes.hpp"
+#include "properties/generate/bytes.hpp"
 
 namespace assay::fuzz {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "properties/case.hpp"
+#include "properties/case/case.hpp"
 
 namespace assay::fuzz {
 

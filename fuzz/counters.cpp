@@ -13,8 +13,8 @@
 #include <span>
 #include <vector>
 
-#include "properties/conflict_flags.hpp"
-#include "properties/features.hpp"
+#include "properties/run/conflict_flags.hpp"
+#include "properties/run/features.hpp"
 
 namespace assay::fuzz {
 namespace {

@@ -3,7 +3,7 @@
 /// 16-31, 32-127 and 128-255 apart.
 #pragma once
 
-#include "properties/execute.hpp"
+#include "properties/run/execute.hpp"
 
 namespace assay::fuzz {
 

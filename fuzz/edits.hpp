@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "kernels/library.hpp"
+#include "properties/generate/space.hpp"
 #include "properties/relations/refusal.hpp"
-#include "properties/space.hpp"
 
 namespace assay::fuzz {
 

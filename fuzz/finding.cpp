@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "fuzz/counters.hpp"
-#include "properties/fault_watch.hpp"
+#include "properties/run/fault_watch.hpp"
 
 namespace assay::fuzz {
 namespace {

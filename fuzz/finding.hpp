@@ -3,7 +3,8 @@
 
 #include <string>
 
-#include "properties/runner.hpp"
+#include "properties/run/library.hpp"
+#include "properties/run/verdict.hpp"
 
 namespace assay::fuzz {
 

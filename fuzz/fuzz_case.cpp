@@ -2,7 +2,7 @@
 /// are the byte form of some case, whose bytes are that case again.
 #include "fuzz/finding.hpp"
 #include "fuzz/input_form.hpp"
-#include "properties/bytes.hpp"
+#include "properties/generate/bytes.hpp"
 
 using namespace assay;
 

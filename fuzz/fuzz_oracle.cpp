@@ -4,9 +4,9 @@
 #include "fuzz/enclosures.hpp"
 #include "fuzz/finding.hpp"
 #include "fuzz/input_form.hpp"
-#include "properties/bytes.hpp"
-#include "properties/execute.hpp"
-#include "properties/kernel_space.hpp"
+#include "properties/generate/bytes.hpp"
+#include "properties/generate/kernel_space.hpp"
+#include "properties/run/execute.hpp"
 
 using namespace assay;
 

@@ -5,9 +5,9 @@
 #include "fuzz/edits.hpp"
 #include "fuzz/finding.hpp"
 #include "fuzz/input_form.hpp"
-#include "properties/bytes.hpp"
-#include "properties/choice.hpp"
-#include "properties/kernel_space.hpp"
+#include "properties/generate/bytes.hpp"
+#include "properties/generate/choice.hpp"
+#include "properties/generate/kernel_space.hpp"
 #include "properties/relations/mutations.hpp"
 #include "properties/relations/refusal.hpp"
 

@@ -3,7 +3,7 @@
 #include "fuzz/finding.hpp"
 #include "fuzz/input_form.hpp"
 #include "fuzz/schedules.hpp"
-#include "properties/choice.hpp"
+#include "properties/generate/choice.hpp"
 
 using namespace assay;
 

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "fuzz/input_form.hpp"
-#include "properties/bytes.hpp"
-#include "properties/mutate.hpp"
+#include "properties/generate/bytes.hpp"
+#include "properties/generate/mutate.hpp"
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "fuzz/case_bytes.hpp"
-#include "properties/case.hpp"
+#include "properties/case/case.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 

@@ -3,7 +3,8 @@
 #include <map>
 
 #include "fuzz/counters.hpp"
-#include "properties/transform.hpp"
+#include "properties/data/difference.hpp"
+#include "properties/data/edit.hpp"
 
 namespace assay::fuzz {
 namespace {

@@ -1,8 +1,8 @@
 /// Schedules as inputs: fixed small cases of every kernel, whose outputs no order of waves may change.
 #pragma once
 
-#include "properties/execute.hpp"
-#include "properties/space.hpp"
+#include "properties/generate/space.hpp"
+#include "properties/run/execute.hpp"
 
 namespace assay::fuzz {
 

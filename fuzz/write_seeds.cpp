@@ -8,8 +8,8 @@
 #include <filesystem>
 
 #include "fuzz/case_bytes.hpp"
-#include "properties/case.hpp"
-#include "properties/write_file.hpp"
+#include "properties/case/case.hpp"
+#include "properties/system/write_file.hpp"
 
 extern "C" int LLVMFuzzerInitialize(int* count, char*** arguments) {
   const char* folder = std::getenv("ASSAY_FUZZ_SEEDS");

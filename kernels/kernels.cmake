@@ -1,7 +1,7 @@
 # The cpu platform, and the kernels as libraries for it. Paths are of the top folder, as in all files of this build.
 
 # The cpu platform: a SIMT executor with a fiber per GPU thread.
-file(GLOB sources CONFIGURE_DEPENDS kernels/platform/cpu/*.cpp kernels/platform/cpu/checker/*.cpp)
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS kernels/platform/cpu/*.cpp)
 add_library(assay_platform_cpu STATIC ${sources})
 target_include_directories(assay_platform_cpu PUBLIC kernels/platform/cpu)
 target_link_libraries(assay_platform_cpu PUBLIC assay_flags Boost::context ${DW} PRIVATE Threads::Threads)
@@ -9,7 +9,7 @@ target_link_libraries(assay_platform_cpu PUBLIC assay_flags Boost::context ${DW}
 # Kernels call the checker back at each load and store (of at most 16 bytes: hence no vectorisation), and name lines. Of
 # ThreadSanitizer, which excludes AddressSanitizer, only its calls for memcpy and memset are wanted, and that no load is
 # moved to where the source has none.
-# Edges are flags, set once: 8-bit counters of what 256 GPU threads run are 0 again (kernels/platform/cpu/edge_flags.cpp).
+# Edges are flags, set once: 8-bit counters of what 256 GPU threads run are 0 again (kernels/platform/cpu/checker/edge_flags.cpp).
 set(checked_kernel_flags -fsanitize-coverage=edge,inline-bool-flag,trace-loads,trace-stores -gline-tables-only
   -fno-vectorize -fno-slp-vectorize)
 if(ASSAY_FUZZ)
@@ -39,7 +39,7 @@ function(add_kernel_module name)
   target_link_libraries(${name}_so PRIVATE assay_platform_cpu)
   set_target_properties(${name}_so PROPERTIES OUTPUT_NAME ${name} PREFIX "")
 endfunction()
-file(GLOB sources CONFIGURE_DEPENDS kernels/*.hip kernels/*.cpp)
+file(GLOB sources CONFIGURE_DEPENDS kernels/*.cpp kernels/*/*.hip kernels/*/*.cpp)
 add_kernel_objects(assay_kernels_cpu ${CMAKE_SOURCE_DIR} "${checked_kernel_flags}" "${sources}")
 add_kernel_module(assay_kernels_cpu $<TARGET_OBJECTS:assay_kernels_cpu>)
 add_kernel_objects(assay_kernels_cpu_unchecked ${CMAKE_SOURCE_DIR} "" "${sources}")

@@ -137,4 +137,8 @@ struct assay_edge_flags {
 /// Optional export of a shared object. A flag, not a counter: a counter that wraps at 256 says of a block of 256
 /// threads that nothing ran.
 const assay_edge_flags* assay_edge_flags_v1(void);
+
+/// Optional export of a shared object: those of its edge flags that tell not which edges ran, but which places of
+/// kernel code touched one address of LDS one after the other with a barrier between them.
+const assay_edge_flags* assay_conflict_flags_v1(void);
 }

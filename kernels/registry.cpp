@@ -1,9 +1,11 @@
 /// The kernel library: one explicit table of kernels.
 #include <iterator>
 
-#include "kernels/host.hpp"
+#include "kernels/batch_prefill/batch_prefill_host.hpp"
 #include "kernels/library.hpp"
+#include "kernels/mqa_logits/mqa_logits_host.hpp"
 #include "kernels/platform/current.hpp"
+#include "kernels/split_kv/split_kv_host.hpp"
 
 extern "C" [[gnu::visibility("default")]] const assay_library* assay_library_v1(void) {
   using namespace assay;

@@ -6,9 +6,11 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "properties/choice.hpp"
-#include "properties/runner.hpp"
-#include "properties/tensor_plan.hpp"
+#include "properties/case/case.hpp"
+#include "properties/case/tensor_plan.hpp"
+#include "properties/generate/choice.hpp"
+#include "properties/run/library.hpp"
+#include "properties/run/verdict.hpp"
 #include "tests/properties/faulty_library.hpp"
 
 using namespace assay;

@@ -10,7 +10,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "properties/nightly/fault_places.hpp"
-#include "properties/suite.hpp"
+#include "properties/suite/suite.hpp"
 
 namespace fs = std::filesystem;
 using namespace assay;

@@ -96,7 +96,7 @@ TEST_CASE("folders include only downwards, and the oracle shares only the proble
 }
 
 TEST_CASE("the include rule finds an upward include, and an oracle that shares kernel code", "[layering]") {
-  CHECK(broken_includes({{"oracle/a.cpp", {"#include \"properties/case.hpp\""}}}).size() == 1);
+  CHECK(broken_includes({{"oracle/a.cpp", {"#include \"properties/case/case.hpp\""}}}).size() == 1);
   CHECK(broken_includes({{"oracle/a.cpp", {"#include \"kernels/device/paging.hpp\""}}}).size() == 1);
   CHECK(broken_includes({{"kernels/a.hip", {"#include \"oracle/enclosure.hpp\""}}}).size() == 1);
   CHECK(broken_includes({{"oracle/a.cpp", {"#include \"kernels/problem.hpp\"", "#include <vector>"}}}).empty());

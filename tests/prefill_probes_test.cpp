@@ -11,11 +11,11 @@
 #include <fmt/format.h>
 #include <catch2/catch_test_macros.hpp>
 
-#include "properties/accuracy.hpp"
-#include "properties/execute.hpp"
-#include "properties/minimize.hpp"
-#include "properties/property.hpp"
-#include "properties/verdict_json.hpp"
+#include "properties/relations/property.hpp"
+#include "properties/run/accuracy.hpp"
+#include "properties/run/execute.hpp"
+#include "properties/run/verdict_json.hpp"
+#include "properties/suite/minimize.hpp"
 
 namespace fs = std::filesystem;
 using namespace assay;

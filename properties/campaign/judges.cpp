@@ -6,8 +6,8 @@
 
 #include "properties/campaign/kinds.hpp"
 #include "properties/campaign/process.hpp"
-#include "properties/execute.hpp"
-#include "properties/write_file.hpp"
+#include "properties/run/execute.hpp"
+#include "properties/system/write_file.hpp"
 
 namespace assay::campaign {
 namespace {

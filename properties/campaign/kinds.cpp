@@ -5,7 +5,7 @@
 #include <cctype>
 #include <regex>
 
-#include "properties/write_file.hpp"
+#include "properties/system/write_file.hpp"
 
 namespace assay::campaign {
 

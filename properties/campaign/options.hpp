@@ -9,8 +9,8 @@
 
 #include "properties/campaign/fuzzer_log.hpp"
 #include "properties/campaign/target.hpp"
-#include "properties/minimize.hpp"
-#include "properties/runner.hpp"
+#include "properties/run/library.hpp"
+#include "properties/suite/minimize.hpp"
 
 namespace assay::campaign {
 

@@ -12,7 +12,7 @@
 #include <fstream>
 #include <thread>
 
-#include "properties/runner.hpp"
+#include "properties/system/errors.hpp"
 
 namespace assay::campaign {
 namespace {

@@ -10,13 +10,13 @@
 #include <thread>
 
 #include "properties/campaign/corpus_folder.hpp"
-#include "properties/campaign/counters.hpp"
-#include "properties/campaign/folder_lock.hpp"
-#include "properties/campaign/interrupts.hpp"
 #include "properties/campaign/judges.hpp"
+#include "properties/campaign/target_counters.hpp"
 #include "properties/campaign/triage.hpp"
-#include "properties/progress.hpp"
-#include "properties/write_file.hpp"
+#include "properties/system/folder_lock.hpp"
+#include "properties/system/interrupts.hpp"
+#include "properties/system/progress.hpp"
+#include "properties/system/write_file.hpp"
 
 namespace assay::campaign {
 namespace {

@@ -8,10 +8,11 @@
 #include <sstream>
 #include <string_view>
 
-#include "properties/bytes.hpp"
-#include "properties/kernel_space.hpp"
-#include "properties/runner.hpp"
-#include "properties/write_file.hpp"
+#include "properties/case/case.hpp"
+#include "properties/generate/bytes.hpp"
+#include "properties/generate/kernel_space.hpp"
+#include "properties/system/errors.hpp"
+#include "properties/system/write_file.hpp"
 
 namespace assay::campaign {
 namespace {

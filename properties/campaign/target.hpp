@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "properties/case.hpp"
+#include "properties/case/case.hpp"
 
 namespace assay::campaign {
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "properties/campaign/interrupts.hpp"
 #include "properties/campaign/judges.hpp"
 #include "properties/campaign/kinds.hpp"
-#include "properties/write_file.hpp"
+#include "properties/system/interrupts.hpp"
+#include "properties/system/write_file.hpp"
 
 namespace assay::campaign {
 namespace {

@@ -10,12 +10,13 @@
 #include <optional>
 #include <sstream>
 
-#include "properties/execute.hpp"
-#include "properties/features.hpp"
-#include "properties/progress.hpp"
-#include "properties/suite.hpp"
-#include "properties/verdict_json.hpp"
-#include "properties/worker.hpp"
+#include "properties/case/types.hpp"
+#include "properties/run/execute.hpp"
+#include "properties/run/features.hpp"
+#include "properties/run/verdict_json.hpp"
+#include "properties/suite/suite.hpp"
+#include "properties/system/progress.hpp"
+#include "properties/system/worker.hpp"
 
 namespace assay::corpus {
 namespace {

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "properties/runner.hpp"
+#include "properties/case/case.hpp"
+#include "properties/run/library.hpp"
 
 namespace assay::corpus {
 

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "properties/space.hpp"
-#include "properties/write_file.hpp"
+#include "properties/generate/space.hpp"
+#include "properties/system/write_file.hpp"
 
 namespace assay::corpus {
 namespace {

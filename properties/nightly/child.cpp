@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "properties/campaign/process.hpp"
-#include "properties/runner.hpp"
+#include "properties/system/errors.hpp"
 
 namespace assay {
 namespace {

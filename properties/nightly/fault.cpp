@@ -6,9 +6,9 @@
 #include <charconv>
 #include <sstream>
 
-#include "properties/case.hpp"
-#include "properties/runner.hpp"
-#include "properties/write_file.hpp"
+#include "properties/case/case.hpp"
+#include "properties/system/errors.hpp"
+#include "properties/system/write_file.hpp"
 
 namespace assay {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "properties/nightly/fault.hpp"
-#include "properties/suite.hpp"
+#include "properties/suite/suite.hpp"
 
 namespace assay {
 

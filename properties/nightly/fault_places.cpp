@@ -6,8 +6,8 @@
 #include <charconv>
 #include <sstream>
 
-#include "properties/case.hpp"
-#include "properties/write_file.hpp"
+#include "properties/case/case.hpp"
+#include "properties/system/write_file.hpp"
 
 namespace assay {
 namespace {

@@ -6,7 +6,7 @@
 #include <boost/json.hpp>
 
 #include "properties/campaign/kinds.hpp"
-#include "properties/case.hpp"
+#include "properties/case/case.hpp"
 
 namespace assay {
 namespace {

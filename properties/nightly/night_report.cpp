@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "properties/xml.hpp"
+#include "properties/system/xml.hpp"
 
 namespace assay {
 namespace {

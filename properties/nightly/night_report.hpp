@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "properties/nightly/compare.hpp"
+#include "properties/nightly/night_comparison.hpp"
 
 namespace assay {
 

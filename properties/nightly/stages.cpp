@@ -7,9 +7,9 @@
 #include <boost/json.hpp>
 #include <chrono>
 
-#include "properties/case.hpp"
+#include "properties/case/case.hpp"
 #include "properties/nightly/child.hpp"
-#include "properties/write_file.hpp"
+#include "properties/system/write_file.hpp"
 
 namespace assay {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "properties/kernel_space.hpp"
-#include "properties/tensor_plan.hpp"
+#include "properties/case/tensor_plan.hpp"
+#include "properties/generate/kernel_space.hpp"
 
 namespace assay::relations {
 

@@ -1,7 +1,7 @@
 /// Edits of a case that give a property something to work on. All keep the case valid.
 #pragma once
 
-#include "properties/case.hpp"
+#include "properties/case/case.hpp"
 
 namespace assay::relations {
 

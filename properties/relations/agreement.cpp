@@ -1,4 +1,5 @@
 #include "properties/relations/agreement.hpp"
+#include "properties/data/difference.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,7 +8,7 @@
 #include <cmath>
 
 #include "oracle/decode.hpp"
-#include "properties/transform.hpp"
+#include "properties/data/edit.hpp"
 
 namespace assay::relations {
 namespace {

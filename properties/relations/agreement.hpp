@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "properties/execute.hpp"
+#include "properties/run/execute.hpp"
 
 namespace assay::relations {
 

@@ -4,7 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "properties/kernel_space.hpp"
+#include "properties/data/difference.hpp"
+#include "properties/generate/kernel_space.hpp"
 #include "properties/relations/agreement.hpp"
 #include "properties/relations/relation.hpp"
 #include "properties/relations/relations.hpp"

@@ -3,8 +3,9 @@
 #include <bit>
 #include <cmath>
 
-#include "properties/alter.hpp"
-#include "properties/kernel_space.hpp"
+#include "properties/data/bits.hpp"
+#include "properties/data/difference.hpp"
+#include "properties/generate/kernel_space.hpp"
 #include "properties/relations/adapt.hpp"
 #include "properties/relations/agreement.hpp"
 #include "properties/relations/descales.hpp"

@@ -1,4 +1,5 @@
 #include "properties/relations/descales.hpp"
+#include "properties/data/difference.hpp"
 
 #include <bit>
 #include <cmath>

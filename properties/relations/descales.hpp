@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "properties/data/edit.hpp"
 #include "properties/relations/agreement.hpp"
-#include "properties/transform.hpp"
 
 namespace assay::relations {
 

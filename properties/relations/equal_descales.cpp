@@ -4,7 +4,8 @@
 #include <bit>
 #include <cmath>
 
-#include "properties/kernel_space.hpp"
+#include "properties/data/difference.hpp"
+#include "properties/generate/kernel_space.hpp"
 #include "properties/relations/adapt.hpp"
 #include "properties/relations/agreement.hpp"
 #include "properties/relations/descales.hpp"

@@ -1,8 +1,9 @@
 #include <limits>
 #include <unordered_map>
 
-#include "properties/alter.hpp"
-#include "properties/kernel_space.hpp"
+#include "properties/data/bits.hpp"
+#include "properties/data/difference.hpp"
+#include "properties/generate/kernel_space.hpp"
 #include "properties/relations/adapt.hpp"
 #include "properties/relations/descales.hpp"
 #include "properties/relations/relation.hpp"

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "oracle/enclosure.hpp"
+#include "properties/data/difference.hpp"
 #include "properties/relations/relation.hpp"
 #include "properties/relations/relations.hpp"
 

@@ -5,6 +5,7 @@
 
 #include "oracle/enclosure.hpp"
 
+#include "properties/data/difference.hpp"
 #include "properties/relations/relation.hpp"
 #include "properties/relations/relations.hpp"
 

@@ -3,7 +3,8 @@
 #include <optional>
 #include <utility>
 
-#include "properties/alter.hpp"
+#include "properties/data/bits.hpp"
+#include "properties/data/difference.hpp"
 #include "properties/relations/adapt.hpp"
 #include "properties/relations/relation.hpp"
 #include "properties/relations/relations.hpp"

@@ -2,7 +2,8 @@
 #include <numeric>
 #include <unordered_set>
 
-#include "properties/alter.hpp"
+#include "properties/data/bits.hpp"
+#include "properties/data/difference.hpp"
 #include "properties/relations/adapt.hpp"
 #include "properties/relations/descales.hpp"
 #include "properties/relations/relation.hpp"

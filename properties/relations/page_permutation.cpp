@@ -2,7 +2,7 @@
 #include <random>
 #include <unordered_map>
 
-#include "properties/pool.hpp"
+#include "properties/data/pages.hpp"
 #include "properties/relations/relation.hpp"
 #include "properties/relations/relations.hpp"
 

@@ -1,6 +1,6 @@
 #include <unordered_set>
 
-#include "properties/pool.hpp"
+#include "properties/data/pages.hpp"
 #include "properties/relations/adapt.hpp"
 #include "properties/relations/relation.hpp"
 #include "properties/relations/relations.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "properties/pool.hpp"
+#include "properties/data/pages.hpp"
 #include "properties/relations/relation.hpp"
 #include "properties/relations/relations.hpp"
 

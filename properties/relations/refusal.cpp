@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "properties/fault_watch.hpp"
-#include "properties/transform.hpp"
+#include "properties/data/edit.hpp"
+#include "properties/run/fault_watch.hpp"
 
 namespace assay::relations {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "properties/execute.hpp"
+#include "properties/run/execute.hpp"
 
 namespace assay::relations {
 

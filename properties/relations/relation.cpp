@@ -1,4 +1,5 @@
 #include "properties/relations/relation.hpp"
+#include "properties/data/difference.hpp"
 
 namespace assay::relations {
 

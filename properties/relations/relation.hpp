@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "properties/execute.hpp"
-#include "properties/property.hpp"
-#include "properties/transform.hpp"
+#include "properties/data/edit.hpp"
+#include "properties/relations/property.hpp"
+#include "properties/run/execute.hpp"
 
 namespace assay::relations {
 

@@ -1,7 +1,7 @@
 /// All properties, one file each; property_table.cpp puts them in order.
 #pragma once
 
-#include "properties/property.hpp"
+#include "properties/relations/property.hpp"
 
 namespace assay::relations {
 

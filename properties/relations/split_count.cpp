@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "properties/kernel_space.hpp"
+#include "properties/generate/kernel_space.hpp"
 #include "properties/relations/agreement.hpp"
 #include "properties/relations/relation.hpp"
 #include "properties/relations/relations.hpp"

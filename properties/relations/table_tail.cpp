@@ -3,7 +3,7 @@
 #include <limits>
 #include <numeric>
 
-#include "properties/pool.hpp"
+#include "properties/data/pages.hpp"
 #include "properties/relations/relation.hpp"
 #include "properties/relations/relations.hpp"
 

@@ -2,7 +2,8 @@
 
 #include <cmath>
 
-#include "properties/alter.hpp"
+#include "properties/data/bits.hpp"
+#include "properties/data/difference.hpp"
 #include "properties/relations/descales.hpp"
 #include "properties/relations/relation.hpp"
 #include "properties/relations/relations.hpp"

@@ -2,8 +2,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "properties/bytes.hpp"
-#include "properties/kernel_space.hpp"
+#include "properties/generate/bytes.hpp"
+#include "properties/generate/kernel_space.hpp"
 #include "tests/properties/faulty_library.hpp"
 
 using namespace assay;

@@ -4,8 +4,8 @@
 #include <set>
 #include <string>
 
-#include "properties/case.hpp"
-#include "properties/case_fields.hpp"
+#include "properties/case/case.hpp"
+#include "properties/case/fields.hpp"
 
 using namespace assay;
 

@@ -3,8 +3,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <random>
 
-#include "properties/choice.hpp"
-#include "properties/transform.hpp"
+#include "properties/data/edit.hpp"
+#include "properties/generate/choice.hpp"
 #include "tests/properties/faulty_library.hpp"
 
 using namespace assay;

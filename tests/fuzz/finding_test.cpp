@@ -14,8 +14,8 @@
 
 #include "fuzz/check_case.hpp"
 #include "fuzz/counters.hpp"
-#include "properties/fault_watch.hpp"
-#include "properties/features.hpp"
+#include "properties/run/fault_watch.hpp"
+#include "properties/run/features.hpp"
 #include "tests/properties/faulty_library.hpp"
 #include "tests/properties/scratch.hpp"
 

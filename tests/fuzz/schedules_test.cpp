@@ -3,8 +3,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <set>
 
-#include "properties/choice.hpp"
-#include "properties/kernel_space.hpp"
+#include "properties/generate/choice.hpp"
+#include "properties/generate/kernel_space.hpp"
 #include "tests/properties/faulty_library.hpp"
 
 using namespace assay;

@@ -29,7 +29,7 @@ case $platform in
 esac
 
 status=0
-for source in kernels/*.hip kernels/*.cpp; do
+for source in kernels/*.cpp kernels/*/*.hip kernels/*/*.cpp; do
   if compile "$source"; then echo "ok $source"; else echo "FAILED $source"; status=1; fi
 done
 exit $status

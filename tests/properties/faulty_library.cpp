@@ -4,6 +4,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "properties/data/difference.hpp"
+
 namespace assay::testing {
 namespace {
 

@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "properties/execute.hpp"
-#include "properties/runner.hpp"
-#include "properties/transform.hpp"
+#include "properties/case/case.hpp"
+#include "properties/data/edit.hpp"
+#include "properties/run/execute.hpp"
+#include "properties/run/library.hpp"
 
 namespace assay::testing {
 

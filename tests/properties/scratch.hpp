@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-#include "properties/write_file.hpp"
+#include "properties/system/write_file.hpp"
 
 namespace assay::testing {
 

@@ -13,7 +13,7 @@
 #include "kernels/contract.hpp"
 #include "kernels/device/convert.hpp"
 #include "kernels/library.hpp"
-#include "kernels/platform/cpu/wave.hpp"
+#include "kernels/platform/cpu/executor/wave.hpp"
 
 namespace assay::device {
 

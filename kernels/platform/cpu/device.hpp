@@ -6,9 +6,9 @@
 #include <span>
 
 #include "kernels/library.hpp"
-#include "kernels/platform/cpu/executor.hpp"
-#include "kernels/platform/cpu/wave.hpp"
-#include "kernels/platform/math_errors.hpp"
+#include "kernels/platform/common/math_errors.hpp"
+#include "kernels/platform/cpu/executor/executor.hpp"
+#include "kernels/platform/cpu/executor/wave.hpp"
 
 /// Before a loop that a GPU's compiler must unroll for its arrays to live in registers.
 #define ASSAY_UNROLL

@@ -7,8 +7,8 @@
 #include <span>
 
 #include "kernels/library.hpp"
-#include "kernels/platform/math_errors.hpp"
-#include "kernels/platform/tanh_by_exp.hpp"
+#include "kernels/platform/common/math_errors.hpp"
+#include "kernels/platform/common/tanh_by_exp.hpp"
 
 #define ASSAY_UNROLL _Pragma("unroll")
 

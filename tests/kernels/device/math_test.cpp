@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "kernels/platform/tanh_by_exp.hpp"
+#include "kernels/platform/common/tanh_by_exp.hpp"
 
 namespace device = assay::device;
 namespace platform = assay::platform;

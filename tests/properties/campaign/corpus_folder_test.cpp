@@ -6,8 +6,8 @@
 #include <csignal>
 #include <thread>
 
-#include "properties/campaign/interrupts.hpp"
-#include "properties/write_file.hpp"
+#include "properties/system/interrupts.hpp"
+#include "properties/system/write_file.hpp"
 #include "tests/properties/campaign/fake_target.hpp"
 #include "tests/properties/faulty_library.hpp"
 

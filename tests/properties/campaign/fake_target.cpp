@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "properties/write_file.hpp"
+#include "properties/system/write_file.hpp"
 
 namespace assay::campaign::testing {
 namespace {

@@ -1,9 +1,9 @@
 /// Processes of a campaign that fail and leave no input behind: they are findings as well.
 #include <catch2/catch_test_macros.hpp>
 
-#include "properties/campaign/report.hpp"
+#include "properties/campaign/campaign_report.hpp"
 #include "properties/campaign/supervise.hpp"
-#include "properties/write_file.hpp"
+#include "properties/system/write_file.hpp"
 #include "tests/properties/campaign/fake_target.hpp"
 
 namespace assay::campaign {

@@ -6,9 +6,9 @@
 #include <catch2/catch_test_macros.hpp>
 #include <thread>
 
-#include "properties/bytes.hpp"
-#include "properties/campaign/report.hpp"
-#include "properties/write_file.hpp"
+#include "properties/campaign/campaign_report.hpp"
+#include "properties/generate/bytes.hpp"
+#include "properties/system/write_file.hpp"
 #include "tests/properties/campaign/fake_target.hpp"
 #include "tests/properties/faulty_library.hpp"
 

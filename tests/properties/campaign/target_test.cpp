@@ -2,7 +2,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "properties/runner.hpp"
+#include "properties/case/case.hpp"
+#include "properties/system/errors.hpp"
 #include "tests/properties/campaign/fake_target.hpp"
 #include "tests/properties/faulty_library.hpp"
 

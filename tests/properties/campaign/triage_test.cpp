@@ -7,9 +7,9 @@
 #include <set>
 #include <sstream>
 
-#include "properties/campaign/report.hpp"
+#include "properties/campaign/campaign_report.hpp"
 #include "properties/campaign/supervise.hpp"
-#include "properties/write_file.hpp"
+#include "properties/system/write_file.hpp"
 #include "tests/properties/campaign/fake_target.hpp"
 #include "tests/properties/faulty_library.hpp"
 

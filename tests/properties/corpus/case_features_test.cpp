@@ -6,7 +6,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cstdlib>
 
-#include "properties/features.hpp"
+#include "properties/run/features.hpp"
 #include "tests/properties/faulty_library.hpp"
 
 namespace assay::corpus {

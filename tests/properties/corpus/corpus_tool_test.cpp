@@ -2,10 +2,10 @@
 #include <filesystem>
 #include <sstream>
 
-#include "properties/bytes.hpp"
-#include "properties/cli.hpp"
+#include "properties/cli/cli.hpp"
 #include "properties/corpus/corpus_plan.hpp"
-#include "properties/write_file.hpp"
+#include "properties/generate/bytes.hpp"
+#include "properties/system/write_file.hpp"
 #include "tests/properties/faulty_library.hpp"
 #include "tests/properties/scratch.hpp"
 

@@ -2,11 +2,12 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
-#include "properties/alter.hpp"
-#include "properties/case.hpp"
+#include "properties/case/case.hpp"
+#include "properties/data/bits.hpp"
+#include "properties/data/difference.hpp"
 #include "properties/nightly/fault_matrix.hpp"
 #include "properties/nightly/fault_places.hpp"
-#include "properties/write_file.hpp"
+#include "properties/system/write_file.hpp"
 #include "tests/properties/faulty_library.hpp"
 #include "tests/properties/scratch.hpp"
 

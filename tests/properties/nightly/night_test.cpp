@@ -3,7 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <sstream>
 
-#include "properties/case.hpp"
+#include "properties/case/case.hpp"
 #include "properties/nightly/night_report.hpp"
 
 namespace assay {

@@ -3,10 +3,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <numeric>
 
-#include "properties/case.hpp"
+#include "properties/case/case.hpp"
 #include "properties/nightly/child.hpp"
 #include "properties/nightly/stages.hpp"
-#include "properties/runner.hpp"
+#include "properties/system/errors.hpp"
 #include "tests/properties/scratch.hpp"
 
 namespace assay {

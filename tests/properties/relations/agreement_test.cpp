@@ -1,10 +1,11 @@
 #include "properties/relations/agreement.hpp"
+#include "properties/data/difference.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "properties/alter.hpp"
+#include "properties/data/bits.hpp"
+#include "properties/data/edit.hpp"
 #include "properties/relations/mutations.hpp"
-#include "properties/transform.hpp"
 #include "tests/properties/faulty_library.hpp"
 
 namespace assay::relations {

@@ -4,12 +4,13 @@
 #include <catch2/catch_test_macros.hpp>
 #include <functional>
 
-#include "properties/alter.hpp"
+#include "properties/data/bits.hpp"
+#include "properties/data/difference.hpp"
 #include "properties/relations/agreement.hpp"
 #include "properties/relations/descales.hpp"
 #include "properties/relations/relations.hpp"
-#include "tests/properties/arbitrary.hpp"
 #include "tests/properties/faulty_library.hpp"
+#include "tests/properties/generate/arbitrary_case.hpp"
 
 namespace assay::relations {
 namespace {

@@ -3,9 +3,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <functional>
 
+#include "properties/data/difference.hpp"
 #include "properties/relations/relations.hpp"
-#include "tests/properties/arbitrary.hpp"
 #include "tests/properties/faulty_library.hpp"
+#include "tests/properties/generate/arbitrary_case.hpp"
 
 namespace assay::relations {
 namespace {

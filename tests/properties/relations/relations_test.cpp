@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "properties/data/difference.hpp"
 #include "properties/relations/relations.hpp"
 #include "tests/properties/faulty_library.hpp"
 

@@ -14,11 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/platform/cpu/base/thread.hpp"
+#include "kernels/platform/cpu/checker/access_finding.hpp"
 #include "kernels/platform/cpu/checker/access_record.hpp"
 #include "kernels/platform/cpu/checker/atomic_order.hpp"
-#include "kernels/platform/cpu/checker/finding.hpp"
 #include "kernels/platform/cpu/checker/session.hpp"
-#include "kernels/platform/cpu/thread.hpp"
 
 namespace assay::cpu {
 
@@ -70,7 +70,8 @@ enum problem : unsigned { unwritten = 1, races_with_write = 2, races_with_read =
 
 class access_checker {
  public:
-  access_checker();
+  /// `leave_block` abandons the running thread and its block: called for accesses that must not happen.
+  explicit access_checker(void (*leave_block)(checked_thread& self));
   /// Memory of the executor that code inlined into kernels uses: not checked.
   void exempt(const void* start, std::uint64_t size_bytes) {
     executor_low_ = reinterpret_cast<std::uintptr_t>(start);
@@ -164,6 +165,7 @@ class access_checker {
   std::string who(access_record other, bool is_global) const;
   std::string place_of(std::uintptr_t address) const;
 
+  void (*leave_block_)(checked_thread& self);
   local_area dynamic_, static_;
   std::uintptr_t executor_low_ = 0;  // fibers, which switches read and write from within kernel code
   std::uint64_t executor_bytes_ = 0;

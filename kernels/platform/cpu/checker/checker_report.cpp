@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "kernels/platform/cpu/block.hpp"
+#include "kernels/platform/cpu/base/local_memory.hpp"
 #include "kernels/platform/cpu/checker/access_checker.hpp"
 #include "kernels/platform/cpu/checker/source_line.hpp"
 
@@ -160,7 +160,8 @@ void access_checker::report_outside(checked_thread& self, const access& what) {
 void access_checker::end_block(checked_thread& self, access_finding found) {
   fatal_ = std::move(found);
   self.checker = this;  // no destructor of a caller will do it
-  static_cast<const gpu_thread&>(self).runner->end_for_illegal_access();
+  leave_block_(self);
+  __builtin_unreachable();
 }
 
 }  // namespace assay::cpu

@@ -5,8 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/library.hpp"
-
 namespace assay::cpu {
 
 inline constexpr int conflict_flag_bits = 12;
@@ -26,6 +24,3 @@ inline void note_conflict(std::uintptr_t earlier, std::uintptr_t later) {
 }
 
 }  // namespace assay::cpu
-
-/// Optional export of a shared object: which of its edge flags these are.
-extern "C" const assay_edge_flags* assay_conflict_flags_v1(void);

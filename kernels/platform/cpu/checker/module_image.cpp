@@ -2,8 +2,8 @@
 
 #include <link.h>
 
+#include "kernels/platform/cpu/base/thread.hpp"
 #include "kernels/platform/cpu/checker/source_line.hpp"
-#include "kernels/platform/cpu/thread.hpp"
 
 namespace assay::cpu {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <atomic>
 
+#include "kernels/platform/cpu/base/device_memory.hpp"
 #include "kernels/platform/cpu/checker/module_image.hpp"
-#include "kernels/platform/cpu/device_memory.hpp"
 
 namespace assay::cpu {
 namespace {

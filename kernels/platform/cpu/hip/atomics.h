@@ -9,7 +9,7 @@
 #include <source_location>
 #include <type_traits>
 
-#include "kernels/platform/cpu/thread.hpp"
+#include "kernels/platform/cpu/base/thread.hpp"
 
 namespace assay::cpu {
 

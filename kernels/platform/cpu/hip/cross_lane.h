@@ -8,8 +8,8 @@
 #include <source_location>
 #include <type_traits>
 
-#include "kernels/platform/cpu/thread.hpp"
-#include "kernels/platform/cpu/wave.hpp"
+#include "kernels/platform/cpu/base/thread.hpp"
+#include "kernels/platform/cpu/executor/wave.hpp"
 
 inline void __syncthreads(ASSAY_HERE) {
   assay::cpu::block_barrier("__syncthreads", where, false);

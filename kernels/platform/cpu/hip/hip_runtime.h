@@ -23,9 +23,9 @@
 #include "hip/atomics.h"
 #include "hip/cross_lane.h"
 #include "hip/runtime_api.h"
-#include "hip/vector_types.h"
-#include "kernels/platform/cpu/executor.hpp"
-#include "kernels/platform/cpu/thread.hpp"
+#include "kernels/platform/cpu/base/vector_types.hpp"
+#include "kernels/platform/cpu/executor/executor.hpp"
+#include "kernels/platform/cpu/base/thread.hpp"
 
 #define __global__
 #define __device__

@@ -4,14 +4,7 @@
 
 #include <cstddef>
 
-enum hipError_t : int {
-  hipSuccess = 0,
-  hipErrorInvalidValue = 1,
-  hipErrorOutOfMemory = 2,
-  hipErrorInvalidConfiguration = 9,
-  hipErrorLaunchFailure = 719,
-  hipErrorNotSupported = 801,
-};
+#include "kernels/platform/cpu/base/last_error.hpp"
 
 enum hipMemcpyKind : int {
   hipMemcpyHostToHost = 0,

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/platform/cpu/checker/conflict_flags.hpp"
-#include "properties/runner.hpp"
+#include "properties/run/library.hpp"
 #include "tests/kernels/platform/cpu/checking.hpp"
 
 using namespace assay;

@@ -1,4 +1,4 @@
-#include "kernels/platform/cpu/executor.hpp"
+#include "kernels/platform/cpu/executor/executor.hpp"
 
 #include <hip/hip_runtime.h>
 

@@ -1,8 +1,8 @@
-#include "kernels/platform/cpu/fiber.hpp"
+#include "kernels/platform/cpu/base/fiber.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "kernels/platform/cpu/executor.hpp"
+#include "kernels/platform/cpu/executor/executor.hpp"
 
 using namespace assay::cpu;
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/library.hpp"
-#include "kernels/platform/cpu/executor.hpp"
+#include "kernels/platform/cpu/executor/executor.hpp"
 #include "kernels/platform/cpu/hip/runtime_api.h"
 
 namespace assay::cpu {

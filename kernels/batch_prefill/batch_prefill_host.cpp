@@ -1,0 +1,157 @@
+/// The host side of batch_prefill: its types, checks, tensors, arguments and launch.
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "kernels/batch_prefill/batch_prefill_arguments.hpp"
+#include "kernels/batch_prefill/batch_prefill_contract.hpp"
+#include "kernels/batch_prefill/batch_prefill_host.hpp"
+#include "kernels/host/bind.hpp"
+#include "kernels/host/check.hpp"
+#include "kernels/host/host.hpp"
+#include "kernels/platform/current.hpp"
+
+namespace assay {
+namespace {
+
+struct prefill_types {
+  dtype qkv, o;
+  prefill_launcher launch;
+};
+
+constexpr prefill_types prefill_table[] = {
+    {dtype::e4m3fn, dtype::bf16, launch_prefill_e4m3fn_bf16},
+    {dtype::e4m3fn, dtype::f16, launch_prefill_e4m3fn_f16},
+    {dtype::e4m3fnuz, dtype::f16, launch_prefill_e4m3fnuz_f16},
+    {dtype::e4m3fnuz, dtype::bf16, launch_prefill_e4m3fnuz_bf16},
+};
+
+prefill_launcher find_launcher(const problem& p) {
+  for (const prefill_types& t : prefill_table)
+    if (t.qkv == p.q_type && t.qkv == p.k_type && t.qkv == p.v_type && t.o == p.o_type) return t.launch;
+  return nullptr;
+}
+
+assay_status check_features(const problem& p) {
+  if (const assay_status status = check_operation(p, operation_kind::attention, "batch_prefill");
+      status.code != ASSAY_OK)
+    return status;
+  if (find_launcher(p) == nullptr)
+    return refuse(ASSAY_UNSUPPORTED, "q_type %s, k_type %s, v_type %s, o_type %s: no kernel for these types together",
+                  name_of(p.q_type), name_of(p.k_type), name_of(p.v_type), name_of(p.o_type));
+  if (p.window != 0) return refuse(ASSAY_UNSUPPORTED, "window is %d: batch_prefill has none", p.window);
+  if (p.bias_type != dtype::none)
+    return refuse(ASSAY_UNSUPPORTED, "bias_type is %s: batch_prefill has no bias", name_of(p.bias_type));
+  if (p.num_splits > 1)
+    return refuse(ASSAY_UNSUPPORTED, "num_splits is %d: batch_prefill does not split the keys", p.num_splits);
+  if (p.kv_descale == descale_kind::per_page && p.page_size % prefill_tile_keys != 0)
+    return refuse(ASSAY_UNSUPPORTED, "page_size %d is no multiple of %d, so that tiles would cross descales",
+                  p.page_size, prefill_tile_keys);
+  // The largest logit is found among dot products, so their factor must not turn the order around.
+  if (!(logit_scales_of(p).base2 > 0.0F))
+    return refuse(ASSAY_UNSUPPORTED, "scale times q_scale times k_scale is not above 0");
+  return {};
+}
+
+assay_status check_extents(const problem& p) {
+  const std::pair<const char*, std::int32_t> dims[] = {{"head_dim_qk", p.head_dim_qk}, {"head_dim_v", p.head_dim_v}};
+  for (const auto& [name, value] : dims)
+    if (value < 64 || value > prefill_max_head_dim || value % prefill_head_dim_step != 0)
+      return refuse(ASSAY_UNSUPPORTED, "%s %d is no multiple of %d from 64 to %d", name, value, prefill_head_dim_step,
+                    prefill_max_head_dim);
+  const std::pair<const char*, std::int32_t> extents[] = {{"heads_q", p.heads_q}, {"num_seqs", p.num_seqs}};
+  for (const auto& [name, value] : extents)
+    if (value > max_grid_extent)
+      return refuse(ASSAY_UNSUPPORTED, "%s %d exceeds a grid's %lld", name, value,
+                    static_cast<long long>(max_grid_extent));
+  constexpr std::int32_t int32_max = std::numeric_limits<std::int32_t>::max();
+  if (p.max_q > int32_max - prefill_tile_rows) return refuse(ASSAY_UNSUPPORTED, "max_q %d exceeds 2^31", p.max_q);
+  // The last look-up is for the third tile behind the last one.
+  if (p.max_k > int32_max - 4 * prefill_tile_keys) return refuse(ASSAY_UNSUPPORTED, "max_k %d exceeds 2^31", p.max_k);
+  return {};
+}
+
+assay_status check(const problem* p, bool planned) {
+  if (const assay_status status = check_problem(p, planned); status.code != ASSAY_OK) return status;
+  if (const assay_status status = check_features(*p); status.code != ASSAY_OK) return status;
+  return check_extents(*p);
+}
+
+assay_status plan(const problem* p, std::int64_t budget_bytes, assay_plan* chosen) {
+  if (const assay_status status = check(p, false); status.code != ASSAY_OK) return status;
+  if (budget_bytes < 0) return refuse(ASSAY_REJECTED, "workspace_budget_bytes is negative");
+  if (chosen == nullptr) return refuse(ASSAY_REJECTED, "plan is null");
+  *chosen = {1, 0};
+  return {};
+}
+
+assay_status declare(const problem* p, const assay_launch* launch, contract* declared) {
+  if (const assay_status status = check(p, true); status.code != ASSAY_OK) return status;
+  if (launch == nullptr || declared == nullptr) return refuse(ASSAY_REJECTED, "launch or contract is null");
+  *declared = declare_batch_prefill(*p);
+  return {};
+}
+
+std::vector<expectation> expectations(const problem& p) {
+  std::vector<expectation> all = paged_attention_tensors(p);
+  if (p.kv_descale == descale_kind::per_page) {
+    all.push_back({"k_descale", &bound_tensors::k_descale, dtype::f32, {p.num_pages, p.heads_kv}});
+    all.push_back({"v_descale", &bound_tensors::v_descale, dtype::f32, {p.num_pages, p.heads_kv}});
+  }
+  return all;
+}
+
+prefill_arguments arguments_of(const problem& p, const bound_tensors& t) {
+  const auto integers = [](const tensor& from) { return static_cast<const std::int32_t*>(from.data); };
+  const bool has_table = p.page_table == page_table_kind::block_table;
+  const logit_scales scales = logit_scales_of(p);
+  prefill_arguments a{};
+  a.q = to_device(t.q), a.k = to_device(t.k), a.v = to_device(t.v);
+  a.k_descale = to_device(t.k_descale), a.v_descale = to_device(t.v_descale);
+  a.o = to_device(t.o), a.lse = to_device(t.lse);
+  a.cu_seqlens_q = p.batching == q_batching::group ? integers(t.cu_seqlens_q) : nullptr;
+  a.seqlens_k = integers(t.seqlens_k);
+  a.pages = integers(has_table ? t.block_table : t.page_indices);
+  a.block_table_stride = t.block_table.stride[0];
+  a.page_indptr = has_table ? nullptr : integers(t.page_indptr);
+  a.prefix_offset = integers(t.prefix_offset);
+  a.max_q = p.max_q;
+  a.group = p.heads_q / p.heads_kv;
+  a.head_dim_qk = p.head_dim_qk, a.head_dim_v = p.head_dim_v;
+  a.page_size = p.page_size;
+  a.causal = p.causal;
+  a.logit_scale = scales.natural, a.base2_logit_scale = scales.base2;
+  a.soft_cap = p.soft_cap, a.v_scale = p.v_scale;
+  a.lds = lay_out_prefill(p.head_dim_qk, p.head_dim_v);
+  return a;
+}
+
+assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t num_tensors, const assay_launch* launch) {
+  if (const assay_status status = check(p, true); status.code != ASSAY_OK) return status;
+  if (const assay_status status = check_launch(tensors, num_tensors, launch); status.code != ASSAY_OK) return status;
+  const std::span<const assay_tensor> given(tensors, static_cast<std::size_t>(num_tensors));
+  if (std::any_of(given.begin(), given.end(),
+                  [](const assay_tensor& t) { return t.name != nullptr && std::strcmp(t.name, "sinks") == 0; }))
+    return refuse(ASSAY_UNSUPPORTED, "tensor sinks is given: batch_prefill has no sinks");
+  bound_tensors bound;
+  if (const assay_status status = bind_tensors(*p, expectations(*p), given, bound); status.code != ASSAY_OK)
+    return status;
+  if (p->total_q == 0) return {};
+
+  const std::int64_t row_tiles = (std::int64_t{p->max_q} + prefill_tile_rows - 1) / prefill_tile_rows;
+  const prefill_grid grid{static_cast<unsigned int>(row_tiles), static_cast<unsigned int>(p->heads_q),
+                          static_cast<unsigned int>(p->num_seqs),
+                          static_cast<unsigned int>(prefill_waves * platform::wave_size(*launch))};
+  const platform::launch_guard guard(*launch, given);
+  find_launcher (*p)(arguments_of(*p, bound), grid);
+  if (const assay_status status = launch_outcome("batch_prefill"); status.code != ASSAY_OK) return status;
+  return finish("batch_prefill");
+}
+
+}  // namespace
+
+const assay_kernel batch_prefill_kernel = {"batch_prefill", plan, declare, run};
+
+}  // namespace assay

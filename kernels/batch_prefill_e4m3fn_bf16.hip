@@ -1,6 +1,0 @@
-/// Q, K and V in e4m3fn, O in bf16.
-#include "kernels/batch_prefill_kernel.hpp"
-
-void assay::launch_prefill_e4m3fn_bf16(const prefill_arguments& arguments, prefill_grid grid) {
-  launch_prefill<assay::device::e4m3fn, assay::device::bf16>(arguments, grid);
-}

@@ -1,0 +1,122 @@
+#include "kernels/host/bind.hpp"
+
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+
+#include "kernels/host/check.hpp"
+#include "kernels/platform/current.hpp"
+
+namespace assay {
+namespace {
+
+assay_status check_layout(const expectation& e, const tensor& t) {
+  const std::int64_t element_bytes = size_bytes(t.type);
+  const auto alignment_bytes = static_cast<std::uintptr_t>(element_bytes * e.vector_elements);
+  if (alignment_bytes == 0) return refuse(ASSAY_REJECTED, "tensor %s has no element type", e.name);
+  if (reinterpret_cast<std::uintptr_t>(t.data) % alignment_bytes != 0)
+    return refuse(ASSAY_REJECTED, "tensor %s is not aligned to %d bytes", e.name, static_cast<int>(alignment_bytes));
+  if (t.size() == 0) return {};
+  if (t.data == nullptr) return refuse(ASSAY_REJECTED, "tensor %s has no data", e.name);
+  __int128 reach = 0;
+  for (int d = 0; d < t.rank; ++d) {
+    if (t.shape[d] <= 1) continue;
+    const std::int64_t stride = t.stride[d];
+    if (d == t.rank - 1 && e.unit_last_stride && stride != 1)
+      return refuse(ASSAY_REJECTED, "tensor %s has a last stride of %lld, must be 1", e.name,
+                    static_cast<long long>(stride));
+    if (d < t.rank - 1 && stride % e.vector_elements != 0)
+      return refuse(ASSAY_REJECTED, "tensor %s has stride %lld in dimension %d, must be a multiple of %d", e.name,
+                    static_cast<long long>(stride), d, e.vector_elements);
+    if (e.is_output && stride == 0)
+      return refuse(ASSAY_REJECTED, "output tensor %s has stride 0 in dimension %d", e.name, d);
+    const __int128 step = stride;
+    reach += (step < 0 ? -step : step) * (t.shape[d] - 1);
+  }
+  if (reach > INT64_MAX / element_bytes - 1)
+    return refuse(ASSAY_REJECTED, "tensor %s spans more than 2^63 bytes", e.name);
+  return {};
+}
+
+assay_status convert(const expectation& e, const assay_tensor& given, tensor& to) {
+  const DLTensor& view = given.view;
+  if (given.type != static_cast<std::int32_t>(e.type))
+    return refuse(ASSAY_REJECTED, "tensor %s has type %s, must be %s", e.name, name_of(static_cast<dtype>(given.type)),
+                  name_of(e.type));
+  if (view.dtype.bits != 8 * size_bytes(e.type) || view.dtype.lanes != 1)
+    return refuse(ASSAY_REJECTED, "tensor %s has elements of %d bits", e.name, view.dtype.bits * view.dtype.lanes);
+  if (view.device.device_type != platform::device_type)
+    return refuse(ASSAY_REJECTED, "tensor %s is on device type %d, must be %d", e.name,
+                  static_cast<int>(view.device.device_type), static_cast<int>(platform::device_type));
+  if (view.ndim != static_cast<std::int32_t>(e.shape.size()))
+    return refuse(ASSAY_REJECTED, "tensor %s has %d dimensions, must have %d", e.name, view.ndim,
+                  static_cast<int>(e.shape.size()));
+  if (view.shape == nullptr || view.strides == nullptr)
+    return refuse(ASSAY_REJECTED, "tensor %s has no shape or no strides", e.name);
+  to.type = e.type;
+  to.rank = view.ndim;
+  to.data = view.data == nullptr ? nullptr : static_cast<std::byte*>(view.data) + view.byte_offset;
+  for (int d = 0; d < to.rank; ++d) {
+    const std::int64_t extent = view.shape[d], wanted = e.shape[static_cast<std::size_t>(d)];
+    if (extent < 0 || (wanted != any_extent && extent != wanted))
+      return refuse(ASSAY_REJECTED, "tensor %s has extent %lld in dimension %d, must be %lld", e.name,
+                    static_cast<long long>(extent), d, static_cast<long long>(wanted));
+    to.shape[d] = extent;
+    to.stride[d] = view.strides[d];
+  }
+  return check_layout(e, to);
+}
+
+assay_status bind_one(const expectation& e, std::span<const assay_tensor> given, tensor& to) {
+  const assay_tensor* found = nullptr;
+  for (const assay_tensor& t : given) {
+    if (t.name == nullptr || std::strcmp(t.name, e.name) != 0) continue;
+    if (found != nullptr) return refuse(ASSAY_REJECTED, "tensor %s is given twice", e.name);
+    found = &t;
+  }
+  if (found != nullptr) return convert(e, *found, to);
+  return e.required ? refuse(ASSAY_REJECTED, "tensor %s is missing", e.name) : assay_status{};
+}
+
+}  // namespace
+
+std::vector<expectation> page_tables(const problem& p) {
+  using b = bound_tensors;
+  const std::int64_t sequences = p.num_seqs;
+  if (p.page_table == page_table_kind::block_table)
+    return {{"block_table", &b::block_table, dtype::i32, {sequences, any_extent}, true, true}};
+  return {{"page_indptr", &b::page_indptr, dtype::i32, {sequences + 1}, true, true},
+          {"page_indices", &b::page_indices, dtype::i32, {any_extent}, true, true}};
+}
+
+std::vector<expectation> paged_attention_tensors(const problem& p) {
+  using b = bound_tensors;
+  const std::int64_t sequences = p.num_seqs, rows = p.total_q, heads = p.heads_q;
+  std::vector<expectation> all = {
+      {"q", &b::q, p.q_type, {rows, heads, p.head_dim_qk}},
+      {"k", &b::k, p.k_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_qk}, true, true, false, 8},
+      {"v", &b::v, p.v_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_v}, true, true, false, 8},
+      {"seqlens_k", &b::seqlens_k, dtype::i32, {sequences}, true, true},
+      {"prefix_offset", &b::prefix_offset, dtype::i32, {sequences}, false, true},
+      {"o", &b::o, p.o_type, {rows, heads, p.head_dim_v}, true, false, true},
+      {"lse", &b::lse, dtype::f32, {rows, heads}, true, false, true},
+  };
+  for (expectation& table : page_tables(p)) all.push_back(std::move(table));
+  if (p.batching == q_batching::group)
+    all.push_back({"cu_seqlens_q", &b::cu_seqlens_q, dtype::i32, {sequences + 1}, true, true});
+  return all;
+}
+
+assay_status bind_tensors(const problem& p, std::span<const expectation> expected, std::span<const assay_tensor> given,
+                          bound_tensors& bound) {
+  for (const expectation& e : expected)
+    if (const assay_status status = bind_one(e, given, bound.*e.to); status.code != ASSAY_OK) return status;
+  // A table too narrow for the longest sequence would be read past its row.
+  const std::int64_t pages_needed = (std::int64_t{p.max_k} + p.page_size - 1) / p.page_size;
+  if (p.page_table == page_table_kind::block_table && p.num_seqs > 0 && bound.block_table.shape[1] < pages_needed)
+    return refuse(ASSAY_REJECTED, "tensor block_table holds %lld pages a sequence, but max_k %d needs %lld",
+                  static_cast<long long>(bound.block_table.shape[1]), p.max_k, static_cast<long long>(pages_needed));
+  return {};
+}
+
+}  // namespace assay

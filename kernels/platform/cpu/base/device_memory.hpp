@@ -1,0 +1,21 @@
+/// The memory that hipMalloc gives out.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace assay::cpu {
+
+struct allocation {
+  void* start;
+  std::size_t size_bytes;
+};
+
+/// 256-byte aligned memory; nullptr if there is none.
+void* allocate(std::size_t size_bytes);
+void release(void* memory);
+
+/// What is allocated at the moment, by all OS threads.
+std::vector<allocation> allocations();
+
+}  // namespace assay::cpu

@@ -1,0 +1,89 @@
+/// The calling GPU thread: who it is, and the block-level operations it can take part in.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+
+#include "kernels/platform/cpu/base/fiber.hpp"
+#include "kernels/platform/cpu/base/vector_types.hpp"
+
+/// Last parameter of everything at which threads meet or yield: never passed, it names the caller's source line.
+#define ASSAY_HERE std::source_location where = std::source_location::current()
+
+namespace assay::cpu {
+
+inline constexpr int max_block_size = 1024;
+
+/// What all threads of the running block share and kernels may read.
+struct block_coordinates {
+  dim3 grid_dim;
+  dim3 block_dim;
+  uint3 block_index{};
+  int wave_size = 64;
+  int votes = 0;                       ///< of the last barrier
+  std::uint32_t barrier_interval = 0;  ///< block barriers passed; the same for all threads that are running
+};
+
+/// Coordinates of one GPU thread.
+struct thread_coordinates {
+  uint3 thread_index{};
+  const block_coordinates* block = nullptr;
+  std::int32_t wave = 0;
+  std::int32_t lane = 0;
+  const std::uint32_t* wave_interval = nullptr;  ///< whole-wave collectives the wave has passed in this block
+};
+
+/// The running GPU thread, or null outside of kernels. Fibers never change their OS thread, and every switch goes
+/// through an opaque call, so the compiler may keep this variable's address across a switch but must reload its value.
+extern thread_local constinit const thread_coordinates* this_thread;
+
+// What kernels read of them, by calls: the checker sees the accesses of code that is inlined into kernels. They do not
+// change while a thread lives, which lets the compiler call once.
+[[gnu::const]] uint3 thread_index();
+[[gnu::const]] uint3 block_index();
+[[gnu::const]] dim3 block_extent();
+[[gnu::const]] dim3 grid_extent();
+/// Lane of the calling thread within its wave, and the wave size of the launch.
+[[gnu::const]] int lane_id();
+[[gnu::const]] int wave_size();
+
+/// Threads that came with `vote` to the last barrier.
+int last_votes();
+
+/// Start of the block's dynamic LDS, 128-byte aligned.
+void* dynamic_lds();
+
+// First halves: they note the arrival and choose who goes on; follow() then does it (fiber.hpp says why they are two).
+hand_over arrive_at_barrier(const char* name, std::source_location where, bool vote);
+hand_over arrive_at_scheduling_point(const char* name, std::source_location where);
+
+/// Waits until all threads of the block are here; returns how many came with `vote`.
+inline int block_barrier(const char* name, std::source_location where, bool vote) {
+  follow(arrive_at_barrier(name, where, vote));
+  return last_votes();
+}
+
+/// Lets the schedule run another thread. Many of them in a row without note_progress() in between are a deadlock.
+/// Outside of a kernel: does nothing.
+inline void scheduling_point(const char* name, std::source_location where) {
+  follow(arrive_at_scheduling_point(name, where));
+}
+
+/// Tells the checker of an atomic operation of the running thread on these bytes, which takes effect while the note
+/// lives.
+class atomic_note {
+ public:
+  atomic_note(const void* accessed, std::size_t size);
+  ~atomic_note();
+  atomic_note(const atomic_note&) = delete;
+  atomic_note& operator=(const atomic_note&) = delete;
+
+ private:
+  class access_checker* checker_ = nullptr;
+};
+
+/// Says that the block did something that others may have waited for.
+void note_progress();
+
+}  // namespace assay::cpu

@@ -1,0 +1,77 @@
+#include "kernels/platform/cpu/hip/runtime_api.h"
+
+#include <cstring>
+
+#include "kernels/platform/cpu/base/device_memory.hpp"
+
+using namespace assay::cpu;
+
+namespace {
+
+hipError_t outcome(hipError_t error) {
+  if (error != hipSuccess) set_last_error(error);
+  return error;
+}
+
+}  // namespace
+
+hipError_t hipGetLastError() {
+  const hipError_t error = last_error();
+  set_last_error(hipSuccess);
+  return error;
+}
+hipError_t hipPeekAtLastError() {
+  return last_error();
+}
+
+const char* hipGetErrorString(hipError_t error) {
+  switch (error) {
+    case hipSuccess: return "no error";
+    case hipErrorInvalidValue: return "invalid argument";
+    case hipErrorOutOfMemory: return "out of memory";
+    case hipErrorInvalidConfiguration: return "invalid configuration argument: grid, block or LDS size";
+    case hipErrorLaunchFailure: return "the launch ended with a defect";
+    case hipErrorNotSupported: return "operation not supported";
+  }
+  return "unrecognized error code";
+}
+
+hipError_t hipMalloc(void** memory, std::size_t size_bytes) {
+  if (memory == nullptr) return outcome(hipErrorInvalidValue);
+  *memory = size_bytes == 0 ? nullptr : allocate(size_bytes);
+  return *memory == nullptr && size_bytes > 0 ? outcome(hipErrorOutOfMemory) : hipSuccess;
+}
+
+hipError_t hipFree(void* memory) {
+  release(memory);
+  return hipSuccess;
+}
+
+hipError_t hipMemcpy(void* to, const void* from, std::size_t size_bytes, hipMemcpyKind) {
+  if (size_bytes == 0) return hipSuccess;
+  if (to == nullptr || from == nullptr) return outcome(hipErrorInvalidValue);
+  std::memcpy(to, from, size_bytes);
+  return hipSuccess;
+}
+
+hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t size_bytes, hipMemcpyKind kind, hipStream_t) {
+  return hipMemcpy(to, from, size_bytes, kind);
+}
+
+hipError_t hipMemset(void* memory, int value, std::size_t size_bytes) {
+  if (size_bytes == 0) return hipSuccess;
+  if (memory == nullptr) return outcome(hipErrorInvalidValue);
+  std::memset(memory, value, size_bytes);
+  return hipSuccess;
+}
+
+hipError_t hipMemsetAsync(void* memory, int value, std::size_t size_bytes, hipStream_t) {
+  return hipMemset(memory, value, size_bytes);
+}
+
+hipError_t hipDeviceSynchronize() {
+  return hipSuccess;
+}
+hipError_t hipStreamSynchronize(hipStream_t) {
+  return hipSuccess;
+}

@@ -1,0 +1,25 @@
+/// Joins the partials of all splits: o = sum w_s o_s / W, lse = M + log W with M = max lse_s, w_s = exp(lse_s - M).
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/split_kv/split_kv_arguments.hpp"
+
+namespace assay {
+
+struct combine_arguments {
+  device_tensor o, lse, o_partial, lse_partial;
+  dtype o_type;
+  std::int64_t rows;  ///< total_q * heads_q
+  std::int32_t heads_q;
+  std::int32_t head_dim_v;
+  std::int32_t num_splits;
+};
+
+/// Errors come by hipGetLastError. `rows` is at least 1.
+void launch_combine(const combine_arguments& arguments);
+
+/// Blocks that the launch takes; must not exceed 2^31 - 1.
+std::int64_t combine_blocks(std::int64_t rows);
+
+}  // namespace assay

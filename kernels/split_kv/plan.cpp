@@ -1,0 +1,81 @@
+#include "kernels/split_kv/plan.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "kernels/host/check.hpp"
+#include "kernels/split_kv/combine_arguments.hpp"
+#include "kernels/split_kv/split_kv_arguments.hpp"
+
+namespace assay {
+namespace {
+
+/// Blocks per compute unit that keep it busy: with 49 KiB of LDS and 128 threads, no unit holds many more.
+constexpr int blocks_per_compute_unit = 2;
+
+}  // namespace
+
+assay_status check_split_kv(const problem& p) {
+  if (const assay_status status = check_operation(p, operation_kind::attention, "split_kv"); status.code != ASSAY_OK)
+    return status;
+  if (p.batching != q_batching::group)
+    return refuse(ASSAY_UNSUPPORTED, "batching is batch: split_kv takes cu_seqlens_q only");
+  if (p.kv_descale != descale_kind::per_tensor)
+    return refuse(ASSAY_UNSUPPORTED, "kv_descale is per_page: split_kv has no descales per page");
+  const std::pair<const char*, std::int32_t> dims[] = {{"head_dim_qk", p.head_dim_qk}, {"head_dim_v", p.head_dim_v}};
+  for (const auto& [name, value] : dims)
+    if (value < 64 || value > max_head_dim || value % 8 != 0)
+      return refuse(ASSAY_UNSUPPORTED, "%s %d is no multiple of 8 from 64 to %d", name, value, max_head_dim);
+  if (p.num_splits > max_num_splits)
+    return refuse(ASSAY_UNSUPPORTED, "num_splits %d exceeds %d", p.num_splits, max_num_splits);
+  if (std::int64_t{p.heads_kv} * p.num_seqs > max_grid_extent)
+    return refuse(ASSAY_UNSUPPORTED, "heads_kv %d times num_seqs %d exceeds a grid's %lld", p.heads_kv, p.num_seqs,
+                  static_cast<long long>(max_grid_extent));
+  constexpr std::int64_t int32_max = std::numeric_limits<std::int32_t>::max();
+  if (std::int64_t{p.max_q} * (p.heads_q / p.heads_kv) > int32_max - split_kv_tile_rows)
+    return refuse(ASSAY_UNSUPPORTED, "max_q %d times the group's heads exceeds 2^31", p.max_q);
+  if (p.max_k > int32_max - 2 * split_kv_tile_keys) return refuse(ASSAY_UNSUPPORTED, "max_k %d exceeds 2^31", p.max_k);
+  if (combine_blocks(std::int64_t{p.total_q} * p.heads_q) > int32_max)
+    return refuse(ASSAY_UNSUPPORTED, "total_q %d times heads_q %d exceeds a grid", p.total_q, p.heads_q);
+  return {};
+}
+
+std::int64_t default_workspace_budget_bytes(std::int64_t device_memory_bytes) {
+  constexpr std::int64_t gib = std::int64_t{1} << 30;
+  if (device_memory_bytes <= 0) return gib + gib / 2;
+  return std::clamp(device_memory_bytes / 8, gib, 8 * gib);
+}
+
+std::int64_t workspace_bytes(const problem& p, std::int32_t num_splits) {
+  if (num_splits <= 1) return 0;
+  const std::int64_t row_bytes = 4 * (std::int64_t{p.head_dim_v} + 1) * num_splits;
+  const std::int64_t rows = std::int64_t{p.total_q} * p.heads_q;  // below 2^62
+  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  return rows > largest / row_bytes ? largest : rows * row_bytes;
+}
+
+assay_status plan_splits(const problem& p, std::int64_t budget_bytes, const device_facts& device, assay_plan& plan) {
+  if (budget_bytes < 0) return refuse(ASSAY_REJECTED, "workspace_budget_bytes is negative");
+  if (const assay_status status = check_problem(&p, false); status.code != ASSAY_OK) return status;
+  if (const assay_status status = check_split_kv(p); status.code != ASSAY_OK) return status;
+  const std::int64_t budget = budget_bytes > 0 ? budget_bytes : default_workspace_budget_bytes(device.memory_bytes);
+
+  std::int32_t splits = p.num_splits;
+  if (splits == 0) {
+    const std::int64_t row_tiles =
+        (std::int64_t{p.max_q} * (p.heads_q / p.heads_kv) + split_kv_tile_rows - 1) / split_kv_tile_rows;
+    const std::int64_t blocks = std::max<std::int64_t>(1, row_tiles * p.heads_kv * p.num_seqs);
+    const std::int64_t wanted = std::int64_t{device.compute_units} * blocks_per_compute_unit / blocks;
+    const std::int64_t tiles = (std::int64_t{p.max_k} + split_kv_tile_keys - 1) / split_kv_tile_keys;
+    splits = static_cast<std::int32_t>(std::clamp<std::int64_t>(std::min(wanted, tiles), 1, max_num_splits));
+    while (splits > 1 && workspace_bytes(p, splits) > budget) --splits;
+  }
+  const std::int64_t bytes = workspace_bytes(p, splits);
+  if (bytes > budget)
+    return refuse(ASSAY_UNSUPPORTED, "workspace of %lld bytes for %d splits is over the budget of %lld bytes",
+                  static_cast<long long>(bytes), splits, static_cast<long long>(budget));
+  plan = {splits, bytes};
+  return {};
+}
+
+}  // namespace assay

@@ -1,0 +1,30 @@
+#include "kernels/split_kv/split_kv_contract.hpp"
+
+#include "kernels/device/mma.hpp"
+#include "kernels/device/softmax.hpp"
+#include "kernels/host/declare.hpp"
+#include "kernels/split_kv/split_kv_arguments.hpp"
+
+namespace assay {
+
+contract declare_split_kv(const problem& p) {
+  const dtype compute_type = p.o_type;  // int8 and FP8 tensors are multiplied with P, and stored, in O's type
+  contract c;
+  c.tile_keys = split_kv_tile_keys;
+  c.qk = device::accumulation_model(p.q_type);
+  c.pv = device::accumulation_model(compute_type);
+  c.p_type = compute_type;
+  c.p_flush = device::flushed_below(compute_type);
+  c.p_shift = 0;
+  c.fuses_logits = 0;
+  c.tile_rows = 0;
+  c.merge_roundings = 0;
+  c.head_rows = 0;
+  c.constant_roundings = 1;  // each constant is rounded once, from long double on the host or by the compiler
+  c.sum_roundings = device::softmax_sum_roundings;
+  c.normalise_roundings = p.v_scale == 1.0F ? 1 : 2;  // O / l, then times v_scale
+  declare_functions(c);
+  return c;
+}
+
+}  // namespace assay

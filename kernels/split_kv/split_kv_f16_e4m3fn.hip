@@ -1,0 +1,7 @@
+/// Q and O in f16, K and V in e4m3fn.
+#include "kernels/split_kv/split_kv_kernel.hpp"
+
+void assay::launch_split_kv_f16_e4m3fn(const split_kv_arguments& arguments, split_kv_grid grid) {
+  launch_split_kv<assay::device::f16, assay::device::e4m3fn, assay::device::e4m3fn, assay::device::f16>(arguments,
+                                                                                                        grid);
+}

@@ -1,0 +1,137 @@
+/// The host side of split_kv: its types, checks, tensors, arguments and launches.
+#include <span>
+#include <vector>
+
+#include "kernels/host/bind.hpp"
+#include "kernels/host/check.hpp"
+#include "kernels/host/host.hpp"
+#include "kernels/platform/current.hpp"
+#include "kernels/split_kv/combine_arguments.hpp"
+#include "kernels/split_kv/plan.hpp"
+#include "kernels/split_kv/split_kv_arguments.hpp"
+#include "kernels/split_kv/split_kv_contract.hpp"
+#include "kernels/split_kv/split_kv_host.hpp"
+
+namespace assay {
+namespace {
+
+struct split_kv_types {
+  dtype q, k, v, o;
+  split_kv_launcher launch;
+};
+
+constexpr split_kv_types split_kv_table[] = {
+    {dtype::f16, dtype::f16, dtype::f16, dtype::f16, launch_split_kv_f16},
+    {dtype::bf16, dtype::bf16, dtype::bf16, dtype::bf16, launch_split_kv_bf16},
+    {dtype::i8, dtype::i8, dtype::f16, dtype::f16, launch_split_kv_i8},
+    {dtype::f16, dtype::e4m3fn, dtype::e4m3fn, dtype::f16, launch_split_kv_f16_e4m3fn},
+    {dtype::f16, dtype::e4m3fnuz, dtype::e4m3fnuz, dtype::f16, launch_split_kv_f16_e4m3fnuz},
+    {dtype::bf16, dtype::e4m3fn, dtype::e4m3fn, dtype::bf16, launch_split_kv_bf16_e4m3fn},
+    {dtype::bf16, dtype::e4m3fnuz, dtype::e4m3fnuz, dtype::bf16, launch_split_kv_bf16_e4m3fnuz},
+};
+
+split_kv_launcher find_launcher(const problem& p) {
+  for (const split_kv_types& t : split_kv_table)
+    if (t.q == p.q_type && t.k == p.k_type && t.v == p.v_type && t.o == p.o_type) return t.launch;
+  return nullptr;
+}
+
+assay_status check(const problem* p, bool planned) {
+  if (const assay_status status = check_problem(p, planned); status.code != ASSAY_OK) return status;
+  if (const assay_status status = check_split_kv(*p); status.code != ASSAY_OK) return status;
+  if (find_launcher(*p) == nullptr)
+    return refuse(ASSAY_UNSUPPORTED, "q_type %s, k_type %s, v_type %s, o_type %s: no kernel for these types together",
+                  name_of(p->q_type), name_of(p->k_type), name_of(p->v_type), name_of(p->o_type));
+  return {};
+}
+
+assay_status plan(const problem* p, std::int64_t budget_bytes, assay_plan* chosen) {
+  if (const assay_status status = check(p, false); status.code != ASSAY_OK) return status;
+  if (chosen == nullptr) return refuse(ASSAY_REJECTED, "plan is null");
+  return plan_splits(*p, budget_bytes, {platform::device_memory_bytes(), platform::compute_units()}, *chosen);
+}
+
+assay_status declare(const problem* p, const assay_launch* launch, contract* declared) {
+  if (const assay_status status = check(p, true); status.code != ASSAY_OK) return status;
+  if (launch == nullptr || declared == nullptr) return refuse(ASSAY_REJECTED, "launch or contract is null");
+  *declared = declare_split_kv(*p);
+  return {};
+}
+
+split_kv_arguments arguments_of(const problem& p, const bound_tensors& t) {
+  const auto integers = [](const tensor& from) { return static_cast<const std::int32_t*>(from.data); };
+  const bool has_table = p.page_table == page_table_kind::block_table;
+  const logit_scales scales = logit_scales_of(p);
+  split_kv_arguments a{};
+  a.q = to_device(t.q), a.k = to_device(t.k), a.v = to_device(t.v), a.bias = to_device(t.bias);
+  a.o = to_device(t.o), a.lse = to_device(t.lse);
+  a.o_partial = to_device(t.o_partial), a.lse_partial = to_device(t.lse_partial);
+  a.cu_seqlens_q = integers(t.cu_seqlens_q);
+  a.seqlens_k = integers(t.seqlens_k);
+  a.pages = integers(has_table ? t.block_table : t.page_indices);
+  a.block_table_stride = t.block_table.stride[0];
+  a.page_indptr = has_table ? nullptr : integers(t.page_indptr);
+  a.prefix_offset = integers(t.prefix_offset);
+  a.sinks = static_cast<const float*>(t.sinks.data);
+  a.bias_type = p.bias_type;
+  a.group = p.heads_q / p.heads_kv;
+  a.heads_kv = p.heads_kv;
+  a.head_dim_qk = p.head_dim_qk, a.head_dim_v = p.head_dim_v;
+  a.page_size = p.page_size;
+  a.causal = p.causal, a.window = p.window;
+  a.num_splits = p.num_splits;
+  a.logit_scale = scales.natural;
+  a.base2_logit_scale = scales.base2;
+  a.soft_cap = p.soft_cap, a.v_scale = p.v_scale;
+  a.lds = lay_out_split_kv(p.head_dim_qk, p.head_dim_v, size_bytes(p.q_type));
+  return a;
+}
+
+combine_arguments combine_arguments_of(const problem& p, const split_kv_arguments& a) {
+  return {a.o,       a.lse,        a.o_partial, a.lse_partial, p.o_type, std::int64_t{p.total_q} * p.heads_q,
+          p.heads_q, p.head_dim_v, p.num_splits};
+}
+
+std::vector<expectation> expectations(const problem& p) {
+  using b = bound_tensors;
+  const std::int64_t rows = p.total_q, heads = p.heads_q;
+  std::vector<expectation> all = paged_attention_tensors(p);
+  all.push_back({"sinks", &b::sinks, dtype::f32, {heads}, false, true});
+  if (p.bias_type != dtype::none) all.push_back({"bias", &b::bias, p.bias_type, {heads, rows, p.max_k}});
+  if (p.num_splits > 1) {
+    all.push_back(
+        {"o_partial", &b::o_partial, dtype::f32, {p.num_splits, rows, heads, p.head_dim_v}, true, false, true});
+    all.push_back({"lse_partial", &b::lse_partial, dtype::f32, {p.num_splits, rows, heads}, true, false, true});
+  }
+  return all;
+}
+
+assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t num_tensors, const assay_launch* launch) {
+  if (const assay_status status = check(p, true); status.code != ASSAY_OK) return status;
+  if (const assay_status status = check_launch(tensors, num_tensors, launch); status.code != ASSAY_OK) return status;
+  bound_tensors bound;
+  const std::span<const assay_tensor> given(tensors, static_cast<std::size_t>(num_tensors));
+  if (const assay_status status = bind_tensors(*p, expectations(*p), given, bound); status.code != ASSAY_OK)
+    return status;
+  if (p->total_q == 0) return {};
+
+  const split_kv_arguments arguments = arguments_of(*p, bound);
+  const std::int64_t rows = std::int64_t{p->max_q} * arguments.group;
+  const split_kv_grid grid{static_cast<unsigned int>((rows + split_kv_tile_rows - 1) / split_kv_tile_rows),
+                           static_cast<unsigned int>(p->heads_kv * p->num_seqs),
+                           static_cast<unsigned int>(p->num_splits)};
+  const platform::launch_guard guard(*launch, given);
+  find_launcher (*p)(arguments, grid);
+  if (const assay_status status = launch_outcome("split_kv"); status.code != ASSAY_OK) return status;
+  if (p->num_splits > 1) {
+    launch_combine(combine_arguments_of(*p, arguments));
+    if (const assay_status status = launch_outcome("combine"); status.code != ASSAY_OK) return status;
+  }
+  return finish("split_kv");
+}
+
+}  // namespace
+
+const assay_kernel split_kv_kernel = {"split_kv", plan, declare, run};
+
+}  // namespace assay

@@ -1,0 +1,156 @@
+/// A case: one small value that says everything about a run. Versioned; its JSON form is what the corpus holds.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <boost/describe.hpp>
+
+#include "kernels/problem.hpp"
+#include "properties/system/errors.hpp"
+
+namespace assay {
+
+BOOST_DESCRIBE_ENUM(dtype, none, f32, f16, bf16, e4m3fn, e4m3fnuz, i8, i32)
+BOOST_DESCRIBE_ENUM(page_table_kind, block_table, page_list)
+BOOST_DESCRIBE_ENUM(q_batching, group, batch)
+BOOST_DESCRIBE_ENUM(descale_kind, per_tensor, per_page)
+BOOST_DESCRIBE_ENUM(key_order, plain, preshuffled)
+BOOST_DESCRIBE_ENUM(context_split, fixed, variable)
+
+/// Order of a K/V pool's dimensions in memory: [page, slot, head, dim] or [page, head, slot, dim].
+BOOST_DEFINE_ENUM_CLASS(pool_layout, nhd, hnd)
+
+/// Order of Q's dimensions in memory: rows outermost, heads outermost, or head_dim outermost (rocMLIR's trans_q).
+BOOST_DEFINE_ENUM_CLASS(q_layout, rows, heads, transposed)
+
+/// Recipes of data. Frozen once shipped: a changed recipe gets a new name. properties/data/fill.cpp says what each
+/// makes.
+BOOST_DEFINE_ENUM_CLASS(fill_kind, normal, uniform, constant, page_tagged, saturating, ascending_maxima,
+                        heavy_tail_tile, cancelling, largest, subnormal, rounding_ties)
+
+/// What dead memory holds: tail slots, unreferenced pages, table entries past the last page, hidden keys' bias.
+BOOST_DEFINE_ENUM_CLASS(poison_kind, nan, inf, huge, zero)
+
+BOOST_DEFINE_ENUM_CLASS(schedule_kind, round_robin, reverse, random, pct)
+
+/// One sequence: its query rows, its keys, and the physical pages of its keys in order: ceil(k / page_size) of them.
+struct sequence {
+  std::int32_t q = 1;
+  std::int32_t k = 1;
+  std::optional<std::int32_t> prefix_offset;  ///< given for all sequences of a case or for none
+  std::vector<std::int64_t> pages;
+  bool operator==(const sequence&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(sequence, (), (q, k, prefix_offset, pages))
+
+/// Sets one element of an input tensor, by its logical index, to a bit pattern of its type.
+struct override_bits {
+  std::string tensor;
+  std::vector<std::int64_t> index;
+  std::uint32_t bits = 0;
+  bool operator==(const override_bits&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(override_bits, (), (tensor, index, bits))
+
+/// The recipe of the data.
+struct data_recipe {
+  fill_kind fill = fill_kind::normal;
+  std::uint64_t seed = 1;
+  poison_kind poison = poison_kind::nan;
+  float descale_ratio = 1.0F;  ///< between the per-page descales of neighbouring pages, up or down; 1: all equal
+  std::vector<override_bits> overrides;
+  bool operator==(const data_recipe&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(data_recipe, (), (fill, seed, poison, descale_ratio, overrides))
+
+/// The schedule of the cpu platform.
+struct schedule_recipe {
+  schedule_kind kind = schedule_kind::round_robin;
+  std::uint64_t seed = 0;
+  std::int32_t depth = 3;       ///< priority change points of pct
+  std::int32_t wave_size = 64;  ///< 32 or 64
+  bool operator==(const schedule_recipe&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(schedule_recipe, (), (kind, seed, depth, wave_size))
+
+/// Everything. Field order is the order of the JSON form; fields at their default are not written.
+struct attention_case {
+  std::int32_t version = 1;
+  std::string why;  ///< what the case is there for; required in the corpus
+  std::string kernel = "split_kv";
+  dtype q_type = dtype::f16;
+  dtype kv_type = dtype::f16;  ///< of K; V too, except that int8 K goes with f16 V
+  dtype o_type = dtype::f16;
+  std::int32_t heads_q = 1;
+  std::int32_t heads_kv = 1;
+  std::int32_t head_dim_qk = 64;
+  std::int32_t head_dim_v = 64;
+  std::int32_t page_size = 16;
+  std::int64_t pool_pages = 0;  ///< pages in the pool; every live id is below it
+  pool_layout layout = pool_layout::nhd;
+  q_layout q_order = q_layout::rows;
+  page_table_kind page_table = page_table_kind::block_table;
+  q_batching batching = q_batching::group;  ///< batch: all sequences have as many query rows
+  descale_kind kv_descale = descale_kind::per_tensor;
+  std::int32_t spare_table_entries = 0;  ///< poisoned table entries of each sequence, after its last page
+  bool causal = false;
+  std::int32_t window = 0;
+  float scale = 1.0F;
+  float q_scale = 1.0F;
+  float k_scale = 1.0F;
+  float v_scale = 1.0F;
+  float soft_cap = 0.0F;
+  dtype bias_type = dtype::none;
+  bool sinks = false;
+  key_order k_order = key_order::plain;  ///< these and fills_hidden: mqa_logits only
+  context_split split_contexts = context_split::fixed;
+  std::int32_t max_model_len = 0;           ///< columns of logits
+  std::int32_t row_margin = 0;              ///< elements between the rows of every output and workspace, nobody's
+  std::int32_t input_margin = 0;            ///< the same of inputs, poisoned; tensor_plan.hpp says of which
+  bool fills_hidden = false;                ///< columns of hidden keys become -inf
+  std::int32_t num_splits = 0;              ///< 0: the library's planner chooses
+  std::int64_t workspace_budget_bytes = 0;  ///< 0: the library's own budget
+  std::vector<sequence> sequences;
+  data_recipe data;
+  schedule_recipe schedule;
+  bool operator==(const attention_case&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(attention_case, (),
+                      (version, why, kernel, q_type, kv_type, o_type, heads_q, heads_kv, head_dim_qk, head_dim_v,
+                       page_size, pool_pages, layout, q_order, page_table, batching, kv_descale, spare_table_entries,
+                       causal, window, scale, q_scale, k_scale, v_scale, soft_cap, bias_type, sinks, k_order,
+                       split_contexts, max_model_len, row_margin, input_margin, fills_hidden, num_splits,
+                       workspace_budget_bytes, sequences, data, schedule))
+
+/// V's type: K's, except that int8 K goes with f16 V.
+inline dtype v_type(const attention_case& c) {
+  return c.kv_type == dtype::i8 ? dtype::f16 : c.kv_type;
+}
+
+/// What the kernel of that name computes: the name implies it.
+inline operation_kind operation_of(std::string_view kernel) {
+  return kernel == "mqa_logits" ? operation_kind::mqa_logits : operation_kind::attention;
+}
+inline bool computes_attention(std::string_view kernel) {
+  return operation_of(kernel) == operation_kind::attention;
+}
+
+/// The scalar problem that a case states (num_splits as the case has it: 0 is the planner's).
+problem to_problem(const attention_case& c);
+
+/// Throws case_error unless the case is well formed: legal types, sizes that neither are negative nor overflow, pages
+/// inside the pool and of the right number, overrides inside their tensors. Legal is wider than any one kernel
+/// supports.
+void validate(const attention_case& c);
+
+/// JSON text, two-space indented, scalar lists on one line; decode(encode(c)) == c.
+std::string to_json(const attention_case& c);
+
+/// Parses and validates. `origin` (a file name) begins every error. Unknown fields are errors. Throws case_error.
+attention_case from_json(std::string_view text, std::string_view origin);
+
+}  // namespace assay

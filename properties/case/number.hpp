@@ -1,0 +1,32 @@
+/// Element bit patterns of the types: the fills' own rounding, which shares nothing with the kernels' and the oracle's.
+#pragma once
+
+#include <cstdint>
+
+#include "properties/case/case.hpp"
+
+namespace assay {
+
+/// How a float type lays out its bits.
+struct number_format {
+  int mantissa_bits;
+  int bias;
+  std::uint32_t sign;         ///< the sign bit
+  std::uint32_t last_finite;  ///< pattern of the largest finite value
+};
+
+/// Of f32, f16, bf16 and the FP8 types. Throws std::invalid_argument for others.
+number_format format_of(dtype type);
+
+/// The pattern nearest to a finite value, ties to even, saturating at the largest finite (i8: at +-127). Zeros of
+/// e4m3fnuz have no sign. Exact on every machine: it scales by powers of two and rounds once.
+std::uint32_t round_to_bits(dtype type, double value);
+
+/// What dead elements of a type hold. FP8 has no infinity and int8 no NaN: `inf` is the largest value then and `nan`
+/// -128.
+std::uint32_t poison_pattern(dtype type, poison_kind kind);
+
+/// Writes an element at its byte offset.
+void store_bits(void* data, std::int64_t element, dtype type, std::uint32_t bits);
+
+}  // namespace assay

@@ -1,0 +1,260 @@
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "properties/case/tensor_plan.hpp"
+
+namespace assay {
+namespace {
+
+constexpr std::int64_t int32_max = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t tensor_bytes_max = std::int64_t{1} << 30;
+
+[[noreturn]] void refuse(const std::string& field, const std::string& what) {
+  throw case_error(field + ": " + what);
+}
+
+void check_range(const std::string& field, std::int64_t value, std::int64_t lo, std::int64_t hi) {
+  if (value < lo || value > hi) refuse(field, fmt::format("{} is not in [{}, {}]", value, lo, hi));
+}
+
+void check_finite(const std::string& field, float value) {
+  if (!std::isfinite(value)) refuse(field, "must be finite");
+}
+
+bool is_fp8(dtype type) {
+  return type == dtype::e4m3fn || type == dtype::e4m3fnuz;
+}
+bool is_half(dtype type) {
+  return type == dtype::f16 || type == dtype::bf16;
+}
+
+void check_types(const attention_case& c) {
+  if (!is_half(c.q_type) && !is_fp8(c.q_type) && c.q_type != dtype::i8)
+    refuse("q_type", "must be f16, bf16, e4m3fn, e4m3fnuz or i8");
+  if (c.kv_type != c.q_type && !(is_half(c.q_type) && is_fp8(c.kv_type)))
+    refuse("kv_type", "must be q_type, or an FP8 type where q_type is f16 or bf16");
+  if (!is_half(c.o_type) && c.o_type != dtype::f32) refuse("o_type", "must be f16, bf16 or f32");
+  if (!is_half(c.bias_type) && c.bias_type != dtype::f32 && c.bias_type != dtype::none)
+    refuse("bias_type", "must be none, f16, bf16 or f32");
+  if (c.kv_descale == descale_kind::per_page && !is_fp8(c.kv_type))
+    refuse("kv_descale", "per_page is for FP8 keys and values");
+}
+
+void check_kernel(const attention_case& c) {
+  const auto is_name = [](char ch) { return (ch >= 'a' && ch <= 'z') || (ch >= '0' && ch <= '9') || ch == '_'; };
+  if (c.kernel.empty() || c.kernel.size() > 64 || !std::ranges::all_of(c.kernel, is_name))
+    refuse("kernel", "must be a name of at most 64 lower-case letters, digits and underscores");
+}
+
+void check_scalars(const attention_case& c) {
+  check_range("version", c.version, 1, 1);
+  check_kernel(c);
+  check_types(c);
+  check_range("heads_q", c.heads_q, 1, 1024);
+  check_range("heads_kv", c.heads_kv, 1, 1024);
+  if (c.heads_q % c.heads_kv != 0)
+    refuse("heads_kv", fmt::format("{} does not divide heads_q {}", c.heads_kv, c.heads_q));
+  for (const auto& [field, value] : {std::pair{"head_dim_qk", c.head_dim_qk}, {"head_dim_v", c.head_dim_v}}) {
+    check_range(field, value, 8, 1024);
+    // The pool is dense, so its slot strides are heads_kv * head_dim: problem.hpp wants multiples of 8 elements.
+    if (value % 8 != 0) refuse(field, fmt::format("{} is not a multiple of 8", value));
+  }
+  check_range("page_size", c.page_size, 1, 65536);
+  check_range("pool_pages", c.pool_pages, 0, int32_max);
+  check_range("spare_table_entries", c.spare_table_entries, 0, 65536);
+  check_range("row_margin", c.row_margin, 0, 65536);
+  check_range("input_margin", c.input_margin, 0, 65536);
+  check_range("window", c.window, 0, int32_max);
+  check_finite("scale", c.scale);
+  check_finite("q_scale", c.q_scale);
+  check_finite("k_scale", c.k_scale);
+  check_finite("v_scale", c.v_scale);
+  check_finite("soft_cap", c.soft_cap);
+  check_finite("data.descale_ratio", c.data.descale_ratio);
+  if (!(c.data.descale_ratio > 0)) refuse("data.descale_ratio", "must be above 0");
+  if (!(c.soft_cap >= 0)) refuse("soft_cap", "must not be negative");
+  check_range("num_splits", c.num_splits, 0, 1024);
+  check_range("workspace_budget_bytes", c.workspace_budget_bytes, 0, std::numeric_limits<std::int64_t>::max());
+  check_range("schedule.depth", c.schedule.depth, 0, 1000);
+  if (c.schedule.wave_size != 32 && c.schedule.wave_size != 64) refuse("schedule.wave_size", "must be 32 or 64");
+}
+
+/// What problem.hpp says of the one operation and does not have in the other.
+void check_operation(const attention_case& c) {
+  check_range("max_model_len", c.max_model_len, 0, int32_max);
+  if (computes_attention(c.kernel)) {
+    if (c.k_order != key_order::plain) refuse("k_order", "preshuffled keys are mqa_logits'");
+    if (c.split_contexts != context_split::fixed) refuse("split_contexts", "variable contexts are mqa_logits'");
+    if (c.max_model_len != 0) refuse("max_model_len", "only mqa_logits has columns");
+    if (c.fills_hidden) refuse("fills_hidden", "only mqa_logits has columns");
+    return;
+  }
+  if (c.heads_kv != 1) refuse("heads_kv", "mqa_logits has one kv head");
+  if (c.batching != q_batching::batch) refuse("batching", "mqa_logits is in batch mode");
+  if (c.kv_descale != descale_kind::per_tensor) refuse("kv_descale", "mqa_logits has a scale per key");
+  if (c.bias_type != dtype::none) refuse("bias_type", "mqa_logits has no bias");
+  if (c.sinks) refuse("sinks", "mqa_logits has none");
+  if (c.k_order == key_order::preshuffled && (c.page_size % 16 != 0 || c.head_dim_qk % 16 != 0))
+    refuse("k_order", "preshuffled keys need page_size and head_dim_qk to be multiples of 16");
+  for (std::size_t i = 0; i < c.sequences.size(); ++i) {
+    const std::string at = fmt::format("sequences[{}].", i);
+    if (c.sequences[i].prefix_offset) refuse(at + "prefix_offset", "mqa_logits has none");
+    if (c.sequences[i].k > c.max_model_len)
+      refuse(at + "k", fmt::format("{} keys, but max_model_len is {}", c.sequences[i].k, c.max_model_len));
+  }
+}
+
+void check_pages(const attention_case& c, const sequence& s, const std::string& field) {
+  const std::int64_t wanted = pages_for(s.k, c.page_size);
+  if (static_cast<std::int64_t>(s.pages.size()) != wanted)
+    refuse(field,
+           fmt::format("{} pages given, {} keys at page_size {} need {}", s.pages.size(), s.k, c.page_size, wanted));
+  for (std::size_t i = 0; i < s.pages.size(); ++i)
+    if (s.pages[i] < 0 || s.pages[i] >= c.pool_pages)
+      refuse(fmt::format("{}[{}]", field, i),
+             fmt::format("page id {} is outside the pool of {} pages", s.pages[i], c.pool_pages));
+}
+
+void check_sequences(const attention_case& c) {
+  check_range("sequences", static_cast<std::int64_t>(c.sequences.size()), 1, 65536);
+  std::int64_t total_q = 0;
+  for (std::size_t i = 0; i < c.sequences.size(); ++i) {
+    const sequence& s = c.sequences[i];
+    const std::string at = fmt::format("sequences[{}].", i);
+    check_range(at + "q", s.q, 0, int32_max);
+    check_range(at + "k", s.k, 0, int32_max);
+    total_q += s.q;
+    check_range(at + "q", total_q, 0, int32_max);
+    if (s.prefix_offset.has_value() != c.sequences.front().prefix_offset.has_value())
+      refuse(at + "prefix_offset", "must be given for all sequences or for none");
+    if (c.batching == q_batching::batch && s.q != c.sequences.front().q)
+      refuse(at + "q", fmt::format("{} rows, but in batch mode all sequences have the first one's {}", s.q,
+                                   c.sequences.front().q));
+    check_pages(c, s, at + "pages");
+  }
+}
+
+std::string named_shape(const planned_tensor& t) {
+  const std::string gaps = t.gap > 0 ? fmt::format(" with {} elements between its rows", t.gap) : "";
+  return fmt::format("of shape [{}]{}", fmt::join(t.shape, ", "), gaps);
+}
+
+void check_bytes(const planned_tensor& t) {
+  const std::optional<std::int64_t> bytes = checked_bytes(t);
+  if (!bytes || *bytes > tensor_bytes_max) refuse(t.name, fmt::format("the tensor {} exceeds 1 GiB", named_shape(t)));
+}
+
+/// Of a pool, what is used is bounded like any tensor; its addresses are bounded only as such.
+void check_pool(const planned_tensor& t, const std::vector<std::int64_t>& used) {
+  if (!is_sparse(t)) return;
+  const std::optional<std::int64_t> bytes = checked_bytes(t);
+  if (!bytes || *bytes > sparse_pool_bytes_max)
+    refuse(t.name, fmt::format("the pool {} exceeds 16 TiB", named_shape(t)));
+  const auto count = static_cast<std::int64_t>(used.size());
+  if (count > sparse_pages_max)
+    refuse(t.name, fmt::format("{} pages are used of a pool beyond {} MiB, more than {}", count,
+                               dense_pool_bytes_max >> 20, sparse_pages_max));
+  if (count * (*bytes / t.shape[0]) > tensor_bytes_max)
+    refuse(t.name, fmt::format("the {} pages in use of the pool {} exceed 1 GiB", count, named_shape(t)));
+}
+
+void check_sink(const std::string& field, std::uint32_t bits) {
+  constexpr std::uint32_t exponent = 0x7F800000U, minus_infinity = 0xFF800000U;
+  if ((bits & exponent) == exponent && bits != minus_infinity) refuse(field, "a sink must be finite or -inf");
+}
+
+void check_descale(const std::string& field, std::uint32_t bits) {
+  const auto value = std::bit_cast<float>(bits);
+  if (!(value > 0) || !std::isfinite(value)) refuse(field, "a descale must be finite and above 0");
+}
+
+void check_key_scale(const std::string& field, std::uint32_t bits) {
+  const auto value = std::bit_cast<float>(bits);
+  if (!(value >= 0) || !std::isfinite(value)) refuse(field, "a key's scale must be finite and at least 0");
+}
+
+void check_override(const override_bits& o, const std::string& at, const std::vector<planned_tensor>& tensors,
+                    const std::vector<std::int64_t>& used) {
+  const auto found = std::ranges::find(tensors, o.tensor, &planned_tensor::name);
+  // Index tensors say where memory is: changing them makes another problem, not other data.
+  if (found == tensors.end() || found->type == dtype::i32)
+    refuse(at + "tensor",
+           fmt::format("'{}' is none of q, k, v, k_descale, v_descale, bias, sinks, weights, k_row_scale of this case",
+                       o.tensor));
+  if (o.index.size() != found->shape.size())
+    refuse(at + "index", fmt::format("{} coordinates given, {} has {}", o.index.size(), o.tensor, found->shape.size()));
+  for (std::size_t d = 0; d < o.index.size(); ++d)
+    if (o.index[d] < 0 || o.index[d] >= found->shape[d])
+      refuse(fmt::format("{}index[{}]", at, d), fmt::format("{} is not below {}", o.index[d], found->shape[d]));
+  if (found->is_pool && is_sparse(*found) && !std::ranges::binary_search(used, o.index[0]))
+    refuse(at + "index[0]", fmt::format("no sequence uses page {} of the sparse pool", o.index[0]));
+  if (size_bytes(found->type) < 4 && (o.bits >> (8 * size_bytes(found->type))) != 0)
+    refuse(at + "bits", fmt::format("{} does not fit the tensor's type", o.bits));
+  if (o.tensor == "sinks") check_sink(at + "bits", o.bits);
+  if (o.tensor.ends_with("_descale")) check_descale(at + "bits", o.bits);
+  if (o.tensor == "k_row_scale") check_key_scale(at + "bits", o.bits);
+}
+
+}  // namespace
+
+void validate(const attention_case& c) {
+  check_scalars(c);
+  check_sequences(c);
+  check_operation(c);
+  const std::vector<planned_tensor> tensors = plan_tensors(c);
+  const std::vector<std::int64_t> used = pages_in_use(c);
+  for (const planned_tensor& t : tensors)
+    if (t.is_pool)
+      check_pool(t, used);
+    else
+      check_bytes(t);
+  problem planned = to_problem(c);
+  planned.num_splits = std::max(c.num_splits, 1);
+  for (const planned_tensor& t : plan_outputs(planned, c.row_margin)) check_bytes(t);
+  for (std::size_t i = 0; i < c.data.overrides.size(); ++i)
+    check_override(c.data.overrides[i], fmt::format("data.overrides[{}].", i), tensors, used);
+}
+
+problem to_problem(const attention_case& c) {
+  problem p;
+  p.operation = operation_of(c.kernel);
+  p.q_type = c.q_type;
+  p.k_type = c.kv_type;
+  p.v_type = v_type(c);
+  p.o_type = c.o_type;
+  p.bias_type = c.bias_type;
+  p.page_table = c.page_table;
+  p.batching = c.batching;
+  p.kv_descale = c.kv_descale;
+  p.num_seqs = static_cast<std::int32_t>(c.sequences.size());
+  for (const sequence& s : c.sequences) {
+    p.total_q += s.q;
+    p.max_q = std::max(p.max_q, s.q);
+    p.max_k = std::max(p.max_k, s.k);
+  }
+  p.heads_q = c.heads_q;
+  p.heads_kv = c.heads_kv;
+  p.head_dim_qk = c.head_dim_qk;
+  p.head_dim_v = c.head_dim_v;
+  p.page_size = c.page_size;
+  p.num_pages = c.pool_pages;
+  p.causal = c.causal ? 1 : 0;
+  p.window = c.window;
+  p.num_splits = c.num_splits;
+  p.k_order = c.k_order;
+  p.split_contexts = c.split_contexts;
+  p.max_model_len = c.max_model_len;
+  p.fills_hidden = c.fills_hidden ? 1 : 0;
+  p.scale = c.scale;
+  p.q_scale = c.q_scale;
+  p.k_scale = c.k_scale;
+  p.v_scale = c.v_scale;
+  p.soft_cap = c.soft_cap;
+  return p;
+}
+
+}  // namespace assay

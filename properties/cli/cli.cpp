@@ -1,0 +1,165 @@
+#include "properties/cli/cli.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <optional>
+#include <ostream>
+#include <thread>
+
+#include "properties/system/write_file.hpp"
+
+namespace assay {
+namespace {
+
+/// Errors are one line; some of CLI11's are more.
+std::string one_line(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  std::ranges::replace(text, '\n', ' ');
+  return text;
+}
+
+bool knows(const CLI::App& app, const std::string& command) {
+  const auto is_it = [&](const CLI::App* one) { return one->get_name() == command; };
+  return !app.get_subcommands(is_it).empty();
+}
+
+/// The whole text as a number, or nothing.
+template <typename T>
+std::optional<T> parse(const std::string& text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+CLI::Validator seconds(bool zero_too) {
+  const auto check = [zero_too](const std::string& text) -> std::string {
+    const auto value = parse<double>(text);
+    const bool fits = value && std::isfinite(*value) && (*value > 0 || (zero_too && *value == 0));
+    return fits ? "" : fmt::format("'{}' is no number {} 0", text, zero_too ? "from" : "above");
+  };
+  return {check, "SECONDS"};
+}
+
+int complain(const cli_context& context, int status, const std::string& what) {
+  context.err << "assay: " << one_line(what) << '\n';
+  return status;
+}
+
+}  // namespace
+
+int run_program(const std::vector<std::string>& arguments, const cli_context& context) {
+  CLI::App app{"Verifies attention kernels against a high-precision oracle", "assay"};
+  app.require_subcommand(1);
+  app.footer(
+      "Exit status: 0 verified, 1 a defect was found or too little verified, 2 bad input or usage, 3 the environment "
+      "lacks something.");
+  int status = exit_verified;
+  for (const auto add : {add_run, add_replay, add_explain, add_minimize, add_list, add_bench, add_merge_reports,
+                         add_fuzz, add_corpus, add_faults, add_nightly})
+    add(app, context, status);
+  try {
+    // CLI11 would only say that a command is missing.
+    if (!arguments.empty() && !arguments[0].starts_with('-') && !knows(app, arguments[0]))
+      throw usage_error(fmt::format("no command '{}' (see --help)", arguments[0]));
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 takes them
+    app.parse(reversed);
+    return status;
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() != 0) return complain(context, exit_usage, fmt::format("{} (see --help)", e.what()));
+    return app.exit(e, context.out, context.err);
+  } catch (const usage_error& e) {
+    return complain(context, exit_usage, e.what());
+  } catch (const case_error& e) {
+    return complain(context, exit_usage, e.what());
+  } catch (const environment_error& e) {
+    return complain(context, exit_environment, e.what());
+  } catch (const std::exception& e) {
+    return complain(context, exit_environment, fmt::format("internal error: {}", e.what()));
+  }
+}
+
+void library_options::add_to(CLI::App& command) {
+  command.add_option("--library", path, "A kernel library (shared object) to verify instead of the built-in kernels");
+  command.add_option("--platform", platform, "cpu (the default), nvidia or amd");
+  auto* off = command.add_flag("--unchecked", unchecked,
+                               "Do not check the kernels' loads and stores (bounds, races, unwritten memory): faster");
+  command
+      .add_flag(
+          "--lockstep-waves", lockstep_waves,
+          "Assume that every instruction orders the lanes of a wave; without it only collectives of the whole wave "
+          "do")
+      ->excludes(off);
+}
+
+std::string library_options::text() const {
+  return (path.empty() ? "" : " --library " + path) + (unchecked ? " --unchecked" : "") +
+         (lockstep_waves ? " --lockstep-waves" : "");
+}
+
+std::shared_ptr<library> library_options::open(const cli_context& context) const {
+  if (!platform.empty() && platform != "cpu" && platform != "nvidia" && platform != "amd")
+    throw usage_error(fmt::format("--platform: no platform '{}' (cpu, nvidia, amd)", platform));
+  std::shared_ptr<library> lib = !path.empty()    ? library::load(path)
+                                 : context.preset ? context.preset
+                                 : unchecked      ? library::built_in_unchecked()
+                                                  : library::built_in();
+  lib->checks = {!unchecked, lockstep_waves};
+  if (!platform.empty() && platform != lib->platform())
+    throw environment_error(fmt::format("--platform: {} is a library for {}, not for {}; name one with --library",
+                                        lib->path(), lib->platform(), platform));
+  return lib;
+}
+
+std::vector<const property*> select_properties(const std::vector<std::string>& names) {
+  std::vector<const property*> selected;
+  for (const property& p : properties())
+    if (names.empty() || std::ranges::find(names, p.name) != names.end() ||
+        std::ranges::find(names, "all") != names.end())
+      selected.push_back(&p);
+  for (const std::string& name : names)
+    if (name != "all" && std::ranges::find(properties(), name, &property::name) == properties().end())
+      throw usage_error(fmt::format("--property: no property '{}' (see: assay list properties)", name));
+  return selected;
+}
+
+attention_case load_case(const std::filesystem::path& file) {
+  return from_json(read_file(file), file.string());
+}
+
+void require_place(const char* option, const std::filesystem::path& file) {
+  if (!file.empty() && !can_be_written(file))
+    throw usage_error(fmt::format("{}: {}: cannot be written", option, file.string()));
+}
+
+CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
+  const auto check = [least, most](const std::string& text) -> std::string {
+    const auto value = parse<std::uint64_t>(text);
+    if (value && least <= *value && *value <= most) return {};
+    return fmt::format("'{}' is no whole number from {} to {}", text, least, most);
+  };
+  return {check, ""};
+}
+
+CLI::Validator seconds_above_zero() {
+  return seconds(false);
+}
+
+CLI::Validator seconds_from_zero() {
+  return seconds(true);
+}
+
+int default_jobs() {
+  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
+std::uint64_t seed_of_the_moment() {
+  return static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count()) % 1'000'000'000U;
+}
+
+}  // namespace assay

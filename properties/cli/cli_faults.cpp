@@ -1,0 +1,92 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <ostream>
+
+#include "properties/cli/cli.hpp"
+#include "properties/nightly/fault_matrix.hpp"
+#include "properties/nightly/fault_places.hpp"
+#include "properties/system/progress.hpp"
+#include "properties/system/write_file.hpp"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct faults_arguments {
+  std::vector<std::string> names;
+  std::string patches = ASSAY_FAULT_PATCHES;
+  std::string libraries = ASSAY_FAULT_LIBRARIES;
+  std::string sources = ASSAY_FAULT_SOURCES;
+  std::string findings = "out/faults";
+  std::uint64_t seed = 1;
+  int jobs = default_jobs();
+  double shrink_seconds = 5;
+  std::string json;
+};
+
+std::vector<fault> selected(const faults_arguments& given) {
+  std::vector<fault> all = read_faults(given.patches);
+  for (const std::string& name : given.names)
+    if (std::ranges::find(all, name, &fault::name) == all.end())
+      throw usage_error(fmt::format("no fault '{}' (see: assay list faults)", name));
+  if (!given.names.empty())
+    std::erase_if(all, [&](const fault& f) { return std::ranges::find(given.names, f.name) == given.names.end(); });
+  return all;
+}
+
+int faults(const faults_arguments& given, const cli_context& context) {
+  require_place("--json", given.json);
+  suite_options options;
+  options.seed = given.seed;
+  options.jobs = given.jobs;
+  options.budget.seconds = given.shrink_seconds;
+  std::vector<fault_row> rows;
+  progress shown;
+  for (const fault& planted : selected(given)) {
+    const fs::path file = fs::path(given.libraries) / ("fault_" + planted.name + ".so");
+    if (!fs::exists(file))
+      throw environment_error(fmt::format("{}: the faulty library is not built (./assay builds it)", file.string()));
+    shown.show(fmt::format("{} ({} done)", planted.name, rows.size()));
+    options.findings = fs::path(given.findings) / planted.name;
+    options.library_arguments = " --library " + file.string();
+    const auto places = planted.checker.empty()
+                            ? std::vector<std::string>{}
+                            : expected_places(planted, fs::path(given.patches) / (planted.name + ".patch"),
+                                              fs::path(given.sources) / planted.name);
+    rows.push_back(try_fault(*library::load(file.string()), planted, places, options));
+  }
+  shown.clear();
+  context.out << fault_matrix_text(rows);
+  if (!given.json.empty()) write_by_rename(given.json, fault_matrix_json(rows, options));
+  return std::ranges::all_of(rows, &fault_row::is_caught) ? exit_verified : exit_defect;
+}
+
+}  // namespace
+
+void add_faults(CLI::App& app, const cli_context& context, int& status) {
+  auto given = std::make_shared<faults_arguments>();
+  CLI::App* command = app.add_subcommand("faults", "Show which properties catch the planted faults");
+  command->add_option("names", given->names, "Only these (see: assay list faults)");
+  command->add_option("--patches", given->patches, "Folder of the faults' patches")->capture_default_str();
+  command->add_option("--libraries", given->libraries, "Folder of the faulty libraries")->capture_default_str();
+  command->add_option("--sources", given->sources, "Folder of the patched sources that these were built from")
+      ->capture_default_str();
+  command->add_option("--findings", given->findings, "Folder for shrunk failing cases")->capture_default_str();
+  command->add_option("--seed", given->seed, "Of the cases")
+      ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()))
+      ->capture_default_str();
+  command->add_option("--jobs", given->jobs, "Processes")->check(whole_number(1, 1024))->capture_default_str();
+  command->add_option("--shrink", given->shrink_seconds, "Seconds to spend on shrinking each kind of failure")
+      ->check(seconds_from_zero())
+      ->capture_default_str();
+  command->add_option("--json", given->json, "File to write the matrix to as JSON; folders that lack are made");
+  command->footer(
+      "Exit status 1: a fault was not caught by the checks that its patch names, at the line that it names or adds "
+      "where that is the checker of loads and stores.");
+  command->callback([given, &context, &status] { status = faults(*given, context); });
+}
+
+}  // namespace assay

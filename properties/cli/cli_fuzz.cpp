@@ -1,0 +1,123 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <ostream>
+
+#include "properties/campaign/campaign_report.hpp"
+#include "properties/campaign/supervise.hpp"
+#include "properties/cli/cli.hpp"
+#include "properties/generate/kernel_space.hpp"
+#include "properties/system/write_file.hpp"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct fuzz_arguments {
+  library_options from;
+  std::string target;
+  std::string targets;
+  std::string dir;
+  std::string dictionary;
+  std::vector<std::string> seeds{"corpus"};
+  bool empty = false;
+  std::uint64_t seed = 0;
+  CLI::Option* seed_given = nullptr;
+  campaign::options options;
+  std::string json;
+};
+
+campaign::options to_options(const fuzz_arguments& given) {
+  campaign::options options = given.options;
+  options.fuzzed = campaign::find_target(given.target, campaign::target_folders(given.targets));
+  options.library = given.from.path;
+  options.library_arguments = given.from.text();
+  options.checks = {!given.from.unchecked, given.from.lockstep_waves};
+  options.seed = given.seed_given->count() > 0 ? given.seed : seed_of_the_moment();
+  options.folder = given.dir.empty() ? fs::path("build") / "campaigns" / given.target : fs::path(given.dir);
+  const fs::path own = fs::path("fuzz") / (given.target + ".dict");
+  options.dictionary = given.dictionary.empty() && fs::exists(own) ? own : fs::path(given.dictionary);
+  if (!options.dictionary.empty()) read_file(options.dictionary);  // now, not when the processes start
+  for (const std::string& place : given.seeds) {
+    if (given.empty) break;
+    if (!fs::exists(place)) throw usage_error(fmt::format("--seeds: {}: there is no such file or folder", place));
+    options.seeds.emplace_back(place);
+  }
+  options.progress = true;
+  return options;
+}
+
+/// A library without the target's kernel would have every input discarded.
+void require_kernel(const campaign::target& t, const library& lib) {
+  const auto has = [&](const std::string& kernel) { return lib.find(kernel) != nullptr; };
+  if (t.kernel.empty() ? std::ranges::any_of(kernels_of_the_space(), has) : has(t.kernel)) return;
+  throw usage_error(
+      fmt::format("{}: {} has no kernel '{}' (it has: {})", t.name, lib.path(),
+                  t.kernel.empty() ? fmt::format("{}", fmt::join(kernels_of_the_space(), "' or '")) : t.kernel,
+                  fmt::join(lib.kernels(), ", ")));
+}
+
+int fuzz(const fuzz_arguments& given, const cli_context& context) {
+  const auto lib = given.from.open(context);
+  const campaign::options options = to_options(given);
+  require_kernel(options.fuzzed, *lib);
+  require_place("--json", given.json);
+  context.out << fmt::format("{} on {}, seed {}, state in {}\n", options.fuzzed.name, lib->path(), options.seed,
+                             options.folder.string())
+              << std::flush;
+  const campaign::result came = campaign::run(options, *lib, [&](const campaign::finding& f) {
+    context.out << campaign::finding_line(f) << "\n" << std::flush;
+  });
+  context.out << "\n" << campaign::report_text(options, came);
+  if (!given.json.empty()) write_by_rename(given.json, campaign::report_json(options, came));
+  return campaign::exit_status(came);
+}
+
+}  // namespace
+
+void add_fuzz(CLI::App& app, const cli_context& context, int& status) {
+  auto given = std::make_shared<fuzz_arguments>();
+  given->options.jobs = default_jobs();
+  CLI::App* command = app.add_subcommand("fuzz", "Search for failing inputs with libFuzzer");
+  command->footer(
+      "Goes on from the state in its folder. Each kind of failure is minimized and confirmed when it is found. Ends "
+      "with its summary on Ctrl-C, too. Exit status: as assay --help says.");
+  command->add_option("target", given->target, "A fuzz target (see: assay list targets)")->required();
+  given->from.add_to(*command);
+  command
+      ->add_option("--seconds", given->options.seconds, "How long; findings of the last moment are looked into after")
+      ->check(seconds_above_zero())
+      ->capture_default_str();
+  command->add_option("--jobs", given->options.jobs, "Processes")->check(whole_number(1, 1024))->capture_default_str();
+  given->seed_given =
+      command->add_option("--seed", given->seed, "Of the processes' random numbers; taken from the clock if not given")
+          ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()));
+  command->add_option("--dir", given->dir, "Folder of the state; build/campaigns/TARGET if not given");
+  auto* seeds = command->add_option("--seeds", given->seeds, "Cases to begin with, or folders of them; may be repeated")
+                    ->capture_default_str()
+                    ->allow_extra_args(false);  // what follows is the target
+  command->add_flag("--empty", given->empty, "Begin without cases")->excludes(seeds);
+  command->add_option("--dictionary", given->dictionary, "Words of inputs; fuzz/TARGET.dict, if there is one");
+  command->add_option("--max-len", given->options.max_len, "Most bytes of an input")
+      ->check(whole_number(1, 1U << 20U))
+      ->capture_default_str();
+  command->add_option("--limit", given->options.limit_seconds, "Seconds after which an input counts as hung")
+      ->check(seconds_above_zero())
+      ->capture_default_str();
+  command->add_option("--memory", given->options.rss_limit_mib, "MiB that a process may take")
+      ->check(whole_number(64, 1U << 20U))
+      ->capture_default_str();
+  command->add_option("--shrink", given->options.budget.seconds, "Seconds to spend on minimizing each kind of failure")
+      ->check(seconds_from_zero())
+      ->capture_default_str();
+  command->add_option("--targets", given->targets,
+                      "Folder of the targets' binaries; that of the fuzz build if not given");
+  command->add_option("--json", given->json, "File to write the report to as JSON; folders that lack are made");
+  command->callback([given, &context, &status] { status = fuzz(*given, context); });
+}
+
+}  // namespace assay

@@ -1,0 +1,42 @@
+#include <ostream>
+
+#include "properties/cli/cli.hpp"
+#include "properties/suite/merge_reports.hpp"
+#include "properties/suite/report.hpp"
+#include "properties/system/write_file.hpp"
+
+namespace assay {
+namespace {
+
+struct merge_arguments {
+  std::vector<std::string> files;
+  std::string json;
+  std::string junit;
+};
+
+int merge(const merge_arguments& given, const cli_context& context) {
+  require_place("--json", given.json);
+  require_place("--junit", given.junit);
+  std::vector<suite_report> shards;
+  for (const std::string& file : given.files) shards.push_back(read_report(read_file(file), file));
+  const suite_report merged = merge_reports(shards);
+  context.out << report_text(merged.options, merged.result);
+  if (!given.json.empty())
+    write_by_rename(given.json, report_json(merged.library, merged.platform, merged.options, merged.result));
+  if (!given.junit.empty()) write_by_rename(given.junit, report_junit(merged.options, merged.result));
+  return exit_status(merged.result);
+}
+
+}  // namespace
+
+void add_merge_reports(CLI::App& app, const cli_context& context, int& status) {
+  auto given = std::make_shared<merge_arguments>();
+  CLI::App* command = app.add_subcommand("merge-reports", "Make one report of those of a run's shards");
+  command->footer("Takes what 'assay run --shard i/n --json FILE' wrote, for each i. The exit status is the run's.");
+  command->add_option("reports", given->files, "JSON reports of all shards of one run")->required();
+  command->add_option("--json", given->json, "File to write the merged report to as JSON; folders that lack are made");
+  command->add_option("--junit", given->junit, "File to write the merged report to as JUnit XML");
+  command->callback([given, &context, &status] { status = merge(*given, context); });
+}
+
+}  // namespace assay

@@ -1,0 +1,127 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <ostream>
+
+#include "properties/cli/cli.hpp"
+#include "properties/suite/report.hpp"
+#include "properties/system/write_file.hpp"
+
+namespace assay {
+namespace {
+
+struct run_arguments {
+  library_options from;
+  std::vector<std::string> kernels;
+  std::vector<std::string> types;
+  std::vector<std::string> properties;
+  std::int64_t cases = 2000;
+  double seconds = 0;
+  std::uint64_t seed = 0;
+  CLI::Option* seed_given = nullptr;
+  int jobs = default_jobs();
+  std::string shard = "1/1";
+  std::int64_t workspace_budget_bytes = 0;
+  double limit_seconds = 60;
+  double shrink_seconds = 20;
+  std::string json;
+  std::string junit;
+  std::string findings = "out/findings";
+};
+
+/// "i/n" with 1 <= i <= n.
+void parse_shard(const std::string& text, suite_options& options) {
+  const char* end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, options.shard);
+  const bool slash = first.ec == std::errc{} && first.ptr != end && *first.ptr == '/';
+  const auto second = slash ? std::from_chars(first.ptr + 1, end, options.shards) : first;
+  if (!slash || second.ec != std::errc{} || second.ptr != end || options.shard < 1 || options.shard > options.shards)
+    throw usage_error(fmt::format("--shard: '{}' is not i/n with 1 <= i <= n", text));
+}
+
+suite_options to_options(const run_arguments& given, const library& lib) {
+  suite_options options;
+  options.kernels = given.kernels.empty() ? lib.kernels() : given.kernels;
+  for (const std::string& kernel : given.kernels)
+    if (lib.find(kernel) == nullptr)
+      throw usage_error(fmt::format("--kernel: {} has no kernel '{}' (see: assay list kernels)", lib.path(), kernel));
+  if (drawable(options.kernels).empty())
+    throw usage_error(fmt::format("{} has none of the kernels that cases can be generated for: {}", lib.path(),
+                                  fmt::join(kernels_of_the_space(), ", ")));
+  options.types = given.types;
+  for (const property* p : select_properties(given.properties))
+    if (can_be_checked(*p, options)) options.selected.push_back(p);
+  if (options.selected.empty())
+    throw usage_error(fmt::format("no property of these is about {}{}{}", fmt::join(options.kernels, " or "),
+                                  given.types.empty() ? "" : " with types ", fmt::join(given.types, " or ")));
+  options.cases = given.cases;
+  options.seconds = given.seconds;
+  options.seed = given.seed_given->count() > 0 ? given.seed : seed_of_the_moment();
+  options.jobs = given.jobs;
+  parse_shard(given.shard, options);
+  options.limit_seconds = given.limit_seconds;
+  options.budget.seconds = given.shrink_seconds;
+  options.workspace_budget_bytes = given.workspace_budget_bytes;
+  options.findings = given.findings;
+  options.library_arguments = given.from.text();
+  options.progress = true;
+  return options;
+}
+
+int run(const run_arguments& given, const cli_context& context) {
+  const auto lib = given.from.open(context);
+  const suite_options options = to_options(given, *lib);
+  require_place("--json", given.json);
+  require_place("--junit", given.junit);
+  require_place("--findings", options.findings / "finding");
+  context.out << fmt::format("{} kernels of {}, seed {}\n\n", lib->platform(), lib->path(), options.seed) << std::flush;
+  const suite_result result = run_suite(*lib, options);
+  context.out << report_text(options, result);
+  if (!given.json.empty()) write_by_rename(given.json, report_json(*lib, options, result));
+  if (!given.junit.empty()) write_by_rename(given.junit, report_junit(options, result));
+  return exit_status(result);
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, const cli_context& context, int& status) {
+  auto given = std::make_shared<run_arguments>();
+  CLI::App* command = app.add_subcommand("run", "Check the properties on generated cases");
+  given->from.add_to(*command);
+  command->add_option("--kernel", given->kernels, "Only this kernel; may be repeated");
+  command->add_option("--types", given->types, "Only these types of Q, or Q/K; may be repeated")
+      ->check(CLI::IsMember(types_of_the_space()));
+  command->add_option("--property", given->properties,
+                      "Only this property (see: assay list properties); may be repeated");
+  auto* cases = command->add_option("--cases", given->cases, "Number of cases, of all shards together")
+                    ->check(whole_number(1, std::numeric_limits<std::int64_t>::max()))
+                    ->capture_default_str();
+  command->add_option("--seconds", given->seconds, "Run for so long instead")
+      ->check(seconds_above_zero())
+      ->excludes(cases);
+  given->seed_given = command->add_option("--seed", given->seed, "Reproduces a run; taken from the clock if not given")
+                          ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()));
+  command->add_option("--jobs", given->jobs, "Processes")->check(whole_number(1, 1024))->capture_default_str();
+  command->add_option("--shard", given->shard, "i/n: the i-th of n disjoint parts of the run")->capture_default_str();
+  command
+      ->add_option("--workspace-budget", given->workspace_budget_bytes,
+                   "Bytes for the split workspaces of a case; without it, the library's own budget")
+      ->check(whole_number(1, INT64_MAX));
+  command
+      ->add_option("--limit", given->limit_seconds,
+                   "Seconds of processor time after which a case counts as hung; four times that by the clock")
+      ->check(seconds_above_zero())
+      ->capture_default_str();
+  command->add_option("--shrink", given->shrink_seconds, "Seconds to spend on shrinking each kind of failure")
+      ->check(seconds_from_zero())
+      ->capture_default_str();
+  command->add_option("--json", given->json, "File to write the report to as JSON; folders that lack are made");
+  command->add_option("--junit", given->junit, "File to write the report to as JUnit XML");
+  command->add_option("--findings", given->findings, "Folder for shrunk failing cases")->capture_default_str();
+  command->callback([given, &context, &status] { status = run(*given, context); });
+}
+
+}  // namespace assay

@@ -1,0 +1,7 @@
+#include <iostream>
+
+#include "properties/cli/cli.hpp"
+
+int main(int argc, char** argv) {
+  return assay::run_program({argv + 1, argv + argc}, {std::cout, std::cerr, nullptr});
+}

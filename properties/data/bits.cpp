@@ -1,0 +1,82 @@
+#include "properties/data/bits.hpp"
+
+#include <cmath>
+#include <stdexcept>
+
+#include "oracle/decode.hpp"
+
+namespace assay {
+namespace {
+
+/// How a float type lays out its bits. `last_finite` is the largest finite pattern without its sign.
+struct float_layout {
+  int mantissa_bits;
+  int bias;
+  std::uint32_t sign;
+  std::uint32_t last_finite;
+};
+
+float_layout layout_of(dtype type) {
+  switch (type) {
+    case dtype::f32: return {23, 127, 0x80000000U, 0x7F7FFFFFU};
+    case dtype::f16: return {10, 15, 0x8000U, 0x7BFFU};
+    case dtype::bf16: return {7, 127, 0x8000U, 0x7F7FU};
+    case dtype::e4m3fn: return {3, 7, 0x80U, 0x7EU};
+    case dtype::e4m3fnuz: return {3, 8, 0x80U, 0x7FU};
+    case dtype::i8:
+    case dtype::i32:
+    case dtype::none: break;
+  }
+  throw std::invalid_argument("not a float type");
+}
+
+bool is_integer(dtype type) {
+  return type == dtype::i8 || type == dtype::i32;
+}
+
+}  // namespace
+
+std::uint32_t poison_bits(dtype type) {
+  switch (type) {
+    case dtype::f32: return 0x7FC00000U;
+    case dtype::f16: return 0x7E00U;
+    case dtype::bf16: return 0x7FC0U;
+    case dtype::e4m3fn: return 0x7FU;
+    case dtype::e4m3fnuz:
+    case dtype::i8: return 0x80U;
+    case dtype::i32: return 0x80000000U;
+    case dtype::none: break;
+  }
+  return 0;
+}
+
+std::uint32_t one_bits(dtype type) {
+  if (is_integer(type)) return 1;
+  const float_layout at = layout_of(type);
+  return static_cast<std::uint32_t>(at.bias) << at.mantissa_bits;
+}
+
+std::uint32_t other_bits(dtype type, std::uint32_t bits) {
+  if (type == dtype::i8) return ~bits & 0xFFU;
+  if (type == dtype::i32) return ~bits;
+  const float_layout at = layout_of(type);
+  const std::uint32_t magnitude = bits & ~at.sign;
+  // A flipped zero would be NaN in e4m3fnuz and equal to zero in the others.
+  if (magnitude == 0 || magnitude > at.last_finite) return one_bits(type);
+  return bits ^ at.sign;
+}
+
+std::optional<std::uint32_t> scaled_bits(dtype type, std::uint32_t bits, int exponent) {
+  const float_layout at = layout_of(type);
+  const std::uint32_t magnitude = bits & ~at.sign;
+  if (magnitude > at.last_finite || std::isnan(oracle::decode(type, bits))) return std::nullopt;
+  if (magnitude == 0) return bits;
+  const int field = static_cast<int>(magnitude >> at.mantissa_bits);
+  // Only normal values stay in reach of an exponent shift; scaling a subnormal is left to the caller to avoid.
+  if (field == 0 || field + exponent < 1) return std::nullopt;
+  const std::uint32_t scaled = magnitude + (static_cast<std::uint32_t>(exponent) << at.mantissa_bits);
+  if (scaled > at.last_finite) return std::nullopt;
+  return scaled | (bits & at.sign);
+}
+
+}  // namespace assay

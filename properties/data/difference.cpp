@@ -1,0 +1,104 @@
+#include "properties/data/difference.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "oracle/decode.hpp"
+
+namespace assay {
+
+std::uint32_t bits_at(const tensor& t, std::int64_t offset) {
+  const std::int64_t bytes = size_bytes(t.type);
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, static_cast<const std::byte*>(t.data) + offset * bytes, static_cast<std::size_t>(bytes));
+  return bits;
+}
+
+void set_bits(const tensor& t, std::int64_t offset, std::uint32_t bits) {
+  const std::int64_t bytes = size_bytes(t.type);
+  std::memcpy(static_cast<std::byte*>(t.data) + offset * bytes, &bits, static_cast<std::size_t>(bytes));
+}
+
+double value_at(const tensor& t, std::int64_t offset) {
+  return oracle::load(t, offset);
+}
+
+std::int64_t offset_of(const tensor& t, const std::vector<std::int64_t>& index) {
+  std::int64_t offset = 0;
+  for (std::size_t d = 0; d < index.size(); ++d) offset += index[d] * t.stride[d];
+  return offset;
+}
+
+namespace {
+
+/// The indices whose first coordinate lies in `first`.
+void visit_indices(const tensor& t, index_range first,
+                   const std::function<void(const std::vector<std::int64_t>&)>& visit) {
+  std::vector<std::int64_t> index(static_cast<std::size_t>(t.rank), 0);
+  index[0] = first.begin;
+  const std::int64_t size = t.size();
+  for (std::int64_t left = size == 0 ? 0 : size / t.shape[0] * first.size(); left > 0; --left) {
+    visit(index);
+    for (std::size_t d = index.size(); d-- > 0;) {
+      if (++index[d] < t.shape[d]) break;
+      index[d] = 0;
+    }
+  }
+}
+
+}  // namespace
+
+void for_each_index(const tensor& t, const std::function<void(const std::vector<std::int64_t>&)>& visit) {
+  visit_indices(t, {0, t.shape[0]}, visit);
+}
+
+void for_each_index(const buffer& b, const std::function<void(const std::vector<std::int64_t>&)>& visit) {
+  for (const index_range& run : b.used()) visit_indices(b.view(), run, visit);
+}
+
+namespace {
+
+/// Elements that differ, and the first of them.
+struct difference {
+  std::int64_t count = 0;
+  std::vector<std::int64_t> index;
+  std::uint32_t before = 0;
+  std::uint32_t after = 0;
+};
+
+difference compare(const tensor& before, const tensor& after) {
+  difference found;
+  for_each_index(before, [&](const std::vector<std::int64_t>& index) {
+    const std::uint32_t a = bits_at(before, offset_of(before, index));
+    const std::uint32_t b = bits_at(after, offset_of(after, index));
+    if (a == b) return;
+    if (found.count++ == 0) {
+      found.index = index;
+      found.before = a;
+      found.after = b;
+    }
+  });
+  return found;
+}
+
+}  // namespace
+
+std::optional<std::string> first_difference(const outputs& before, const outputs& after) {
+  for (const buffer& b : before.buffers) {
+    const buffer* other = find_buffer(after.buffers, b.name());
+    if (other == nullptr) continue;
+    const tensor& x = b.view();
+    const tensor& y = other->view();
+    if (!std::equal(x.shape, x.shape + x.rank, y.shape, y.shape + y.rank))
+      return fmt::format("{}: shapes differ", b.name());
+    const difference found = compare(x, y);
+    if (found.count == 0) continue;
+    const int digits = static_cast<int>(2 * size_bytes(x.type));
+    return fmt::format("{}[{}]: {} (0x{:0{}x}) became {} (0x{:0{}x}); {} of {} elements differ", b.name(),
+                       fmt::join(found.index, ", "), value_at(x, offset_of(x, found.index)), found.before, digits,
+                       value_at(y, offset_of(y, found.index)), found.after, digits, found.count, x.size());
+  }
+  return std::nullopt;
+}
+
+}  // namespace assay

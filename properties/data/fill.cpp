@@ -1,0 +1,273 @@
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "properties/case/number.hpp"
+#include "properties/case/tensor_plan.hpp"
+#include "properties/data/inputs.hpp"
+#include "properties/data/recipe.hpp"
+
+namespace assay {
+namespace {
+
+/// Whose keys each physical page holds, and which of its slots anyone reads.
+class pool_content {
+ public:
+  explicit pool_content(const attention_case& c) : page_size_(c.page_size) {
+    for (std::size_t s = 0; s < c.sequences.size(); ++s)
+      add(static_cast<std::int64_t>(s), c.sequences[s].pages, visible_keys(c, c.sequences[s]));
+  }
+
+  /// Calls visit(page, slot, sequence, key) for every live slot; sequence and key are those of the page's first user.
+  template <typename Visit>
+  void for_each_live(Visit&& visit) const {
+    for (const auto& [page, o] : owners_)
+      for (std::int64_t slot = 0; slot < page_size_; ++slot)
+        if (o.live[static_cast<std::size_t>(slot)]) visit(page, slot, o.sequence, o.first_key + slot);
+  }
+
+  /// Calls visit(page, sequence, ordinal) for every page with a live slot; the sequence is that of the page's first
+  /// user, the ordinal the page's number in it.
+  template <typename Visit>
+  void for_each_live_page(Visit&& visit) const {
+    for (const auto& [page, o] : owners_)
+      if (std::ranges::find(o.live, true) != o.live.end()) visit(page, o.sequence, o.first_key / page_size_);
+  }
+
+ private:
+  struct owner {
+    std::int64_t sequence = -1;
+    std::int64_t first_key = 0;
+    std::vector<bool> live;
+  };
+
+  void add(std::int64_t s, const std::vector<std::int64_t>& pages, const key_range& keys) {
+    for (std::size_t ordinal = 0; ordinal < pages.size(); ++ordinal) {
+      owner& o = owners_[pages[ordinal]];
+      const std::int64_t first = static_cast<std::int64_t>(ordinal) * page_size_;
+      if (o.sequence < 0) o = {s, first, std::vector<bool>(static_cast<std::size_t>(page_size_))};
+      const std::int64_t end = std::min(first + page_size_, keys.end);
+      for (std::int64_t key = std::max(first, keys.first); key < end; ++key)
+        o.live[static_cast<std::size_t>(key - first)] = true;
+    }
+  }
+
+  std::int64_t page_size_;
+  std::map<std::int64_t, owner> owners_;  ///< of the pages in use, be the pool as large as it may
+};
+
+void set(buffer& b, std::int64_t offset, std::uint32_t bits) {
+  store_bits(b.view().data, offset, b.view().type, bits);
+}
+void set_i32(buffer& b, std::int64_t offset, std::int64_t value) {
+  set(b, offset, static_cast<std::uint32_t>(value));
+}
+
+/// Of all that is accessible: its ranges begin and end at whole elements, as OS pages do.
+template <typename Element>
+void set_all(buffer& b, std::uint32_t bits) {
+  for (const index_range& r : b.accessible())
+    std::fill_n(reinterpret_cast<Element*>(b.bytes(r).data()), b.bytes(r).size() / sizeof(Element),
+                static_cast<Element>(bits));
+}
+
+/// All that is accessible, what lies between rows included.
+void poison_all(buffer& b, poison_kind kind) {
+  const std::uint32_t bits = poison_pattern(b.view().type, kind);
+  switch (size_bytes(b.view().type)) {
+    case 1: return set_all<std::uint8_t>(b, bits);
+    case 2: return set_all<std::uint16_t>(b, bits);
+    default: return set_all<std::uint32_t>(b, bits);
+  }
+}
+
+/// What lies between the rows of a dense buffer.
+void poison_gaps(buffer& b, poison_kind kind) {
+  const dtype type = b.view().type;
+  for (const index_range& r : b.gaps())
+    for (std::int64_t at = r.begin; at < r.end; at += size_bytes(type))
+      set(b, at / size_bytes(type), poison_pattern(type, kind));
+}
+
+/// Dead table entries: ids that are in no pool, and wrong ids that are in this one. `zero` is a plain 0.
+std::int64_t poison_entry(const attention_case& c, std::int64_t number) {
+  if (c.data.poison == poison_kind::zero) return 0;
+  const std::int64_t lies[] = {-1, std::numeric_limits<std::int32_t>::max(), std::numeric_limits<std::int32_t>::min(),
+                               c.pool_pages, number % std::max<std::int64_t>(c.pool_pages, 1)};
+  return lies[(static_cast<std::int64_t>(c.data.poison) + number) % 5];
+}
+
+class filler {
+ public:
+  explicit filler(const attention_case& c) : case_(c), recipe_(c), content_(c) {}
+
+  void fill(buffer& b) const {
+    const std::string& name = b.name();
+    if (name == "q") fill_q(b);
+    if (name == "k" || name == "v") fill_pool(b, name == "k");
+    if (name == "weights") fill_weights(b);
+    if (name == "k_row_scale") fill_key_scales(b);
+    if (name == "k_descale" || name == "v_descale") fill_descales(b, name == "k_descale");
+    if (name == "cu_seqlens_q") fill_sums(b, [](const sequence& s) { return std::int64_t{s.q}; });
+    if (name == "seqlens_k") fill_each(b, [](const sequence& s) { return std::int64_t{s.k}; });
+    if (name == "prefix_offset") fill_each(b, [](const sequence& s) { return std::int64_t{*s.prefix_offset}; });
+    if (name == "page_indptr")
+      fill_sums(
+          b, [&](const sequence& s) { return static_cast<std::int64_t>(s.pages.size()) + case_.spare_table_entries; });
+    if (name == "page_indices") fill_page_list(b);
+    if (name == "block_table") fill_block_table(b);
+    if (name == "bias") fill_bias(b);
+    if (name == "sinks")
+      for (std::int64_t h = 0; h < case_.heads_q; ++h) set(b, h, recipe_.sink(h));
+  }
+
+ private:
+  void fill_q(buffer& b) const {
+    poison_gaps(b, case_.data.poison);
+    std::int64_t total_row = 0;
+    for (std::size_t s = 0; s < case_.sequences.size(); ++s)
+      for (std::int64_t row = 0; row < case_.sequences[s].q; ++row, ++total_row)
+        for (std::int64_t h = 0; h < case_.heads_q; ++h)
+          for (std::int64_t d = 0; d < case_.head_dim_qk; ++d)
+            set(b, b.view().offset(total_row, h, d), recipe_.q({static_cast<std::int64_t>(s), row, h, d}));
+  }
+
+  void fill_pool(buffer& b, bool is_k) const {
+    poison_all(b, case_.data.poison);
+    const std::int64_t dims = b.view().shape[3];
+    content_.for_each_live([&](std::int64_t page, std::int64_t slot, std::int64_t s, std::int64_t key) {
+      for (std::int64_t h = 0; h < case_.heads_kv; ++h)
+        for (std::int64_t d = 0; d < dims; ++d) {
+          const place at{s, key, h, d};
+          const std::int64_t offset = case_.k_order == key_order::plain
+                                          ? b.view().offset(page, slot, h, d)
+                                          : b.view().offset(page) + preshuffled_offset(slot, d, dims);
+          set(b, offset, is_k ? recipe_.k(at) : recipe_.v(at));
+        }
+    });
+  }
+
+  /// Tiles of 16 slots and 16 dims one after another, those of the same slots together; see key_order.
+  static std::int64_t preshuffled_offset(std::int64_t slot, std::int64_t dim, std::int64_t dims) {
+    const std::int64_t tile = slot / 16 * (dims / 16) + dim / 16;
+    return (tile * 16 + slot % 16) * 16 + dim % 16;
+  }
+
+  void fill_weights(buffer& b) const {
+    poison_gaps(b, case_.data.poison);
+    std::int64_t total_row = 0;
+    for (std::size_t s = 0; s < case_.sequences.size(); ++s)
+      for (std::int64_t row = 0; row < case_.sequences[s].q; ++row, ++total_row)
+        for (std::int64_t h = 0; h < case_.heads_q; ++h)
+          set(b, b.view().offset(total_row, h), recipe_.weight({static_cast<std::int64_t>(s), row, h, 0}));
+  }
+
+  void fill_key_scales(buffer& b) const {
+    poison_all(b, case_.data.poison);
+    content_.for_each_live([&](std::int64_t page, std::int64_t slot, std::int64_t s, std::int64_t key) {
+      set(b, b.view().offset(page, slot), recipe_.key_scale({s, key, 0, 0}));
+    });
+  }
+
+  void fill_descales(buffer& b, bool is_k) const {
+    poison_all(b, case_.data.poison);
+    content_.for_each_live_page([&](std::int64_t page, std::int64_t s, std::int64_t ordinal) {
+      for (std::int64_t h = 0; h < case_.heads_kv; ++h)
+        set(b, b.view().offset(page, h), recipe_.descale(is_k, {s, ordinal, h, 0}));
+    });
+  }
+
+  template <typename Get>
+  void fill_each(buffer& b, Get&& get) const {
+    for (std::size_t s = 0; s < case_.sequences.size(); ++s)
+      set_i32(b, static_cast<std::int64_t>(s), get(case_.sequences[s]));
+  }
+
+  template <typename Get>
+  void fill_sums(buffer& b, Get&& get) const {
+    std::int64_t sum = 0, at = 0;
+    set_i32(b, at++, 0);
+    for (const sequence& s : case_.sequences) set_i32(b, at++, sum += get(s));
+  }
+
+  void fill_page_list(buffer& b) const {
+    std::int64_t at = 0;
+    for (const sequence& s : case_.sequences) {
+      for (const std::int64_t page : s.pages) set_i32(b, at++, page);
+      for (std::int64_t i = 0; i < case_.spare_table_entries; ++i, ++at) set_i32(b, at, poison_entry(case_, at));
+    }
+  }
+
+  void fill_block_table(buffer& b) const {
+    const std::int64_t columns = b.view().shape[1], entry_bytes = size_bytes(b.view().type);
+    for (const index_range& r : b.gaps())
+      for (std::int64_t at = r.begin / entry_bytes; at < r.end / entry_bytes; ++at)
+        set_i32(b, at, poison_entry(case_, at));
+    for (std::size_t s = 0; s < case_.sequences.size(); ++s)
+      for (std::int64_t i = 0; i < columns; ++i) {
+        const auto& pages = case_.sequences[s].pages;
+        const std::int64_t number = static_cast<std::int64_t>(s) * columns + i;
+        const bool is_live = i < static_cast<std::int64_t>(pages.size());
+        set_i32(b, b.view().offset(static_cast<std::int64_t>(s), i),
+                is_live ? pages[static_cast<std::size_t>(i)] : poison_entry(case_, number));
+      }
+  }
+
+  void fill_bias(buffer& b) const {
+    poison_all(b, case_.data.poison);
+    for (std::int64_t h = 0; h < case_.heads_q; ++h) {
+      std::int64_t total_row = 0;
+      for (std::size_t s = 0; s < case_.sequences.size(); ++s)
+        for (std::int64_t row = 0; row < case_.sequences[s].q; ++row, ++total_row)
+          for (std::int64_t key = 0; key < case_.sequences[s].k; ++key)
+            if (sees(case_, case_.sequences[s], row, key))
+              set(b, b.view().offset(h, total_row, key), recipe_.bias(static_cast<std::int64_t>(s), row, key, h));
+    }
+  }
+
+  const attention_case& case_;
+  recipe recipe_;
+  pool_content content_;
+};
+
+/// Sparse where the pool is too large to be whole. Tables and lists of numbers end at an inaccessible OS page, since
+/// kernels read them one by one; what is loaded in vectors does where its rows keep the alignment of the widest ones.
+buffer_backing backing_of(const planned_tensor& t, const std::vector<index_range>& used) {
+  constexpr std::int64_t vector_bytes = 16;  // the widest load that a lane of any GPU here issues
+  const bool is_read_singly = t.type == dtype::i32 || (t.type == dtype::f32 && t.shape.size() <= 2);
+  buffer_backing backing;
+  const auto keeps_alignment = [&](std::int64_t elements) { return elements * size_bytes(t.type) % vector_bytes == 0; };
+  backing.flush_end = is_read_singly || (t.name != "bias" && keeps_alignment(t.shape.back()) && keeps_alignment(t.gap));
+  backing.gap = t.gap;
+  if (t.is_pool && is_sparse(t)) backing.used = used;
+  return backing;
+}
+
+void apply(const override_bits& o, std::vector<buffer>& buffers) {
+  const auto found =
+      std::ranges::find(buffers, o.tensor, [](const buffer& b) -> const std::string& { return b.name(); });
+  std::int64_t offset = 0;
+  for (std::size_t d = 0; d < o.index.size(); ++d) offset += o.index[d] * found->view().stride[d];
+  set(*found, offset, o.bits);
+}
+
+}  // namespace
+
+inputs fill(const attention_case& c) {
+  validate(c);
+  inputs in;
+  in.stated = to_problem(c);
+  const filler f(c);
+  std::vector<index_range> used;
+  for (const std::int64_t page : pages_in_use(c)) used.push_back({page, page + 1});
+  used = joined(std::move(used));
+  for (planned_tensor& t : plan_tensors(c)) {
+    buffer_backing backing = backing_of(t, used);
+    in.buffers.emplace_back(std::move(t.name), t.type, t.shape, std::move(t.order), std::move(backing));
+    f.fill(in.buffers.back());
+  }
+  for (const override_bits& o : c.data.overrides) apply(o, in.buffers);
+  return in;
+}
+
+}  // namespace assay

@@ -1,0 +1,188 @@
+#include "properties/data/inputs.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+
+#include "oracle/enclosure.hpp"
+#include "properties/case/tensor_plan.hpp"
+
+namespace assay {
+namespace {
+
+constexpr std::int64_t alignment_bytes = 256;
+constexpr std::byte unwritten{oracle::unwritten_byte};  // the judge knows unwritten elements by it
+
+/// No two neighbouring guard bytes are equal, so neither a memset nor a run of equal elements can pass for a guard.
+std::byte guard_byte(std::int64_t i) {
+  return static_cast<std::byte>((0xA5 + 31 * i) & 0xFF);
+}
+
+/// Strides in that memory order; no data yet.
+tensor strided_view(dtype type, const std::vector<std::int64_t>& shape, std::vector<int> order, std::int64_t gap) {
+  tensor view;
+  view.type = type;
+  view.rank = static_cast<int>(shape.size());
+  assert(view.rank <= max_rank);
+  if (order.empty()) {
+    order.resize(shape.size());
+    std::iota(order.begin(), order.end(), 0);
+  }
+  std::ranges::copy(shape, view.shape);
+  std::int64_t stride = 1;
+  for (int i = view.rank - 1; i >= 0; --i) {
+    const int dim = order[static_cast<std::size_t>(i)];
+    view.stride[dim] = stride;
+    stride = stride * std::max<std::int64_t>(view.shape[dim], 1) + gap;
+  }
+  return view;
+}
+
+template <typename Buffers>
+std::vector<named_tensor> views_of(const Buffers& buffers) {
+  std::vector<named_tensor> views;
+  views.reserve(buffers.size());
+  for (const buffer& b : buffers) views.push_back({b.name().c_str(), b.view()});
+  return views;
+}
+
+}  // namespace
+
+std::int64_t extent(const tensor& t) {
+  if (t.size() == 0) return 0;
+  std::int64_t last = 0;
+  for (int d = 0; d < t.rank; ++d) last += (t.shape[d] - 1) * t.stride[d];
+  return last + 1;
+}
+
+buffer::buffer(std::string name, dtype type, const std::vector<std::int64_t>& shape, std::vector<int> order,
+               buffer_backing backing)
+    : name_(std::move(name)),
+      backing_(std::move(backing)),
+      view_(strided_view(type, shape, std::move(order), backing_.gap)) {
+  backing_.flush_end = backing_.flush_end || type == dtype::i32;
+  element_bytes_ = extent(view_) * assay::size_bytes(type);
+  if (backing_.used) {
+    const std::int64_t index_bytes = view_.stride[0] * assay::size_bytes(type);
+    std::vector<index_range> used;
+    for (const index_range& r : *backing_.used)
+      used.push_back({r.begin * index_bytes, std::min(r.end * index_bytes, element_bytes_)});
+    memory_ = guarded_memory(element_bytes_, used);
+    view_.data = memory_.body();
+    const bool has_end = !memory_.accessible().empty() && memory_.accessible().back().end == memory_.body_bytes();
+    if (has_end) back_guard_ = memory_.body_bytes() - element_bytes_;
+  } else {
+    front_guard_ = guard_bytes;
+    // Rounded down to its alignment, the start moves by less than alignment_bytes: the front guard still fits.
+    const std::int64_t behind = backing_.flush_end ? 0 : guard_bytes + alignment_bytes;
+    memory_ = guarded_memory(front_guard_ + element_bytes_ + behind);
+    const std::int64_t last_start = memory_.body_bytes() - element_bytes_ - (backing_.flush_end ? 0 : guard_bytes);
+    const std::int64_t start = backing_.flush_end ? last_start : last_start / alignment_bytes * alignment_bytes;
+    view_.data = memory_.body() + start;
+    back_guard_ = memory_.body_bytes() - start - element_bytes_;
+  }
+  for (std::int64_t i = 1; i <= front_guard_; ++i) elements()[-i] = guard_byte(-i);
+  for (std::int64_t i = 0; i < back_guard_; ++i) elements()[element_bytes_ + i] = guard_byte(element_bytes_ + i);
+  for (const index_range& r : accessible()) std::ranges::fill(bytes(r), unwritten);
+  if (is_sparse()) return;
+  for (const index_range& r : gaps())
+    for (std::int64_t i = r.begin; i < r.end; ++i) elements()[i] = guard_byte(i);
+}
+
+std::vector<index_range> buffer::gaps() const {
+  if (is_sparse()) throw std::logic_error(name_ + " is sparse");
+  std::vector<index_range> all;
+  if (backing_.gap == 0 || view_.size() == 0) return all;
+  // Dimensions from the innermost outwards; with a gap no two strides are equal.
+  std::vector<int> order(static_cast<std::size_t>(view_.rank));
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::sort(order, {}, [this](int d) { return view_.stride[d]; });
+  const std::int64_t element = assay::size_bytes(view_.type), row = view_.shape[order[0]];
+  std::int64_t index[max_rank] = {}, end = 0;
+  for (std::int64_t left = view_.size() / row; left > 0; --left) {
+    const std::int64_t begin = view_.offset(index[0], index[1], index[2], index[3]);
+    if (begin > end) all.push_back({end * element, begin * element});
+    end = begin + row;
+    for (std::size_t i = 1; i < order.size() && ++index[order[i]] == view_.shape[order[i]]; ++i) index[order[i]] = 0;
+  }
+  return all;
+}
+
+std::vector<index_range> buffer::accessible() const {
+  if (!is_sparse())
+    return element_bytes_ > 0 ? std::vector{index_range{0, element_bytes_}} : std::vector<index_range>{};
+  std::vector<index_range> ranges = memory_.accessible();
+  if (!ranges.empty()) ranges.back().end = std::min(ranges.back().end, element_bytes_);
+  return ranges;
+}
+
+std::span<std::byte> buffer::bytes(index_range range) {
+  return {elements() + range.begin, static_cast<std::size_t>(range.size())};
+}
+
+std::span<const std::byte> buffer::bytes(index_range range) const {
+  return {elements() + range.begin, static_cast<std::size_t>(range.size())};
+}
+
+std::span<std::byte> buffer::bytes() {
+  if (is_sparse()) throw std::logic_error(name_ + " is sparse");
+  return bytes({0, element_bytes_});
+}
+
+std::span<const std::byte> buffer::bytes() const {
+  if (is_sparse()) throw std::logic_error(name_ + " is sparse");
+  return bytes({0, element_bytes_});
+}
+
+std::vector<index_range> buffer::used() const {
+  return backing_.used.value_or(std::vector{index_range{0, view_.shape[0]}});
+}
+
+index_range buffer::reserved() const {
+  const std::int64_t start = elements() - memory_.body();
+  return {memory_.reserved().begin - start, memory_.reserved().end - start};
+}
+
+bool buffer::guards_intact(std::int64_t* first_changed_byte) const {
+  const auto changed = [&](std::int64_t i) {
+    if (elements()[i] == guard_byte(i)) return false;
+    if (first_changed_byte != nullptr) *first_changed_byte = i;
+    return true;
+  };
+  for (std::int64_t i = -front_guard_; i < 0; ++i)
+    if (changed(i)) return false;
+  for (std::int64_t i = element_bytes_; i < element_bytes_ + back_guard_; ++i)
+    if (changed(i)) return false;
+  return true;
+}
+
+std::vector<named_tensor> inputs::tensors() const {
+  return views_of(buffers);
+}
+std::vector<named_tensor> outputs::tensors() const {
+  return views_of(buffers);
+}
+
+buffer* find_buffer(std::vector<buffer>& buffers, const std::string& name) {
+  const auto at = std::ranges::find(buffers, name, &buffer::name);
+  return at == buffers.end() ? nullptr : &*at;
+}
+
+const buffer* find_buffer(const std::vector<buffer>& buffers, const std::string& name) {
+  const auto at = std::ranges::find(buffers, name, &buffer::name);
+  return at == buffers.end() ? nullptr : &*at;
+}
+
+outputs make_outputs(const problem& planned, std::int64_t row_margin) {
+  outputs out;
+  for (planned_tensor& t : plan_outputs(planned, row_margin)) {
+    buffer_backing backing;
+    backing.gap = t.gap;
+    out.buffers.emplace_back(std::move(t.name), t.type, t.shape, std::move(t.order), std::move(backing));
+  }
+  return out;
+}
+
+}  // namespace assay

@@ -1,0 +1,117 @@
+/// The tensors of a run: guarded memory, and the views into it that kernels and oracle see.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/problem.hpp"
+#include "kernels/tensor.hpp"
+#include "properties/system/guarded_memory.hpp"
+
+namespace assay {
+
+/// How a buffer's memory lies; what a copy of the buffer repeats.
+struct buffer_backing {
+  /// The elements end at the inaccessible OS page, at the price of any alignment but the type's own: nothing past the
+  /// end can even be read. Index tensors are always so.
+  bool flush_end = false;
+  /// Sparse: the runs of indices along the first axis, ascending, not adjacent, that have memory; the first axis is
+  /// outermost in memory. Whatever shares no OS page with them faults when touched. A kernel may read dead pages of an
+  /// allocation, so only a pool that is too large to be one is made so: there, nobody's pages are unmapped.
+  std::optional<std::vector<index_range>> used;
+  /// So many elements lie between any two that follow each other in a dimension but the innermost one in memory, beside
+  /// those of the dimensions within: between heads, between rows and between splits, so that no stride follows from
+  /// another. They belong to nobody.
+  std::int64_t gap = 0;
+};
+
+/// Elements from a tensor's first to its last, both and whatever lies between them included; 0 if there are none.
+std::int64_t extent(const tensor& t);
+
+/// One tensor's memory: guards, elements, guards. The guards next to the elements are bytes of a fixed pattern that a
+/// kernel never writes; beyond them lie OS pages that it cannot touch.
+class buffer {
+ public:
+  /// Pattern bytes in front of dense elements. Behind them there are as many or more, none if they end flush; sparse
+  /// elements have them only where the last OS page has room.
+  static constexpr std::int64_t guard_bytes = 256;
+
+  buffer() = default;
+  /// Allocates for a tensor of this type and shape whose memory order is `order` (outermost first; identity = row
+  /// major). All accessible elements start as the `unwritten` byte 0xFF, which is NaN in every float type here but
+  /// e4m3fnuz; gaps hold the guards' pattern, but for a sparse buffer's, which start as the elements do. Throws
+  /// std::bad_alloc.
+  buffer(std::string name, dtype type, const std::vector<std::int64_t>& shape, std::vector<int> order = {},
+         buffer_backing backing = {});
+
+  const std::string& name() const { return name_; }
+  tensor& view() { return view_; }
+  const tensor& view() const { return view_; }
+  const buffer_backing& backing() const { return backing_; }
+  bool is_sparse() const { return backing_.used.has_value(); }
+  /// From the first element to the last, whether backed or not, and what lies between rows.
+  std::int64_t size_bytes() const { return element_bytes_; }
+
+  /// The bytes of the elements that are accessible, relative to the elements' start: everything, or the OS pages that
+  /// hold what is used. Whoever walks a whole buffer walks these.
+  std::vector<index_range> accessible() const;
+  std::span<std::byte> bytes(index_range range);
+  std::span<const std::byte> bytes(index_range range) const;
+  std::span<std::byte> bytes();  ///< the elements, without guards; dense buffers only
+  std::span<const std::byte> bytes() const;
+
+  /// The bytes between rows, which are no element's, ascending and relative to the elements' start. Dense buffers only.
+  std::vector<index_range> gaps() const;
+
+  /// The indices along the first axis whose elements are there: all, or the used ones.
+  std::vector<index_range> used() const;
+
+  /// Offset of the first guard byte that changed, relative to the elements' start (so negative or >= size); or nothing.
+  bool guards_intact(std::int64_t* first_changed_byte) const;
+  /// While read-only, a write faults.
+  void set_read_only(bool read_only) const { memory_.set_read_only(read_only); }
+  /// All addresses that are this buffer's, relative to the elements' start.
+  index_range reserved() const;
+
+ private:
+  std::byte* elements() const { return static_cast<std::byte*>(view_.data); }
+
+  std::string name_;
+  buffer_backing backing_;
+  guarded_memory memory_;
+  std::int64_t element_bytes_ = 0;
+  std::int64_t front_guard_ = 0;  // pattern bytes on each side
+  std::int64_t back_guard_ = 0;
+  tensor view_;
+};
+
+/// What a kernel and the oracle are given.
+struct inputs {
+  problem stated;
+  std::vector<buffer> buffers;
+  std::vector<named_tensor> tensors() const;  ///< views of all buffers, by name
+};
+
+/// What a kernel wrote.
+struct outputs {
+  std::vector<buffer> buffers;
+  std::vector<named_tensor> tensors() const;
+};
+
+/// The buffer of that name, or nullptr: optional tensors are absent.
+buffer* find_buffer(std::vector<buffer>& buffers, const std::string& name);
+const buffer* find_buffer(const std::vector<buffer>& buffers, const std::string& name);
+
+struct attention_case;
+
+/// Makes the data that the case's recipe states. Deterministic on every machine.
+inputs fill(const attention_case& c);
+
+/// Unwritten outputs for a planned problem: what plan_outputs() plans.
+outputs make_outputs(const problem& planned, std::int64_t row_margin = 0);
+
+}  // namespace assay

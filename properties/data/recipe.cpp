@@ -1,0 +1,263 @@
+#include "properties/data/recipe.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "properties/case/number.hpp"
+
+namespace assay {
+namespace {
+
+constexpr std::int64_t tile_keys = 64;
+constexpr std::int64_t tagged_sequence_stride = 1021;  // a prime: neighbouring sequences' tags differ
+
+enum stream : std::uint64_t {
+  q_stream = 1,
+  k_stream,
+  v_stream,
+  bias_stream,
+  sink_stream,
+  dim_stream,
+  star_stream,
+  k_descale_stream,
+  v_descale_stream,
+  weight_stream,
+  key_scale_stream
+};
+
+/// SplitMix64's finalizer (Steele, Lea, Flood 2014).
+std::uint64_t mix(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15U;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
+  return x ^ (x >> 31);
+}
+
+double uniform_of(std::uint64_t noise) {
+  return static_cast<double>(noise >> 40) * 0x1p-24;
+}  // [0, 1)
+
+/// Irwin-Hall: 8 uniforms on [0, 65535] have variance 8 * (2^32 - 1) / 12, so sqrt(12 / 8) / 2^16 makes it one.
+double normal_of(std::uint64_t noise) {
+  std::int64_t sum = 0;
+  const std::uint64_t more = mix(noise);
+  for (int shift = 0; shift < 64; shift += 16)
+    sum += static_cast<std::int64_t>((noise >> shift) & 0xFFFF) + static_cast<std::int64_t>((more >> shift) & 0xFFFF);
+  return static_cast<double>(2 * sum - 8 * 65535) * (1.2247448713915890 / 131072);
+}
+
+double signed_by(std::uint64_t noise, double value) {
+  return (noise & 1) != 0 ? value : -value;
+}
+
+std::uint32_t largest_bits(dtype type, bool is_v, std::uint64_t noise) {
+  const double positive = type == dtype::bf16 ? 255.0 / 128 * (is_v ? 0x1p106 : 0x1p57) : 1e9;
+  const double value = signed_by(noise, positive);
+  // round_to_bits saturates, for int8 at -127; -128 is a legal key, and the one whose negation is none.
+  return type == dtype::i8 && value < 0 ? 0x80U : round_to_bits(type, value);
+}
+
+std::uint32_t random_subnormal(dtype type, std::uint64_t noise) {
+  if (type == dtype::i8) return round_to_bits(type, static_cast<double>(noise % 3) - 1);
+  const number_format f = format_of(type);
+  const auto bits = static_cast<std::uint32_t>(1 + (noise >> 1) % ((1U << f.mantissa_bits) - 1));
+  return (noise & 1) != 0 ? bits | f.sign : bits;
+}
+
+/// Strictly ascending for t in [0, 68), and small enough for logits of a few hundred at most.
+double level(dtype type, std::int64_t t) {
+  if (type == dtype::i8) return static_cast<double>(std::min<std::int64_t>(t + 20, 127));
+  if (size_bytes(type) > 1) return 0.25 * static_cast<double>(std::min<std::int64_t>(t, 200) + 1);
+  // 8 codes an octave: t counts codes upwards from 2^0 (e4m3fn) or 2^-1 (e4m3fnuz); 68 of them stay below the largest.
+  const std::int64_t steps = std::min<std::int64_t>(t, 68);
+  const double octave = std::ldexp(1.0, static_cast<int>(steps / 8) - (type == dtype::e4m3fn ? 0 : 1));
+  return octave * (1 + static_cast<double>(steps % 8) / 8);
+}
+
+}  // namespace
+
+double amplitude(dtype type) {
+  switch (type) {
+    case dtype::e4m3fn: return 32;
+    case dtype::e4m3fnuz: return 16;
+    case dtype::i8: return 40;
+    default: return 1;
+  }
+}
+
+recipe::recipe(const attention_case& c)
+    : case_(c),
+      q_amplitude_(amplitude(c.q_type)),
+      k_amplitude_(amplitude(c.kv_type)),
+      v_amplitude_(amplitude(v_type(c))) {}
+
+std::uint64_t recipe::noise(std::uint64_t tensor, const place& at) const {
+  const auto part = [](std::int64_t x) { return static_cast<std::uint64_t>(x); };
+  const std::uint64_t key = mix(case_.data.seed ^ (tensor << 56)) ^ (part(at.sequence) << 32) ^ part(at.index);
+  return mix(mix(key) ^ (part(at.head) << 32) ^ part(at.dim));
+}
+
+double recipe::normal(std::uint64_t tensor, const place& at) const {
+  return normal_of(noise(tensor, at));
+}
+
+double recipe::sign_of_dim(std::int64_t dim) const {
+  return signed_by(noise(dim_stream, {0, 0, 0, dim}), 1);
+}
+
+double recipe::pointed_key(const place& at, double large, double small, bool is_pointed) const {
+  return is_pointed ? large * sign_of_dim(at.dim) : small * normal(k_stream, at);
+}
+
+std::uint32_t recipe::q(const place& at) const {
+  const double a = q_amplitude_;
+  const auto rounded = [this](double value) { return round_to_bits(case_.q_type, value); };
+  switch (case_.data.fill) {
+    case fill_kind::uniform: return rounded(a * (2 * uniform_of(noise(q_stream, at)) - 1));
+    case fill_kind::constant: return rounded(a / 2);
+    case fill_kind::saturating:
+    case fill_kind::ascending_maxima:
+    case fill_kind::heavy_tail_tile:
+      return rounded(a * sign_of_dim(at.dim) * (0.5 + uniform_of(noise(q_stream, at)) / 2));
+    case fill_kind::cancelling: {
+      place pair = at;
+      pair.dim = at.dim / 2;
+      const bool is_last = at.dim >= case_.head_dim_qk - 2;
+      return rounded((is_last ? 1 : 3) * a * normal(q_stream, is_last ? at : pair));
+    }
+    case fill_kind::largest: return largest_bits(case_.q_type, false, noise(q_stream, at));
+    default: return rounded(a * normal(q_stream, at));
+  }
+}
+
+std::uint32_t recipe::k(const place& at) const {
+  const double a = k_amplitude_;
+  const auto rounded = [this](double value) { return round_to_bits(case_.kv_type, value); };
+  const std::int64_t keys = case_.sequences[static_cast<std::size_t>(at.sequence)].k;
+  switch (case_.data.fill) {
+    case fill_kind::uniform: return rounded(a * (2 * uniform_of(noise(k_stream, at)) - 1));
+    case fill_kind::constant: return rounded(a / 4);
+    case fill_kind::saturating:
+      return rounded(pointed_key(at, 2 * a, a / 4, at.index == dominant_key(case_, at.sequence)));
+    case fill_kind::ascending_maxima: {
+      const double large = level(case_.kv_type, at.index / tile_keys);
+      return rounded(pointed_key(at, large, large / 8, at.index % tile_keys == 0));
+    }
+    case fill_kind::heavy_tail_tile:
+      return rounded(pointed_key(at, a, a / 8, at.index / tile_keys == (keys - 1) / tile_keys));
+    case fill_kind::cancelling: {
+      place pair{at.sequence, at.index / 2, at.head, at.dim / 2};
+      if (at.dim < case_.head_dim_qk - 2) return rounded((at.dim % 2 == 0 ? 3 : -3) * a * normal(k_stream, pair));
+      pair.dim = at.dim;
+      return rounded(a * normal(k_stream, pair));
+    }
+    case fill_kind::largest: return largest_bits(case_.kv_type, false, noise(k_stream, at));
+    case fill_kind::subnormal: return random_subnormal(case_.kv_type, noise(k_stream, at));
+    case fill_kind::rounding_ties: return 0;
+    default: return rounded(a * normal(k_stream, at));
+  }
+}
+
+std::uint32_t recipe::v(const place& at) const {
+  const double a = v_amplitude_;
+  const dtype type = v_type(case_);
+  const auto rounded = [type](double value) { return round_to_bits(type, value); };
+  switch (case_.data.fill) {
+    case fill_kind::uniform: return rounded(a * (2 * uniform_of(noise(v_stream, at)) - 1));
+    case fill_kind::constant: return rounded(1.5 * a);
+    case fill_kind::page_tagged: return page_tag(type, at.sequence, at.index);
+    case fill_kind::cancelling: {
+      const place pair{at.sequence, at.index / 2, at.head, at.dim};
+      return rounded((at.index % 2 == 0 ? a : -a) * normal(v_stream, pair));
+    }
+    case fill_kind::largest: return largest_bits(type, true, noise(v_stream, at));
+    case fill_kind::subnormal: return random_subnormal(type, noise(v_stream, at));
+    case fill_kind::rounding_ties: {
+      const number_format f = format_of(type);
+      const std::uint64_t column = noise(v_stream, {0, 0, at.head, at.dim});
+      const std::uint32_t below = round_to_bits(type, 1) + column % ((1U << f.mantissa_bits) - 1);
+      return below + static_cast<std::uint32_t>(at.index % 2);
+    }
+    default: return rounded(a * normal(v_stream, at));
+  }
+}
+
+std::uint32_t recipe::bias(std::int64_t sequence, std::int64_t row, std::int64_t key, std::int64_t head) const {
+  return round_to_bits(case_.bias_type, normal(bias_stream, {sequence, row, key, head}));
+}
+
+std::uint32_t recipe::sink(std::int64_t head) const {
+  constexpr std::uint32_t minus_infinity = 0xFF800000U;
+  const std::uint64_t drawn = noise(sink_stream, {0, 0, head, 0});
+  return drawn % 4 == 0 ? minus_infinity : round_to_bits(dtype::f32, 2 * normal_of(mix(drawn)));
+}
+
+std::uint32_t recipe::weight(const place& at) const {
+  const auto rounded = [](double value) { return round_to_bits(dtype::f32, value); };
+  switch (case_.data.fill) {
+    case fill_kind::uniform: return rounded(2 * uniform_of(noise(weight_stream, at)) - 1);
+    case fill_kind::constant: return rounded(0.5);
+    case fill_kind::cancelling: {
+      place pair = at;
+      pair.head = at.head / 2;
+      return rounded((at.head % 2 == 0 ? 1 : -1) * normal(weight_stream, pair));
+    }
+    case fill_kind::saturating:
+    case fill_kind::ascending_maxima:
+    case fill_kind::heavy_tail_tile: return rounded(std::fabs(normal(weight_stream, at)));
+    case fill_kind::largest: return rounded(signed_by(noise(weight_stream, at), 0x1p40));
+    case fill_kind::subnormal:  // terms, sums and logits on both sides of 2^-126
+      return rounded(std::ldexp(normal(weight_stream, at), -40 - static_cast<int>(noise(weight_stream, at) % 110)));
+    default: return rounded(normal(weight_stream, at));
+  }
+}
+
+std::uint32_t recipe::key_scale(const place& at) const {
+  const double unit = 1 / (q_amplitude_ * k_amplitude_);
+  const std::uint64_t drawn = noise(key_scale_stream, at);
+  const auto rounded = [](double value) { return round_to_bits(dtype::f32, value); };
+  switch (case_.data.fill) {
+    case fill_kind::constant: return rounded(unit);
+    case fill_kind::page_tagged: {
+      constexpr std::int64_t tags = 8192;
+      const std::int64_t tag = (at.index + tagged_sequence_stride * at.sequence) % tags;
+      return rounded((1 + static_cast<double>(tag) / tags) * unit);
+    }
+    case fill_kind::uniform: return rounded(drawn % 4 == 0 ? 0 : (1 + uniform_of(drawn)) / 2 * unit);
+    case fill_kind::largest: return rounded(0x1p40);
+    case fill_kind::subnormal: return rounded(std::ldexp(1 + uniform_of(drawn), -static_cast<int>(drawn % 100)));
+    default: return rounded((1 + uniform_of(drawn)) / 2 * unit);
+  }
+}
+
+std::uint32_t recipe::descale(bool is_k, const place& at) const {
+  const std::uint64_t tensor = is_k ? k_descale_stream : v_descale_stream;
+  const double given = case_.data.descale_ratio;
+  const double ratio = std::max(given, 1 / given);
+  constexpr std::int64_t of_all_pages = -1, of_the_page = 0;
+  const std::uint64_t walk = noise(tensor, {at.sequence, 0, at.head, of_all_pages});
+  const auto turn = static_cast<std::int64_t>((walk >> 8) % 3);
+  const std::int64_t step = at.index % 3;
+  const std::int64_t level = ((walk & 1) != 0 ? turn + step : turn + 3 - step) % 3;
+  const double spread = std::min(ratio - 1, 1.0) / 4;
+  const double own = 1 + spread * uniform_of(noise(tensor, {at.sequence, at.index, at.head, of_the_page}));
+  return round_to_bits(dtype::f32, own / (level == 0 ? 1 : level == 1 ? ratio : ratio * ratio));
+}
+
+std::uint32_t page_tag(dtype type, std::int64_t sequence, std::int64_t key) {
+  const number_format f = format_of(type);
+  const std::uint32_t first = size_bytes(type) == 1 ? 1U << f.mantissa_bits : round_to_bits(type, 1);
+  // bf16 ends at 2^16: further codes grow beyond any use, and finite sums of them are not in f32's range.
+  const std::uint32_t codes = type == dtype::bf16 ? 16U << f.mantissa_bits : f.last_finite + 1 - first;
+  const auto tag = static_cast<std::uint64_t>(key + tagged_sequence_stride * sequence);
+  const std::uint32_t bits = first + static_cast<std::uint32_t>(tag % codes);
+  return tag / codes % 2 != 0 ? bits | f.sign : bits;
+}
+
+std::int64_t dominant_key(const attention_case& c, std::int64_t sequence) {
+  const auto keys = static_cast<std::uint64_t>(std::max(c.sequences[static_cast<std::size_t>(sequence)].k, 1));
+  return static_cast<std::int64_t>(mix(mix(c.data.seed ^ (star_stream << 56U)) ^ static_cast<std::uint64_t>(sequence)) %
+                                   keys);
+}
+
+}  // namespace assay

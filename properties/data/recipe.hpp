@@ -1,0 +1,95 @@
+/// The fills: what value each live element has. A value depends on the seed and on the element's own logical place, so
+/// that other shapes, the pool's order and the page size leave it alone.
+#pragma once
+
+#include <cstdint>
+
+#include "properties/case/case.hpp"
+
+namespace assay {
+
+/// Data is keyed by content: of a page that several sequences share, the first user's sequence and key number count.
+struct place {
+  std::int64_t sequence = 0;
+  std::int64_t index = 0;  ///< query row within the sequence, or key within it
+  std::int64_t head = 0;   ///< of q or of k/v
+  std::int64_t dim = 0;
+};
+
+/// Standard deviation of `normal` data: 1 for floats, and for quantised types a size that uses their range well and
+/// leaves 4 sigma representable: e4m3fn 32, e4m3fnuz 16, i8 40.
+double amplitude(dtype type);
+
+/// The fills. A is the type's amplitude, N and U[a, b) are normal and uniform draws, s_d is a random sign per dim that
+/// Q and K share, tiles are of 64 keys. A tensor that a fill does not name is as in `normal`. Bias is always normal,
+/// sinks are twice normal and a quarter of them -inf.
+/// - normal: A * N, where N is a sum of 8 uniform 16-bit numbers with variance 1, so |N| < 4.9.
+/// - uniform: A * U[-1, 1).
+/// - constant: q is A/2, k is A/4, v is 1.5 A, and so is every output.
+/// - page_tagged: v holds a code that names page and slot (page_tag below), the same in all heads and dims.
+/// - saturating: q is s_d A U[0.5, 1); one key per sequence is 2 s_d A, the others A/4 * N: one weight is nearly 1.
+/// - ascending_maxima: q as in saturating; the first key of tile t is s_d * level(t), strictly ascending for 68 tiles,
+///   the tile's others are level(t)/8 * N: the running maximum moves in every tile.
+/// - heavy_tail_tile: q as in saturating; keys of the last, possibly partial tile are s_d A, others A/8 * N.
+/// - cancelling: q and k come in pairs of dims at 3 A, q equal and k opposite: only the last pair's dot product is
+///   left. Keys 2i and 2i+1 are equal with opposite v, so that the weighted sum cancels.
+/// - largest: random signs at the largest magnitude for which a contract in f32 stays finite. f16 65504 (a dot product
+///   over 1024 dims is below 2^42), e4m3fn 448, e4m3fnuz 240, i8 127; bf16 q and k 255/128 * 2^57 (a dot product over
+///   256 dims is below 2^124, which leaves room for log2(e) and a scale up to 8), v 255/128 * 2^106 (2^20 keys: below
+///   2^127).
+/// - subnormal: k and v are random subnormals of their type (i8: -1, 0, 1).
+/// - rounding_ties: k is 0, so all weights are equal; v of odd keys is one ulp above v of even keys, in [1, 2): with an
+///   even number of visible keys and no bias or sink, o lies halfway between two values of v's type.
+///
+/// Of mqa_logits, weights are N and the scale of a key is (1 + U[0, 1)) / (2 A_q A_k), so that logits have a size near
+/// that of dot products of normal data; but:
+/// - constant: weights 0.5, scales 1 / (A_q A_k). Every visible logit of a row is the same.
+/// - page_tagged: the scale is (1 + tag / 8192) / (A_q A_k), tag = (key + 1021 * sequence) mod 8192: no two keys near
+///   each other have the same.
+/// - uniform: weights U[-1, 1); the scale of a quarter of the keys is 0.
+/// - cancelling: the weight of head 2i+1 is that of head 2i negated.
+/// - saturating, ascending_maxima, heavy_tail_tile: weights |N|.
+/// - largest: weights +-2^40, scales 2^40: with dot products below 2^28 all sums over 1024 heads stay below 2^118.
+/// - subnormal: weights 2^-60 N, scales 2^-60 (1 + U): products of both with small dot products underflow.
+///
+/// Per-page descales do not depend on the fill. With r = descale_ratio (or its inverse, if that is above 1), the page
+/// of ordinal n of a sequence has
+///   r^-level(n) * (1 + U[0, 1) * min(r - 1, 1) / 4),   level(n) = (start +- n) mod 3,
+/// where U is drawn for each of K and V, sequence, ordinal and head, and start and the sign for each of K and V,
+/// sequence and head. So the descales of neighbouring pages, and of pages two apart, differ by about r or r^2, up as
+/// well as down, within bounds; pages further apart, heads, and K and V differ by their U. The largest are near 1: of
+/// normal data, a third of the pages has logits and values of the size that it has per tensor. r = 1: all are 1.
+class recipe {
+ public:
+  explicit recipe(const attention_case& c);
+
+  std::uint32_t q(const place& at) const;
+  std::uint32_t k(const place& at) const;
+  std::uint32_t v(const place& at) const;
+  std::uint32_t bias(std::int64_t sequence, std::int64_t row, std::int64_t key, std::int64_t head) const;
+  std::uint32_t sink(std::int64_t head) const;
+  /// Bits (f32) of a row's weight of a head, and of a key's scale.
+  std::uint32_t weight(const place& at) const;
+  std::uint32_t key_scale(const place& at) const;
+  /// Bits (f32) of the descale of K or V of page `at.index` of a sequence, counted in pages; `at.dim` is not used.
+  std::uint32_t descale(bool is_k, const place& at) const;
+
+ private:
+  std::uint64_t noise(std::uint64_t tensor, const place& at) const;
+  double normal(std::uint64_t tensor, const place& at) const;
+  double sign_of_dim(std::int64_t dim) const;
+  double pointed_key(const place& at, double large, double small, bool is_pointed) const;
+
+  const attention_case& case_;
+  double q_amplitude_, k_amplitude_, v_amplitude_;
+};
+
+/// The pattern that page_tagged gives to a key of a sequence: tag = key + 1021 * sequence counts upwards through the
+/// finite positive values from the type's 1 (FP8: from its smallest normal), then through the negative ones. Tags
+/// repeat after 32768 (f16), 4096 (bf16), 238 (e4m3fn) and 240 (e4m3fnuz) of them.
+std::uint32_t page_tag(dtype type, std::int64_t sequence, std::int64_t key);
+
+/// `saturating`: the key of a sequence of k > 0 keys that dominates.
+std::int64_t dominant_key(const attention_case& c, std::int64_t sequence);
+
+}  // namespace assay

@@ -1,0 +1,34 @@
+#include "properties/generate/arbitrary.hpp"
+
+#include <algorithm>
+
+#include "properties/generate/choice.hpp"
+#include "properties/generate/shrink.hpp"
+
+namespace assay {
+
+space_limits limits_for_size(int size) {
+  const space_limits full;
+  const auto scaled = [size](std::int32_t least, std::int32_t most) {
+    return std::clamp(least + (most - least) * size / rc::kNominalSize, least, most);
+  };
+  space_limits limits;
+  limits.max_sequences = scaled(2, full.max_sequences);
+  limits.max_q = scaled(4, full.max_q);
+  limits.max_k = scaled(80, full.max_k);
+  limits.cost_class = size >= 90 ? full.cost_class : scaled(0, full.cost_class - 1);
+  return limits;
+}
+
+rc::Gen<attention_case> arbitrary_case(std::vector<std::string> kernels) {
+  return [kernels = std::move(kernels)](const rc::Random& random, int size) {
+    rc::Random numbers = random;
+    random_source source([&numbers] { return numbers.next(); });
+    attention_case c;
+    walk(c, source, limits_for_size(size), kernels);
+    return rc::shrinkable::shrinkRecur(
+        std::move(c), [](const attention_case& larger) { return rc::seq::fromContainer(simpler(larger)); });
+  };
+}
+
+}  // namespace assay

@@ -1,0 +1,56 @@
+/// What the case space, the shrinker and the properties know about each kernel by its name. One table; a kernel that is
+/// not in it gets no generated cases.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "properties/case/case.hpp"
+
+namespace assay {
+
+class space_walker;
+
+/// A combination of types that a kernel does.
+struct type_choice {
+  dtype q;
+  dtype kv;
+  dtype o;
+  bool operator==(const type_choice&) const = default;
+};
+
+struct kernel_space {
+  const char* name;
+  std::span<const type_choice> types;  ///< plainest first
+  std::int32_t head_dim_step;          ///< head dims are multiples of it, from 64
+  std::int32_t per_page_keys;          ///< page sizes with per-page descales are multiples of it; 0: no such descales
+  bool has_splits;                     ///< splits keys over blocks and combines
+  bool has_window;
+  void (*walk)(space_walker& w);  ///< sets all fields but the version and the kernel's name
+};
+
+/// The kernels whose cases can be generated, in the order in which they are drawn.
+std::span<const kernel_space> kernel_spaces();
+
+/// nullptr if the name is not in the table.
+const kernel_space* find_kernel_space(std::string_view name);
+
+/// Whether a kernel of that name splits keys over blocks, and whether it takes per-page descales. Of a kernel that is
+/// not in the table the first is taken for granted, as a property without splits discards, and the second is not.
+bool has_splits(std::string_view kernel);
+bool has_per_page_descales(std::string_view kernel);
+
+/// All names of the table.
+std::vector<std::string> kernels_of_the_space();
+
+/// Those of `kernels` that are in the table, in its order and each once.
+std::vector<std::string> drawable(std::span<const std::string> kernels);
+
+/// The types that the case space draws, of all kernels or of one, as types_of() names them.
+std::vector<std::string> types_of_the_space();
+std::vector<std::string> types_of_the_space(const kernel_space& kernel);
+
+}  // namespace assay

@@ -1,0 +1,19 @@
+/// Shrinking: cases that are simpler than a given one, boldest first.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "properties/case/case.hpp"
+
+namespace assay {
+
+/// Valid cases, each below `c` in the order of `complexity`, so that every chain of them ends. Steps that remove much
+/// come first.
+std::vector<attention_case> simpler(const attention_case& c);
+
+/// A measure by which cases are ordered lexicographically: sequences, keys and rows, heads, head dims, then how many
+/// features are on, then the sizes of what is left, then how far the ids and the seeds are from the plainest ones.
+std::vector<std::int64_t> complexity(const attention_case& c);
+
+}  // namespace assay

@@ -1,0 +1,32 @@
+#include "properties/generate/space.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "properties/generate/kernel_space.hpp"
+#include "properties/generate/walker.hpp"
+
+namespace assay {
+
+std::int64_t multiply_adds(const attention_case& c) {
+  std::int64_t pairs = 0;
+  for (const sequence& s : c.sequences) pairs += std::int64_t{s.q} * s.k;
+  return pairs * c.heads_q * (c.head_dim_qk + (computes_attention(c.kernel) ? c.head_dim_v : 0));
+}
+
+void walk(attention_case& c, choice_source& source, const space_limits& limits, std::span<const std::string> kernels) {
+  const std::vector<std::string> names = drawable(kernels);
+  if (names.empty()) throw std::invalid_argument("no kernel whose cases can be generated");
+  space_walker w(c, source, limits);
+  c.version = 1;
+  const auto last = static_cast<std::int64_t>(names.size()) - 1;
+  const auto now = std::ranges::find(names, c.kernel) - names.begin();
+  c.kernel = names[static_cast<std::size_t>(w.pick(options(0, last).add(1, 0, last), now))];
+  find_kernel_space(c.kernel)->walk(w);
+}
+
+void walk(attention_case& c, choice_source& source, const space_limits& limits) {
+  walk(c, source, limits, kernels_of_the_space());
+}
+
+}  // namespace assay

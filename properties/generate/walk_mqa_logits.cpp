@@ -1,0 +1,113 @@
+#include <algorithm>
+
+#include "properties/case/tensor_plan.hpp"
+#include "properties/generate/kernel_space.hpp"
+#include "properties/generate/walker.hpp"
+
+namespace assay {
+namespace {
+
+// Of aiter 2866: contexts are worked off in chunks of two stages.
+constexpr std::int64_t stage_keys = 128;
+constexpr std::int64_t chunk_keys = 256;
+
+/// Fields that the operation does not have, or has in one way only.
+void fix(attention_case& c) {
+  c.heads_kv = 1;
+  c.batching = q_batching::batch;
+  c.o_type = dtype::f32;
+  c.head_dim_v = 64;
+  c.scale = c.q_scale = c.k_scale = c.v_scale = 1;
+  for (sequence& s : c.sequences) s.prefix_offset.reset();
+}
+
+void arithmetic(space_walker& w) {
+  attention_case& c = w.c;
+  static constexpr dtype types[] = {dtype::e4m3fn, dtype::e4m3fnuz};
+  w.set_one_of<dtype>(c.q_type, types, 5);
+  c.kv_type = c.q_type;
+  // Those of models, and a few, for which contexts of several chunks cost little.
+  static constexpr std::int32_t usual[] = {1, 32, 64, 2, 4};
+  const auto is_usual = std::ranges::find(usual, c.heads_q) != std::end(usual);
+  if (w.flag(!is_usual, 9, 1))
+    w.set(c.heads_q, options(1, 64).add(1, 3, 63));
+  else
+    w.set_one_of<std::int32_t>(c.heads_q, usual, 1);
+  w.head_dim(c.head_dim_qk, 32, options(2, 4).add(5, 4).add(2, 2).add(1, 3));
+}
+
+void memory(space_walker& w) {
+  attention_case& c = w.c;
+  static constexpr key_order orders[] = {key_order::plain, key_order::preshuffled};
+  w.set_one_of<key_order>(c.k_order, orders, 4);
+  if (c.k_order == key_order::preshuffled) {
+    static constexpr std::int32_t usual[] = {16, 64, 32, 48, 128};
+    w.set_one_of<std::int32_t>(c.page_size, usual, 2);
+    return;
+  }
+  static constexpr std::int32_t usual[] = {16, 1, 64};
+  const auto is_usual = std::ranges::find(usual, c.page_size) != std::end(usual);
+  if (w.flag(!is_usual, 6, 1))
+    w.set(c.page_size, options(1, 300).add(2, 2, 33).add(1, 34, 300));
+  else
+    w.set_one_of<std::int32_t>(c.page_size, usual, 2);
+}
+
+/// Numbers of keys where something ends: a page, a stage, a chunk.
+options around_ends(std::int64_t page, std::int64_t least, std::int64_t most) {
+  options o(least, most);
+  o.add(4, 1, 130);
+  for (const std::int64_t stages : {1, 2, 3, 4, 5, 8}) o.around(3, stages * stage_keys);
+  for (const std::int64_t chunks : {3, 5, 7}) o.around(2, chunks * chunk_keys);
+  for (const std::int64_t pages : {1, 2, 3, 9}) o.around(2, pages * page);
+  return o.around(2, most / chunk_keys * chunk_keys).around(2, most / page * page).add(4, least, most);
+}
+
+/// Rows' lengths first, then contexts within them: often none, one key, all but one, or exactly full.
+void lengths(space_walker& w) {
+  attention_case& c = w.c;
+  w.sequence_count(options(1, std::min(w.limits.max_sequences, 5)).add(8, 1).add(4, 2).add(3, 3, 5));
+  std::int32_t& next_n = c.sequences.front().q;
+  w.set(next_n, options(1, std::min(w.limits.max_q, 4)).add(4, 1).add(5, 2).add(4, 3, 4));
+  for (sequence& s : c.sequences) s.q = next_n;
+  const std::int64_t share = w.cost_share(static_cast<std::int64_t>(c.sequences.size()));
+  const std::int64_t most = std::max<std::int64_t>(w.most_keys(share, next_n), 1);
+  w.set(c.max_model_len, around_ends(c.page_size, 1, most));
+  for (sequence& s : c.sequences) {
+    const std::int64_t full = c.max_model_len;
+    options o = around_ends(c.page_size, 0, full);
+    w.set(s.k, o.add(20, full).add(8, full - 1).add(6, 0).add(4, 1, next_n));
+  }
+}
+
+}  // namespace
+
+void walk_mqa_logits(space_walker& w) {
+  attention_case& c = w.c;
+  fix(c);
+  if (w.limits.vary_arithmetic) {
+    arithmetic(w);
+  } else {
+    c.q_type = c.kv_type = dtype::e4m3fn;
+  }
+  if (w.limits.vary_memory) memory(w);
+  lengths(w);
+  c.fills_hidden = w.flag(c.fills_hidden, 1, 1);
+  static constexpr context_split kinds[] = {context_split::fixed, context_split::variable};
+  w.set_one_of<context_split>(c.split_contexts, kinds, 4);
+  w.set(c.num_splits, options(0, std::min(w.limits.max_splits, 128))
+                          .add(4, 1)
+                          .add(2, 0)
+                          .add(6, 2, 4)
+                          .add(4, 5, 16)
+                          .around(1, pages_for(w.longest(), chunk_keys))
+                          .add(1, 17, 128));
+  if (w.limits.vary_memory) w.set(c.row_margin, options(0, 256).add(6, 0).add(3, 1, 16).add(1, 128).add(1, 17, 256));
+  w.pages(2);
+  c.layout = pool_layout::nhd;
+  w.data();
+  w.schedule();
+  w.input_margin();
+}
+
+}  // namespace assay

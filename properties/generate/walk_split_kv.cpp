@@ -1,0 +1,136 @@
+#include <algorithm>
+#include <cmath>
+
+#include "properties/case/tensor_plan.hpp"
+#include "properties/generate/kernel_space.hpp"
+#include "properties/generate/walker.hpp"
+
+namespace assay {
+namespace {
+
+constexpr std::int64_t tile_keys = space_walker::tile_keys;
+
+void types(space_walker& w) {
+  attention_case& c = w.c;
+  static constexpr dtype q_types[] = {dtype::f16, dtype::bf16, dtype::i8};
+  w.set_one_of<dtype>(c.q_type, q_types, 4);
+  if (c.q_type == dtype::i8) {
+    c.kv_type = dtype::i8;
+    c.o_type = dtype::f16;
+    return;
+  }
+  const dtype kv_types[] = {c.q_type, dtype::e4m3fn, dtype::e4m3fnuz};
+  w.set_one_of<dtype>(c.kv_type, kv_types, 6);
+  c.o_type = c.q_type;
+}
+
+void head_dims(space_walker& w) {
+  const options dims = options(8, 32).add(10, 8).add(8, 16).add(2, 32).add(5, 8, 32);
+  w.head_dim(w.c.head_dim_qk, 8, dims);
+  const std::int64_t same = w.c.head_dim_qk / 8;
+  w.head_dim(w.c.head_dim_v, 8, options(8, 32).add(3, 8).add(10, same).add(3, 8, 32));
+}
+
+void page_size(space_walker& w) {
+  static constexpr std::int32_t usual[] = {16, 1, 64, 128, 256, 1024};
+  const auto is_usual = std::ranges::find(usual, w.c.page_size) != std::end(usual);
+  if (w.flag(!is_usual, 7, 1))
+    w.set(w.c.page_size, options(1, 1024).add(1, 2, 33).add(1, 2, 200));
+  else
+    w.set_one_of<std::int32_t>(w.c.page_size, usual, 2);
+}
+
+options key_options(std::int64_t page, std::int64_t most) {
+  options o(0, most);
+  o.add(1, 0).add(2, 1).add(4, 2, 9).add(6, 10, 200).around(3, tile_keys).around(2, 2 * tile_keys).around(3, page);
+  for (const std::int64_t pages : {2, 3, 8}) o.around(1, pages * page);
+  // Where a combine kernel's arrays or lanes may end: that many splits are only not empty with as many tiles.
+  for (const std::int64_t tiles : {33, 65, 128}) o.around(3, tiles * tile_keys);
+  o.around(2, most / tile_keys * tile_keys).around(1, most / page * page).add(2, most).add(6, 0, most);
+  return o;
+}
+
+void lengths(space_walker& w) {
+  attention_case& c = w.c;
+  const std::int64_t most_q = std::min(w.limits.max_q, 40);  // decoding, and a little more
+  w.sequence_count(options(1, std::min(w.limits.max_sequences, 5)).add(6, 1).add(4, 2).add(3, 3, 5));
+  const std::int64_t share = w.cost_share(static_cast<std::int64_t>(c.sequences.size()));
+  bool any_row = false;
+  for (sequence& s : c.sequences) {
+    // A case without any query row asks for nothing; the last sequence makes sure that there is one.
+    const std::int64_t least = !any_row && &s == &c.sequences.back() ? 1 : 0;
+    w.set(s.q, options(least, most_q).add(12, 1).add(1, 0).add(4, 2, 5).around(1, 16).add(3, 6, 40));
+    any_row = any_row || s.q > 0;
+    w.set(s.k, key_options(c.page_size, w.most_keys(share, s.q)));
+  }
+}
+
+void masks(space_walker& w) {
+  w.c.causal = w.flag(w.c.causal, 1, 1);
+  w.set(w.c.window, options(0, w.limits.max_k + 1)
+                        .add(10, 0)
+                        .add(2, 1, 4)
+                        .around(1, tile_keys)
+                        .around(1, 2 * tile_keys)
+                        .add(2, 1, w.longest() + 1));
+  w.prefix_offsets();
+}
+
+void arithmetic(space_walker& w) {
+  attention_case& c = w.c;
+  const float root = 1.0F / std::sqrt(static_cast<float>(c.head_dim_qk));
+  const float scales[] = {root, 1.0F, 0.0625F, 0.5F * root, 1.7F * root, 0.125F};
+  w.set_one_of<float>(c.scale, distinct(scales), 8);
+  w.descale(c.q_scale, c.q_type);
+  w.descale(c.k_scale, c.kv_type);
+  w.descale(c.v_scale, v_type(c));
+  w.soft_cap();
+  static constexpr dtype bias_types[] = {dtype::none, dtype::f32, dtype::f16, dtype::bf16};
+  w.set_one_of<dtype>(c.bias_type, bias_types, 12);
+  c.sinks = w.flag(c.sinks, 4, 1);
+}
+
+/// Most splits of a case: each writes a partial output, all of which the combine loads. An element of it costs more
+/// than a multiply-add of a matrix atom: 2^21 of them take about a second where accesses are checked.
+std::int64_t most_splits(const space_walker& w) {
+  const attention_case& c = w.c;
+  std::int64_t rows = 0;
+  for (const sequence& s : c.sequences) rows += s.q;
+  const std::int64_t most_elements = std::int64_t{1} << (w.limits.cost_class < 3 ? 18 : 21);
+  return std::clamp<std::int64_t>(most_elements / (rows * c.heads_q * c.head_dim_v), 1, w.limits.max_splits);
+}
+
+void splits(space_walker& w) {
+  const std::int64_t tiles = pages_for(w.longest(), tile_keys);
+  w.set(w.c.num_splits, options(0, most_splits(w))
+                            .add(3, 1)
+                            .add(2, 0)
+                            .add(8, 2, 8)
+                            .around(3, tiles)
+                            .add(tiles > 32 ? 20 : 0, tiles, tiles + 1)
+                            .add(1, 9, 16)
+                            .add(1, 2, 128)
+                            .add(1, 128));
+}
+
+}  // namespace
+
+void walk_split_kv(space_walker& w) {
+  if (w.limits.vary_arithmetic) {
+    types(w);
+    w.heads();
+    head_dims(w);
+  }
+  if (w.limits.vary_memory) page_size(w);
+  lengths(w);
+  masks(w);
+  if (w.limits.vary_arithmetic) arithmetic(w);
+  w.pages(0);
+  splits(w);
+  w.data();
+  w.schedule();
+  w.row_margin();
+  w.input_margin();
+}
+
+}  // namespace assay

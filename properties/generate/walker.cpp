@@ -1,0 +1,147 @@
+#include "properties/generate/walker.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "properties/case/tensor_plan.hpp"
+#include "properties/data/recipe.hpp"
+
+namespace assay {
+namespace {
+
+constexpr std::int32_t cost_classes = 6;
+constexpr std::int64_t cost_of_class[cost_classes] = {1 << 16, 1 << 18, 1 << 20, 2 << 20, 5 << 20, 20'000'000};
+
+std::int64_t row_cost(const attention_case& c) {
+  return std::int64_t{c.heads_q} * (c.head_dim_qk + (computes_attention(c.kernel) ? c.head_dim_v : 0));
+}
+
+std::int64_t cost_class_of(const attention_case& c) {
+  // A walk gives every sequence the same share, so the dearest one decides.
+  std::int64_t dearest = 0;
+  for (const sequence& s : c.sequences)
+    dearest = std::max(dearest, std::int64_t{std::max(s.q, 1)} * std::max(s.k, c.max_model_len) * row_cost(c));
+  const std::int64_t needed = dearest * static_cast<std::int64_t>(c.sequences.size());
+  std::int64_t least = 0;
+  while (least + 1 < cost_classes && cost_of_class[least] < needed) ++least;
+  return least;
+}
+
+}  // namespace
+
+std::vector<float> distinct(std::span<const float> values) {
+  std::vector<float> kept;
+  for (const float v : values)
+    if (std::ranges::find(kept, v) == kept.end()) kept.push_back(v);
+  return kept;
+}
+
+bool space_walker::flag(bool current, std::int32_t no_weight, std::int32_t yes_weight) {
+  return pick(options(0, 1).add(no_weight, 0).add(yes_weight, 1), current ? 1 : 0) != 0;
+}
+
+void space_walker::heads() {
+  static constexpr std::int64_t groups[] = {1, 2, 3, 4, 5, 7, 8, 16};
+  set(c.heads_kv, options(1, 8).add(6, 1).add(3, 2).add(1, 3, 8));
+  std::int64_t group = c.heads_q / c.heads_kv;
+  const auto last = std::ranges::upper_bound(groups, limits.max_heads / c.heads_kv) - groups;
+  set_one_of<std::int64_t>(group, std::span(groups).first(static_cast<std::size_t>(last)), 2);
+  c.heads_q = static_cast<std::int32_t>(c.heads_kv * group);
+}
+
+void space_walker::head_dim(std::int32_t& field, std::int32_t step, const options& in_steps) {
+  field = static_cast<std::int32_t>(step * pick(in_steps, field / step));
+}
+
+std::int64_t space_walker::cost_share(std::int64_t sequences) {
+  const options classes = options(0, limits.cost_class).add(6, 0).add(8, 1).add(8, 2).add(6, 3).add(3, 4).add(1, 5);
+  return cost_of_class[pick(classes, cost_class_of(c))] / sequences;
+}
+
+std::int64_t space_walker::dearest_share(std::int64_t sequences) {
+  return cost_of_class[cost_classes - 1] / sequences;
+}
+
+void space_walker::sequence_count(const options& from) {
+  c.sequences.resize(static_cast<std::size_t>(pick(from, static_cast<std::int64_t>(c.sequences.size()))));
+}
+
+std::int64_t space_walker::most_keys(std::int64_t share, std::int32_t rows) const {
+  return std::min<std::int64_t>(limits.max_k, share / (std::max(rows, 1) * row_cost(c)));
+}
+
+std::int64_t space_walker::longest() const {
+  std::int64_t most = 0;
+  for (const sequence& s : c.sequences) most = std::max<std::int64_t>(most, s.k);
+  return most;
+}
+
+void space_walker::prefix_offsets() {
+  const bool has_offset = !c.sequences.empty() && c.sequences.front().prefix_offset.has_value();
+  const bool offset = flag(has_offset, 3, 1);
+  for (sequence& s : c.sequences) {
+    const std::int64_t k = s.k, q = s.q;
+    constexpr std::int64_t far = std::numeric_limits<std::int32_t>::max();  // the last row's position is beyond it
+    s.prefix_offset = offset ? std::optional(static_cast<std::int32_t>(pick(options(-far, far)
+                                                                                .add(2, 0)
+                                                                                .add(4, 0, k)
+                                                                                .around(2, k - q)
+                                                                                .add(2, k, k + q + 66)
+                                                                                .add(2, -q - 1, -1)
+                                                                                .add(1, k / tile_keys * tile_keys - 1)
+                                                                                .add(1, -far)
+                                                                                .add(1, far),
+                                                                            s.prefix_offset.value_or(0))))
+                             : std::nullopt;
+  }
+}
+
+void space_walker::descale(float& field, dtype type) {
+  const auto a = static_cast<float>(amplitude(type));
+  const float scales[] = {1.0F / a, 0.71F / a, 1.3F / a, 0.03F, 0.5F / a, 2.0F / a};
+  field = a == 1 ? 1.0F : field;
+  if (a != 1) set_one_of<float>(field, scales, 2);
+}
+
+void space_walker::soft_cap() {
+  static constexpr float caps[] = {0.0F, 50.0F, 30.0F, 8.0F, 1.0F};
+  set_one_of<float>(c.soft_cap, caps, 12);
+}
+
+void space_walker::data() {
+  if (!limits.vary_data) return;
+  c.data.fill = static_cast<fill_kind>(pick(
+      options(0, static_cast<int>(fill_kind::rounding_ties)).add(4, 0).add(10, 1, 10), static_cast<int>(c.data.fill)));
+  c.data.seed = static_cast<std::uint64_t>(
+      pick(options(0, 0xFFFFFFFF).add(1, 1).add(15, 0, 0xFFFFFFFF), static_cast<std::int64_t>(c.data.seed)));
+  static constexpr poison_kind poisons[] = {poison_kind::nan, poison_kind::inf, poison_kind::huge, poison_kind::zero};
+  set_one_of<poison_kind>(c.data.poison, poisons, 6);
+}
+
+void space_walker::row_margin() {
+  if (!limits.vary_memory) return;
+  set(c.row_margin, options(0, 40).add(4, 0).add(4, 1, 16).add(1, 8).add(1, 17, 40));
+}
+
+void space_walker::input_margin() {
+  if (!limits.vary_memory) return;
+  // Pages that were laid around a byte offset of 2^31 or beyond lie there without a margin: mostly they get none.
+  attention_case dense = c;
+  dense.input_margin = 0;
+  const std::vector<planned_tensor> tensors = plan_tensors(dense);
+  const bool is_high = std::ranges::any_of(tensors, [](const planned_tensor& t) { return t.is_pool && is_sparse(t); });
+  set(c.input_margin, options(0, 40).add(is_high ? 16 : 4, 0).add(3, 1, 16).add(2, 8).add(1, 16).add(1, 17, 40));
+}
+
+void space_walker::schedule() {
+  if (!limits.vary_schedule) return;
+  c.schedule.kind =
+      static_cast<schedule_kind>(pick(options(0, 3).add(4, 0).add(4, 1, 3), static_cast<int>(c.schedule.kind)));
+  c.schedule.seed = static_cast<std::uint64_t>(
+      pick(options(0, 0xFFFF).add(1, 0, 0xFFFF), static_cast<std::int64_t>(c.schedule.seed)));
+  set(c.schedule.depth, options(1, 8).add(1, 3).add(1, 1, 8));
+  c.schedule.wave_size = flag(c.schedule.wave_size == 32, 1, 1) ? 32 : 64;
+}
+
+}  // namespace assay

@@ -1,0 +1,101 @@
+/// What the walks of all kernels are made of. A walk sets the fields of a case one by one to what a source chooses.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "properties/case/case.hpp"
+#include "properties/generate/space.hpp"
+
+namespace assay {
+
+/// Alternatives clipped to a range; those that fall outside are dropped.
+class options {
+ public:
+  options(std::int64_t lo, std::int64_t hi) : lo_(lo), hi_(hi) {}
+  options& add(std::int32_t weight, std::int64_t lo, std::int64_t hi) {
+    lo = std::max(lo, lo_);
+    hi = std::min(hi, hi_);
+    if (lo <= hi) list_.push_back({weight, lo, hi});
+    return *this;
+  }
+  options& add(std::int32_t weight, std::int64_t value) { return add(weight, value, value); }
+  options& around(std::int32_t weight, std::int64_t value) { return add(weight, value - 1, value + 1); }
+  std::span<const alternative> list() const { return list_; }
+
+ private:
+  std::int64_t lo_, hi_;
+  std::vector<alternative> list_;
+};
+
+/// The steps that kernels share. What a case does not say outright a step reads off it before it sets anything: a
+/// source that writes a case down finds there what it has to choose.
+class space_walker {
+ public:
+  static constexpr std::int64_t tile_keys = 64;
+
+  space_walker(attention_case& walked, choice_source& source, const space_limits& bounds)
+      : c(walked), limits(bounds), source_(source) {}
+
+  attention_case& c;
+  const space_limits& limits;
+
+  std::int64_t pick(const options& from, std::int64_t current) { return source_.choose(from.list(), current); }
+  bool flag(bool current, std::int32_t no_weight, std::int32_t yes_weight);
+
+  template <typename T>
+  void set(T& field, const options& from) {
+    field = static_cast<T>(pick(from, static_cast<std::int64_t>(field)));
+  }
+
+  /// One of a list, each but the first as likely; the first is the simplest.
+  template <typename T>
+  void set_one_of(T& field, std::span<const T> values, std::int32_t first_weight = 1) {
+    const auto bits_equal = [&field](const T& v) { return v == field; };
+    const auto at = std::ranges::find_if(values, bits_equal) - values.begin();
+    const auto last = static_cast<std::int64_t>(values.size()) - 1;
+    field = values[static_cast<std::size_t>(
+        pick(options(0, last).add(first_weight, 0).add(last > 0 ? 4 : 0, 1, last), at))];
+  }
+
+  /// heads_kv and heads_q.
+  void heads();
+  /// A head dim in units of `step`.
+  void head_dim(std::int32_t& field, std::int32_t step, const options& in_steps);
+  /// Chooses the most multiply-adds of the case. The result is each sequence's share.
+  std::int64_t cost_share(std::int64_t sequences);
+  /// The share of the dearest case that the space has.
+  static std::int64_t dearest_share(std::int64_t sequences);
+  /// The number of sequences.
+  void sequence_count(const options& from);
+  /// Most keys of a sequence of so many rows within its share of the cost.
+  std::int64_t most_keys(std::int64_t share, std::int32_t rows) const;
+  std::int64_t longest() const;  ///< keys of the longest sequence
+  /// prefix_offset of all sequences, or of none.
+  void prefix_offsets();
+  /// Undoes the fills' amplitude, by a power of two and by what is none; 1 for floats.
+  void descale(float& field, dtype type);
+  void soft_cap();
+  /// Page ids, pool size, layouts and page tables, for page lists already of the right length or to be resized.
+  /// `weight_of_runs`: how often pages follow each other as in CK issue 6054, of 10 others.
+  void pages(std::int32_t weight_of_runs);
+  void data();
+  void schedule();
+  /// Margins between the rows of outputs and of inputs: wider than what one vectorised access reaches beyond a row.
+  void row_margin();
+  void input_margin();
+
+ private:
+  choice_source& source_;
+};
+
+/// Drops repetitions (1/sqrt(64) is in a list by another name as well), so that a value has one index.
+std::vector<float> distinct(std::span<const float> values);
+
+void walk_split_kv(space_walker& w);
+void walk_batch_prefill(space_walker& w);
+void walk_mqa_logits(space_walker& w);
+
+}  // namespace assay

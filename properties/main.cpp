@@ -1,7 +1,0 @@
-#include <iostream>
-
-#include "properties/cli.hpp"
-
-int main(int argc, char** argv) {
-  return assay::run_program({argv + 1, argv + argc}, {std::cout, std::cerr, nullptr});
-}

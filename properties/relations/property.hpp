@@ -1,0 +1,31 @@
+/// A property: a sentence that must hold for every case, and the check of it.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "properties/case/case.hpp"
+#include "properties/run/library.hpp"
+#include "properties/run/verdict.hpp"
+
+namespace assay {
+
+struct property {
+  const char* name;      ///< snake_case, as --property takes it
+  const char* sentence;  ///< what holds
+  /// Judges one case. A case to which the property does not apply is a discard with a reason; generators are steered
+  /// by `adapt` so that this is rare.
+  verdict (*check)(const library& lib, const attention_case& c);
+  /// Turns an arbitrary case into one that exercises the property (for instance gives it two sequences). May be null.
+  void (*adapt)(attention_case& c);
+  /// The kernels that the property is about, by name; null: all. Only their cases are dealt out to it.
+  bool (*is_about)(std::string_view kernel) = nullptr;
+};
+
+/// Whether the property says something about the kernel of that name.
+bool applies(const property& p, std::string_view kernel);
+
+/// The one table of all properties.
+std::span<const property> properties();
+
+}  // namespace assay

@@ -1,0 +1,152 @@
+#include "properties/run/execute.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "properties/run/contract_fault.hpp"
+#include "properties/run/fault_watch.hpp"
+#include "properties/run/input_snapshot.hpp"
+#include "properties/run/row_gaps.hpp"
+
+namespace assay {
+namespace {
+
+/// Beyond this no library's plan is believed; the partials would not fit into memory.
+constexpr std::int32_t max_splits = 1 << 16;
+
+assay_status failure(const std::string& message) {
+  assay_status status{ASSAY_FAILED, {}};
+  std::snprintf(status.message, sizeof status.message, "%s", message.c_str());
+  return status;
+}
+
+void collect(void* context, const assay_defect* defect) {
+  auto& defects = *static_cast<std::vector<platform_defect>*>(context);
+  constexpr std::size_t enough = 64;  // a broken barrier is seen by every block; the first ones tell the story
+  if (defects.size() >= enough) return;
+  defects.push_back({static_cast<assay_defect_kind>(defect->kind),
+                     fmt::format("{}: {} (block {},{},{} wave {} lane {})", defect->kernel, defect->message,
+                                 defect->block[0], defect->block[1], defect->block[2], defect->wave, defect->lane)});
+}
+
+std::string guard_fault(const std::vector<buffer>& buffers) {
+  for (const buffer& b : buffers) {
+    std::int64_t at = 0;
+    if (b.guards_intact(&at)) continue;
+    return fmt::format("{} was written outside its memory, at byte {} of {}", b.name(), at, b.size_bytes());
+  }
+  return {};
+}
+
+}  // namespace
+
+DLDataType to_dlpack(dtype type) {
+  switch (type) {
+    case dtype::f32: return {kDLFloat, 32, 1};
+    case dtype::f16: return {kDLFloat, 16, 1};
+    case dtype::bf16: return {kDLBfloat, 16, 1};
+    case dtype::i32: return {kDLInt, 32, 1};
+    case dtype::i8: return {kDLInt, 8, 1};
+    case dtype::e4m3fn:
+    case dtype::e4m3fnuz:
+    case dtype::none: break;
+  }
+  return {kDLUInt, 8, 1};
+}
+
+abi_tensors::abi_tensors(const inputs& in, const outputs& out) : views_(in.tensors()) {
+  const std::size_t num_inputs = views_.size();
+  for (const named_tensor& t : out.tensors()) views_.push_back(t);
+  for (named_tensor& t : views_) {
+    const bool is_input = list_.size() < num_inputs;
+    DLTensor view{};
+    view.data = t.view.data;
+    view.device = {kDLCPU, 0};
+    view.ndim = t.view.rank;
+    view.dtype = to_dlpack(t.view.type);
+    view.shape = t.view.shape;
+    view.strides = t.view.stride;
+    list_.push_back({t.name, static_cast<std::int32_t>(t.view.type), view, is_input ? ASSAY_INPUT : ASSAY_OUTPUT});
+  }
+}
+
+assay_launch make_launch(const attention_case& c, const execution_checks& checks, int workers,
+                         std::vector<platform_defect>* defects) {
+  assay_launch launch{};
+  launch.wave_size = c.schedule.wave_size;
+  launch.schedule = static_cast<std::int32_t>(c.schedule.kind);
+  launch.seed = c.schedule.seed;
+  launch.depth = c.schedule.depth;
+  launch.workers = workers;
+  launch.context = defects;
+  launch.on_defect = defects == nullptr ? nullptr : collect;
+  launch.checked = checks.accesses ? 1 : 0;
+  launch.lockstep_waves = checks.lockstep_waves ? 1 : 0;
+  return launch;
+}
+
+assay_status plan_problem(const assay_kernel& kernel, const problem& stated, std::int64_t workspace_budget_bytes,
+                          problem* planned) {
+  assay_plan plan{};
+  assay_status status = kernel.plan(&stated, workspace_budget_bytes, &plan);
+  if (status.code != ASSAY_OK) return status;
+  if (plan.num_splits < 1 || plan.num_splits > max_splits)
+    return failure(fmt::format("plan() chose {} splits", plan.num_splits));
+  if (stated.num_splits > 0 && plan.num_splits != stated.num_splits)
+    return failure(fmt::format("plan() chose {} splits where {} were asked for", plan.num_splits, stated.num_splits));
+  *planned = stated;
+  planned->num_splits = plan.num_splits;
+  return status;
+}
+
+execution execute_planned(const library& lib, const attention_case& c, inputs& in, const problem& planned,
+                          outputs written, int workers) {
+  execution ran;
+  ran.planned = planned;
+  ran.written = std::move(written);
+  const assay_kernel* kernel = lib.find(c.kernel);
+  if (kernel == nullptr) {
+    ran.status = {ASSAY_UNSUPPORTED, "the library has no such kernel"};
+    return ran;
+  }
+  assay_launch launch = make_launch(c, lib.checks, workers, &ran.defects);
+  launch.accesses_checked = &ran.accesses_checked;
+  ran.status = kernel->declare(&ran.planned, &launch, &ran.declared);
+  if (ran.status.code != ASSAY_OK) return ran;
+  if (const std::string fault = contract_fault(ran.declared, ran.planned); !fault.empty()) {
+    ran.status = failure("the declared contract says nothing: " + fault);
+    return ran;
+  }
+
+  const input_snapshot before(in.buffers);
+  const row_gaps between(ran.written.buffers);
+  abi_tensors tensors(in, ran.written);
+  std::optional<fault_watch> watch(std::in_place, in.buffers, ran.written.buffers);
+  const auto start = std::chrono::steady_clock::now();
+  ran.status =
+      kernel->run(&ran.planned, tensors.list().data(), static_cast<std::int32_t>(tensors.list().size()), &launch);
+  ran.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+
+  watch.reset();
+  ran.memory_fault = before.first_change();
+  if (ran.memory_fault.empty()) ran.memory_fault = guard_fault(in.buffers);
+  if (ran.memory_fault.empty()) ran.memory_fault = guard_fault(ran.written.buffers);
+  if (ran.memory_fault.empty()) ran.memory_fault = between.first_change();
+  return ran;
+}
+
+execution execute(const library& lib, const attention_case& c, inputs& in, int workers) {
+  execution ran;
+  ran.planned = in.stated;
+  const assay_kernel* kernel = lib.find(c.kernel);
+  if (kernel == nullptr) {
+    ran.status = {ASSAY_UNSUPPORTED, "the library has no such kernel"};
+    return ran;
+  }
+  ran.status = plan_problem(*kernel, in.stated, c.workspace_budget_bytes, &ran.planned);
+  if (ran.status.code != ASSAY_OK) return ran;
+  return execute_planned(lib, c, in, ran.planned, make_outputs(ran.planned, c.row_margin), workers);
+}
+
+}  // namespace assay

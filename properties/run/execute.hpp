@@ -1,0 +1,73 @@
+/// The steps of an execution, for those who need them apart: relations run edited inputs, `explain` looks inside.
+#pragma once
+
+#include <optional>
+
+#include "oracle/code_counts.hpp"
+#include "properties/case/case.hpp"
+#include "properties/data/inputs.hpp"
+#include "properties/run/execution.hpp"
+#include "properties/run/library.hpp"
+#include "properties/run/verdict.hpp"
+
+namespace assay {
+
+/// Tensors as they cross the C ABI. Shapes and strides point into this object: it must outlive the call.
+class abi_tensors {
+ public:
+  abi_tensors(const inputs& in, const outputs& out);
+  std::vector<assay_tensor>& list() { return list_; }
+
+ private:
+  std::vector<named_tensor> views_;
+  std::vector<assay_tensor> list_;
+};
+
+/// The DLPack form of a type; FP8 crosses as 1-byte unsigned elements.
+DLDataType to_dlpack(dtype type);
+
+/// The launch that a case asks for; defects are appended to `defects`.
+assay_launch make_launch(const attention_case& c, const execution_checks& checks, int workers,
+                         std::vector<platform_defect>* defects);
+
+/// Plans the stated problem. On success `planned` has the number of splits; else the status says why not.
+assay_status plan_problem(const assay_kernel& kernel, const problem& stated, std::int64_t workspace_budget_bytes,
+                          problem* planned);
+
+/// Runs a planned problem into outputs that are there already (whatever they hold), with all memory checks.
+execution execute_planned(const library& lib, const attention_case& c, inputs& in, const problem& planned,
+                          outputs written, int workers = 1);
+
+/// The verdict that an execution reaches by itself: a rejected or unsupported problem is a discard; a failed launch, a
+/// platform defect and a memory fault are failures. Nothing: its outputs can be judged.
+std::optional<verdict> verdict_of(const execution& ran);
+
+/// The origin of a verdict that such a defect decides: each kind of wrong access is one of its own ("data race"), so
+/// that shrinking does not turn one into another; the rest are "platform defect".
+const char* origin_of(assay_defect_kind kind);
+
+verdict passed();
+verdict failed(std::string origin, std::string what);
+verdict discarded(std::string reason);
+
+/// Everything on the way of one case.
+struct detailed_run {
+  inputs given;
+  execution ran;
+  oracle::enclosure bounds;  ///< empty when the execution already decided
+  verdict result;
+  oracle::code_counts codes;  ///< of P, as `bounds` came about
+};
+
+/// run_case, with what lies on the way kept.
+detailed_run run_in_detail(const library& lib, const attention_case& c);
+
+/// Judges an execution's outputs against its contract's enclosure. `bounds` and `codes`, where not null, receive the
+/// enclosure and what was counted on the way.
+verdict judge_execution(const inputs& in, const execution& ran, oracle::enclosure* bounds = nullptr,
+                        oracle::code_counts* codes = nullptr);
+
+/// One line on the worst element: "o[0, 3, 17] = 0.25 lies outside [0.5, 0.75] by factor 3.1; 7 of 64 elements do".
+std::string describe(const oracle::judgement& j);
+
+}  // namespace assay

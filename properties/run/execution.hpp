@@ -1,0 +1,38 @@
+/// One run of a kernel: what came out of it, before anyone judges it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/contract.hpp"
+#include "properties/case/case.hpp"
+#include "properties/data/inputs.hpp"
+#include "properties/run/library.hpp"
+
+namespace assay {
+
+/// A defect as the platform reported it, owned.
+struct platform_defect {
+  assay_defect_kind kind;
+  std::string message;
+};
+
+/// One execution of a kernel: inputs as given, outputs as written.
+struct execution {
+  assay_status status{};
+  problem planned;  ///< with the number of splits that ran
+  contract declared;
+  outputs written;
+  std::vector<platform_defect> defects;
+  std::string memory_fault;  ///< empty, or what was written outside the outputs: a guard, an input. A fault is no
+                             ///< execution's result: it ends the process, see fault_watch.
+  double seconds = 0;
+  std::int64_t accesses_checked = 0;
+};
+
+/// Plans, allocates, runs. Inputs are watched (input_snapshot), guards of all buffers are checked, faults are told
+/// (fault_watch). `workers` spreads blocks over threads. Never throws for what a kernel does.
+execution execute(const library& lib, const attention_case& c, inputs& in, int workers = 1);
+
+}  // namespace assay

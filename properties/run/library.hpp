@@ -1,0 +1,48 @@
+/// Kernel libraries: the built-in one, and shared objects.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/library.hpp"
+#include "properties/system/errors.hpp"
+
+namespace assay {
+
+/// What the cpu platform checks while kernels run, in libraries that were compiled for it.
+struct execution_checks {
+  bool accesses = true;         ///< loads and stores
+  bool lockstep_waves = false;  ///< assume that every instruction orders the lanes of a wave
+};
+
+/// A kernel library: the built-in cpu one, or a shared object.
+class library {
+ public:
+  static std::shared_ptr<library> built_in();  ///< the cpu kernels linked into the program, compiled to be checked
+  /// The same, not compiled to be checked and faster for it: a shared object that is installed with the program. Throws
+  /// environment_error.
+  static std::shared_ptr<library> built_in_unchecked();
+  static std::shared_ptr<library> load(const std::string& path);  ///< throws environment_error
+  const char* platform() const;
+  const assay_kernel* find(const std::string& kernel) const;  ///< nullptr if it has none of that name
+  std::vector<std::string> kernels() const;
+  const std::string& path() const { return path_; }
+  /// One byte per edge of the kernels' code, 1 if it ran since the byte was cleared; empty if the library does not say.
+  std::span<std::uint8_t> edge_flags() const;
+  execution_checks checks;
+
+  explicit library(const assay_library* table, std::string path, void* handle);
+  ~library();
+  library(const library&) = delete;
+  library& operator=(const library&) = delete;
+
+ private:
+  const assay_library* table_;
+  std::string path_;
+  void* handle_;
+};
+
+}  // namespace assay

@@ -1,0 +1,142 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "oracle/enclose.hpp"
+#include "properties/run/execute.hpp"
+
+namespace assay {
+
+verdict passed() {
+  return {};
+}
+
+verdict failed(std::string origin, std::string what) {
+  verdict v;
+  v.result = outcome::fail;
+  v.origin = std::move(origin);
+  v.what = std::move(what);
+  return v;
+}
+
+verdict discarded(std::string reason) {
+  verdict v;
+  v.result = outcome::discard;
+  v.origin = "discard";
+  v.what = std::move(reason);
+  return v;
+}
+
+const char* origin_of(assay_defect_kind kind) {
+  switch (kind) {
+    case ASSAY_OUT_OF_BOUNDS: return "out of bounds";
+    case ASSAY_WILD_ACCESS: return "wild access";
+    case ASSAY_UNWRITTEN_READ: return "unwritten read";
+    case ASSAY_DATA_RACE: return "data race";
+    case ASSAY_INPUT_STORE: return "input store";
+    case ASSAY_MISALIGNED: return "misaligned access";
+    case ASSAY_DIVERGENT_BARRIER:
+    case ASSAY_DIVERGENT_COLLECTIVE:
+    case ASSAY_EXITED_LANE:
+    case ASSAY_DEADLOCK:
+    case ASSAY_LDS_OVERRUN: break;
+  }
+  return "platform defect";
+}
+
+namespace {
+
+/// The first, but a race before reads of what nobody wrote: which of the two a race shows as is up to the schedule.
+const platform_defect& telling(const std::vector<platform_defect>& defects) {
+  const auto race = std::ranges::find(defects, ASSAY_DATA_RACE, &platform_defect::kind);
+  const bool outranks = defects.front().kind == ASSAY_UNWRITTEN_READ && race != defects.end();
+  return outranks ? *race : defects.front();
+}
+
+}  // namespace
+
+std::optional<verdict> verdict_of(const execution& ran) {
+  std::optional<verdict> v;
+  // Defects and faults come before the status: a library may well notice its own defect and say that it failed.
+  if (!ran.defects.empty()) {
+    const platform_defect& defect = telling(ran.defects);
+    v = failed(origin_of(defect.kind), defect.message);
+  } else if (!ran.memory_fault.empty())
+    v = failed("memory", ran.memory_fault);
+  else if (ran.status.code == ASSAY_REJECTED)
+    v = discarded(fmt::format("rejected: {}", ran.status.message));
+  else if (ran.status.code == ASSAY_UNSUPPORTED)
+    v = discarded(fmt::format("unsupported: {}", ran.status.message));
+  else if (ran.status.code != ASSAY_OK)
+    v = failed("launch", ran.status.message);
+  if (v) v->kernel_seconds = ran.seconds, v->accesses_checked = ran.accesses_checked;
+  return v;
+}
+
+std::string describe(const oracle::judgement& j) {
+  if (j.outside > 0 && j.worst_had_to_stay)
+    return fmt::format(
+        "{}[{}] was written: it holds {} (0x{:08x}) and had to keep what it held; {} of {} elements are "
+        "wrong, {} of them written so",
+        j.tensor, fmt::join(j.worst_index, ", "), j.worst_value, j.worst_bits, j.outside, j.elements, j.overwritten);
+  if (j.worst_had_to_stay)
+    return fmt::format("{}[{}], which was not to be written, kept its bits", j.tensor, fmt::join(j.worst_index, ", "));
+  const std::string where = fmt::format("{}[{}] = {}", j.tensor, fmt::join(j.worst_index, ", "), j.worst_value);
+  const std::string bounds = fmt::format("[{}, {}]", j.worst_enclosure.lo, j.worst_enclosure.hi);
+  if (j.outside > 0)
+    return fmt::format("{} lies outside {} by factor {:.4g}; {} of {} elements do", where, bounds, j.worst_factor,
+                       j.outside, j.elements);
+  return fmt::format("{}, which {} before rounding allows, at {:.4g} of its radius", where, bounds, j.worst_factor);
+}
+
+verdict judge_execution(const inputs& in, const execution& ran, oracle::enclosure* bounds, oracle::code_counts* codes) {
+  const auto start = std::chrono::steady_clock::now();
+  oracle::code_counts counted;
+  oracle::enclosure enclosure = oracle::enclose(ran.planned, in.tensors(), ran.declared, counted);
+  if (codes != nullptr) *codes = counted;
+  verdict v;
+  v.judgements = oracle::judge(enclosure, ran.written.tensors());
+  v.oracle_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  v.kernel_seconds = ran.seconds;
+  v.accesses_checked = ran.accesses_checked;
+  if (bounds != nullptr) *bounds = std::move(enclosure);
+
+  const oracle::judgement* worst = nullptr;
+  std::int64_t unbounded = 0;
+  for (const oracle::judgement& j : v.judgements) {
+    unbounded += j.unbounded;
+    if (j.tensor == "o" || j.tensor == "logits") {
+      v.outputs_judged += j.uncertain + j.unbounded;
+      v.outputs_sharp += j.sharp;
+    }
+    if (j.outside > 0 && (worst == nullptr || !(j.worst_factor <= worst->worst_factor))) worst = &j;
+  }
+  if (worst != nullptr) {
+    v.result = outcome::fail;
+    v.origin = "enclosure";
+    v.what = describe(*worst);
+  } else if (unbounded > 0) {
+    v.result = outcome::undecided;
+    v.origin = "enclosure";
+    v.what = fmt::format("nothing can be said about {} elements", unbounded);
+  }
+  return v;
+}
+
+detailed_run run_in_detail(const library& lib, const attention_case& c) {
+  detailed_run run{fill(c), {}, {}, {}, {}};
+  run.ran = execute(lib, c, run.given);
+  if (auto decided = verdict_of(run.ran))
+    run.result = std::move(*decided);
+  else
+    run.result = judge_execution(run.given, run.ran, &run.bounds, &run.codes);
+  return run;
+}
+
+verdict run_case(const library& lib, const attention_case& c) {
+  return run_in_detail(lib, c).result;
+}
+
+}  // namespace assay

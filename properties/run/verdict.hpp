@@ -1,0 +1,33 @@
+/// What came of a case.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "oracle/enclosure.hpp"
+#include "properties/case/case.hpp"
+#include "properties/run/library.hpp"
+
+namespace assay {
+
+enum class outcome { pass, fail, discard, undecided };
+
+/// What came of a case. `what` is one line: for fail what is wrong and where, for discard the reason.
+struct verdict {
+  outcome result = outcome::pass;
+  std::string origin;  ///< which check decided: "enclosure", origin_of a defect, "memory", a property's name
+  std::string what;
+  std::vector<oracle::judgement> judgements;
+  std::int64_t outputs_judged = 0;    ///< elements of o or logits whose enclosure is no point
+  std::int64_t outputs_sharp = 0;     ///< those of them whose enclosure admits at most two values
+  std::int64_t accesses_checked = 0;  ///< loads and stores of the kernel, those to its own stack left out
+  double kernel_seconds = 0;
+  double oracle_seconds = 0;
+  std::string accuracy;  ///< one line on the distance to exact attention, where it was asked for
+};
+
+/// The way of the data, whole: fill, run, enclose, judge. Every entry point goes through it.
+verdict run_case(const library& lib, const attention_case& c);
+
+}  // namespace assay

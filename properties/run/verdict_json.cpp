@@ -1,0 +1,61 @@
+#include "properties/run/verdict_json.hpp"
+
+#include <boost/json.hpp>
+
+#include "properties/run/execute.hpp"
+
+namespace assay {
+namespace {
+
+std::string text_of(const boost::json::object& o, const char* key) {
+  return boost::json::value_to<std::string>(o.at(key));
+}
+
+}  // namespace
+
+const char* name_of(outcome result) {
+  switch (result) {
+    case outcome::pass: return "pass";
+    case outcome::fail: return "fail";
+    case outcome::discard: return "discard";
+    case outcome::undecided: return "undecided";
+  }
+  return "?";
+}
+
+std::string verdict_to_json(const verdict& v) {
+  return boost::json::serialize(boost::json::object{{"result", static_cast<int>(v.result)},
+                                                    {"origin", v.origin},
+                                                    {"what", v.what},
+                                                    {"outputs_judged", v.outputs_judged},
+                                                    {"outputs_sharp", v.outputs_sharp},
+                                                    {"accesses_checked", v.accesses_checked},
+                                                    {"kernel_seconds", v.kernel_seconds},
+                                                    {"oracle_seconds", v.oracle_seconds},
+                                                    {"accuracy", v.accuracy}});
+}
+
+verdict verdict_from_json(const std::string& text) {
+  const boost::json::value parsed = boost::json::parse(text);
+  const boost::json::object& o = parsed.as_object();
+  verdict v;
+  v.result = static_cast<outcome>(o.at("result").to_number<int>());
+  v.origin = text_of(o, "origin");
+  v.what = text_of(o, "what");
+  v.outputs_judged = o.at("outputs_judged").to_number<std::int64_t>();
+  v.outputs_sharp = o.at("outputs_sharp").to_number<std::int64_t>();
+  v.accesses_checked = o.at("accesses_checked").to_number<std::int64_t>();
+  v.kernel_seconds = o.at("kernel_seconds").to_number<double>();
+  v.oracle_seconds = o.at("oracle_seconds").to_number<double>();
+  v.accuracy = text_of(o, "accuracy");
+  return v;
+}
+
+verdict verdict_of(const work_result& result) {
+  if (result.reply) return verdict_from_json(*result.reply);
+  if (!result.last_words.empty()) return failed("memory", result.last_words);
+  const bool hung = result.death.starts_with("did not end");
+  return failed(hung ? "hang" : "crash", "the process that ran the case " + result.death);
+}
+
+}  // namespace assay

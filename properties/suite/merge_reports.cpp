@@ -1,0 +1,180 @@
+#include "properties/suite/merge_reports.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+
+namespace assay {
+namespace {
+
+namespace json = boost::json;
+
+std::string text_at(const json::object& o, const char* key) {
+  return json::value_to<std::string>(o.at(key));
+}
+
+std::int64_t whole_at(const json::object& o, const char* key) {
+  return o.at(key).to_number<std::int64_t>();
+}
+
+const property& property_at(const json::value& name) {
+  const auto text = json::value_to<std::string>(name);
+  const auto at = std::ranges::find(properties(), text, &property::name);
+  if (at == properties().end()) throw case_error(fmt::format("no property '{}'", text));
+  return *at;
+}
+
+counts counts_of(const json::object& o) {
+  return {whole_at(o, "pass"), whole_at(o, "fail"), whole_at(o, "discard"), whole_at(o, "undecided")};
+}
+
+finding finding_of(const json::object& o) {
+  finding f;
+  f.index = whole_at(o, "index");
+  f.met_by = &property_at(o.at("met_by"));
+  f.broken = &property_at(o.at("property"));
+  f.origin = text_at(o, "failed_as");
+  f.what = text_at(o, "seen");
+  f.file = text_at(o, "file");
+  f.alike = whole_at(o, "alike");
+  f.shrunk.smallest = from_json(json::serialize(o.at("case")), "case");
+  f.shrunk.result.result = outcome::fail;
+  f.shrunk.result.origin = text_at(o, "origin");
+  f.shrunk.result.what = text_at(o, "what");
+  f.shrunk.reproduced = o.at("reproduced").as_bool();
+  f.shrunk.steps = o.at("steps").to_number<int>();
+  f.shrunk.tries = o.at("tries").to_number<int>();
+  return f;
+}
+
+suite_report report_of(const json::object& o) {
+  suite_report r;
+  if (whole_at(o, "version") != 1) throw case_error("no report of version 1");
+  r.library = text_at(o, "library");
+  r.platform = text_at(o, "platform");
+  const json::object& asked = o.at("asked").as_object();
+  r.options.kernels = json::value_to<std::vector<std::string>>(asked.at("kernels"));
+  r.options.types = json::value_to<std::vector<std::string>>(asked.at("types"));
+  r.options.cases = whole_at(asked, "cases");
+  r.options.seconds = asked.at("seconds").to_number<double>();
+  r.options.workspace_budget_bytes = whole_at(asked, "workspace_budget");
+  for (const json::value& name : o.at("properties").as_array()) r.options.selected.push_back(&property_at(name));
+  r.options.seed = o.at("seed").to_number<std::uint64_t>();
+  r.options.shard = whole_at(o, "shard");
+  r.options.shards = whole_at(o, "shards");
+  r.options.jobs = o.at("jobs").to_number<int>();
+  r.options.library_arguments = text_at(o, "library_arguments");
+  r.result.seconds = o.at("seconds").to_number<double>();
+  r.result.outputs_judged = whole_at(o, "outputs_judged");
+  r.result.outputs_sharp = whole_at(o, "outputs_sharp");
+  r.result.accesses_checked = whole_at(o, "accesses_checked");
+  r.result.kernel_seconds = o.at("kernel_seconds").to_number<double>();
+  r.result.oracle_seconds = o.at("oracle_seconds").to_number<double>();
+  r.result.total = counts_of(o.at("total").as_object());
+  for (const json::value& row : o.at("table").as_array()) {
+    const json::object& cell = row.as_object();
+    r.result.table[{text_at(cell, "kernel"), text_at(cell, "property"), text_at(cell, "types")}] = counts_of(cell);
+  }
+  for (const auto& [reason, count] : o.at("discards").as_object())
+    r.result.discards[reason] = count.to_number<std::int64_t>();
+  for (const json::value& f : o.at("findings").as_array()) r.result.findings.push_back(finding_of(f.as_object()));
+  return r;
+}
+
+/// All that shards of one run agree in, by name.
+std::vector<std::pair<std::string, std::string>> common_to_shards(const suite_report& r) {
+  std::vector<std::string> properties;
+  properties.reserve(r.options.selected.size());
+  for (const property* p : r.options.selected) properties.emplace_back(p->name);
+  return {{"library", r.library},
+          {"library options", r.options.library_arguments},
+          {"platform", r.platform},
+          {"kernels", fmt::format("{}", fmt::join(r.options.kernels, ", "))},
+          {"types", fmt::format("{}", fmt::join(r.options.types, ", "))},
+          {"properties", fmt::format("{}", fmt::join(properties, ", "))},
+          {"cases", std::to_string(r.options.cases)},
+          {"seconds", fmt::format("{}", r.options.seconds)},
+          {"workspace budget", std::to_string(r.options.workspace_budget_bytes)},
+          {"seed", std::to_string(r.options.seed)},
+          {"number of shards", std::to_string(r.options.shards)}};
+}
+
+void require_same_run(const suite_report& one, const suite_report& other) {
+  const auto ours = common_to_shards(one);
+  const auto theirs = common_to_shards(other);
+  std::vector<std::string> differences;
+  for (std::size_t i = 0; i < ours.size(); ++i)
+    if (ours[i] != theirs[i])
+      differences.push_back(fmt::format("{} '{}' and '{}'", ours[i].first, ours[i].second, theirs[i].second));
+  if (!differences.empty())
+    throw case_error(
+        fmt::format("{} and {} are of different runs: {}", one.file, other.file, fmt::join(differences, "; ")));
+}
+
+/// Throws unless they are the shards of one run, each once.
+void require_one_run(std::span<const suite_report> shards) {
+  if (shards.empty()) throw case_error("no report to merge");
+  const suite_report& first = shards.front();
+  std::vector<bool> here(static_cast<std::size_t>(first.options.shards), false);
+  for (const suite_report& r : shards) {
+    require_same_run(first, r);
+    const auto at = static_cast<std::size_t>(r.options.shard - 1);
+    if (at >= here.size() || here[at])
+      throw case_error(fmt::format("shard {} of {} is given twice", r.options.shard, r.options.shards));
+    here[at] = true;
+  }
+  if (const auto lost = std::ranges::find(here, false); lost != here.end())
+    throw case_error(fmt::format("shard {} of {} is missing", lost - here.begin() + 1, here.size()));
+}
+
+void add(suite_result& sum, const suite_result& shard) {
+  for (const auto& [key, cell] : shard.table) sum.table[key] += cell;
+  for (const auto& [reason, count] : shard.discards) sum.discards[reason] += count;
+  sum.total += shard.total;
+  sum.seconds = std::max(sum.seconds, shard.seconds);
+  sum.outputs_judged += shard.outputs_judged;
+  sum.outputs_sharp += shard.outputs_sharp;
+  sum.accesses_checked += shard.accesses_checked;
+  sum.kernel_seconds += shard.kernel_seconds;
+  sum.oracle_seconds += shard.oracle_seconds;
+  for (const finding& f : shard.findings) {
+    const auto same =
+        std::ranges::find_if(sum.findings, [&](const finding& other) { return other.origin == f.origin; });
+    if (same == sum.findings.end()) {
+      sum.findings.push_back(f);
+      continue;
+    }
+    const std::int64_t alike = same->alike + f.alike;
+    if (f.index < same->index) *same = f;
+    same->alike = alike;
+  }
+}
+
+}  // namespace
+
+suite_report read_report(std::string_view text, std::string_view origin) {
+  try {
+    suite_report r = report_of(json::parse({text.data(), text.size()}).as_object());
+    r.file = origin;
+    return r;
+  } catch (const std::exception& e) {
+    throw case_error(fmt::format("{}: no report of 'assay run --json': {}", origin, e.what()));
+  }
+}
+
+suite_report merge_reports(std::span<const suite_report> shards) {
+  require_one_run(shards);
+  suite_report merged{shards.front().library, shards.front().platform, shards.front().options, {}, {}};
+  merged.options.shard = merged.options.shards = 1;
+  merged.options.jobs = 0;
+  for (const suite_report& r : shards) {
+    merged.options.jobs += r.options.jobs;
+    add(merged.result, r.result);
+  }
+  std::ranges::sort(merged.result.findings, {}, &finding::index);
+  return merged;
+}
+
+}  // namespace assay

@@ -1,0 +1,80 @@
+#include "properties/suite/minimize.hpp"
+
+#include <chrono>
+#include <unordered_set>
+
+#include "properties/generate/shrink.hpp"
+#include "properties/run/execute.hpp"
+#include "properties/run/verdict_json.hpp"
+#include "properties/system/worker.hpp"
+
+namespace assay {
+namespace {
+
+bool same_failure(const verdict& a, const verdict& b) {
+  return a.result == outcome::fail && b.result == outcome::fail && a.origin == b.origin;
+}
+
+class descent {
+ public:
+  descent(minimized& found, const judge_function& judge, const shrink_budget& budget)
+      : found_(found), judge_(judge), budget_(budget) {}
+
+  bool spent() const {
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    return found_.tries >= budget_.tries || seconds > budget_.seconds;
+  }
+
+  /// Takes the first simpler case that fails as well; false if there is none.
+  bool step() {
+    for (attention_case& candidate : simpler(found_.smallest)) {
+      if (spent()) return false;
+      if (!tried_.insert(to_json(candidate)).second) continue;
+      ++found_.tries;
+      verdict v = judge_(candidate);
+      if (!same_failure(v, found_.result)) continue;
+      found_.smallest = std::move(candidate);
+      found_.result = std::move(v);
+      ++found_.steps;
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  minimized& found_;
+  const judge_function& judge_;
+  const shrink_budget& budget_;
+  std::unordered_set<std::string> tried_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+minimized minimize(const attention_case& failing, const judge_function& judge, const shrink_budget& budget) {
+  minimized found{failing, judge(failing)};
+  found.reproduced = found.result.result == outcome::fail;
+  if (!found.reproduced) return found;
+  descent search(found, judge, budget);
+  while (!search.spent() && search.step()) {
+  }
+  return found;
+}
+
+verdict check_property(const library& lib, const property& p, const attention_case& c) {
+  try {
+    return p.check(lib, c);
+  } catch (const std::exception& e) {
+    return failed("exception", e.what());
+  }
+}
+
+judge_function isolated_judge(const library& lib, const property& p, double limit_seconds) {
+  const auto serve = [&lib, &p](const std::string& request) {
+    return verdict_to_json(check_property(lib, p, from_json(request, "candidate")));
+  };
+  auto child = std::make_shared<isolated>(serve, limit_seconds);
+  return [child](const attention_case& c) { return verdict_of(child->ask(to_json(c))); };
+}
+
+}  // namespace assay

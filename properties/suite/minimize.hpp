@@ -1,0 +1,37 @@
+/// Shrinking a failing case: the smallest one that still fails in the same way.
+#pragma once
+
+#include <functional>
+
+#include "properties/relations/property.hpp"
+
+namespace assay {
+
+/// When to stop looking.
+struct shrink_budget {
+  double seconds = 20;
+  int tries = 4000;
+};
+
+struct minimized {
+  attention_case smallest;
+  verdict result;           ///< of `smallest`
+  bool reproduced = false;  ///< the given case failed when it was tried; otherwise nothing was shrunk
+  int steps = 0;            ///< successful reductions
+  int tries = 0;
+};
+
+/// How a candidate is judged: in this process or, where it may crash, in another.
+using judge_function = std::function<verdict(const attention_case&)>;
+
+/// Descends greedily through `simpler`: takes the first candidate that fails with the same origin, and starts over.
+minimized minimize(const attention_case& failing, const judge_function& judge, const shrink_budget& budget = {});
+
+/// Checks a property on a case in a child process that is replaced when the case ends it; a crash or a hang is a
+/// failure of that origin.
+judge_function isolated_judge(const library& lib, const property& p, double limit_seconds);
+
+/// The same within this process: exceptions become failures.
+verdict check_property(const library& lib, const property& p, const attention_case& c);
+
+}  // namespace assay

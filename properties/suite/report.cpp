@@ -1,0 +1,112 @@
+#include "properties/suite/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace assay {
+namespace {
+
+/// Columns: the types that ran on a kernel, in the order of their names.
+std::vector<std::string> types_on(const suite_result& result, const std::string& kernel) {
+  std::set<std::string> types;
+  for (const auto& [key, cell] : result.table)
+    if (std::get<0>(key) == kernel) types.insert(std::get<2>(key));
+  return {types.begin(), types.end()};
+}
+
+std::string kernel_table(const suite_options& options, const suite_result& result, const std::string& kernel) {
+  const std::vector<std::string> types = types_on(result, kernel);
+  std::string text = fmt::format("{:<22}", kernel);
+  for (const std::string& type : types) text += fmt::format(" {:>{}}", type, std::max<std::size_t>(5, type.size()));
+  text += "  pass  fail discard undecided\n";
+  for (const property* p : options.selected) {
+    if (!applies(*p, kernel)) continue;
+    counts row;
+    std::string cells;
+    for (const std::string& type : types) {
+      const auto at = result.table.find({kernel, p->name, type});
+      const counts cell = at == result.table.end() ? counts{} : at->second;
+      row += cell;
+      cells += fmt::format(" {:>{}}", cell.total(), std::max<std::size_t>(5, type.size()));
+    }
+    text += fmt::format("  {:<20}{} {:>5} {:>5} {:>7} {:>9}\n", p->name, cells, row.pass, row.fail, row.discard,
+                        row.undecided);
+  }
+  return text;
+}
+
+std::string shape_text(const attention_case& c) {
+  std::int64_t rows = 0;
+  std::int64_t keys = 0;
+  for (const sequence& s : c.sequences) {
+    rows += s.q;
+    keys += s.k;
+  }
+  return fmt::format("{} sequence{}, {} quer{}, {} key{}, {} head{}", c.sequences.size(),
+                     c.sequences.size() == 1 ? "" : "s", rows, rows == 1 ? "y" : "ies", keys, keys == 1 ? "" : "s",
+                     c.heads_q, c.heads_q == 1 ? "" : "s");
+}
+
+std::string verdict_line(const suite_result& result) {
+  if (result.total.fail > 0) {
+    const std::size_t kinds = result.findings.size();
+    return fmt::format("DEFECT: {} of {} cases failed, in {} way{}", result.total.fail, result.total.total(), kinds,
+                       kinds == 1 ? "" : "s");
+  }
+  if (const std::string missing = shortfall(result); !missing.empty()) return "NOT VERIFIED: " + missing;
+  return fmt::format("verified: {} cases, no defect", result.total.total());
+}
+
+}  // namespace
+
+std::string replay_line(const suite_options& options, const finding& f) {
+  return "./assay replay" + options.library_arguments + " " + f.file.string();
+}
+
+std::string finding_text(const suite_options& options, const finding& f) {
+  std::string text = fmt::format("FAIL {}: {}\n", f.broken->name, f.broken->sentence);
+  if (f.shrunk.reproduced) {
+    text += fmt::format("  {}: {}\n", f.shrunk.result.origin, f.shrunk.result.what);
+    text += fmt::format("  case {} of seed {}, shrunk in {} steps ({} tries) to {}; {} case{} failed like this\n",
+                        f.index, options.seed, f.shrunk.steps, f.shrunk.tries, shape_text(f.shrunk.smallest), f.alike,
+                        f.alike == 1 ? "" : "s");
+  } else {
+    text += fmt::format("  {}: {}\n  case {} of seed {} failed so, but not when it was repeated: it is flaky\n",
+                        f.origin, f.what, f.index, options.seed);
+  }
+  text += to_json(f.shrunk.smallest);
+  if (!text.ends_with('\n')) text += '\n';
+  return text + replay_line(options, f) + "\n";
+}
+
+std::string report_text(const suite_options& options, const suite_result& result) {
+  std::string text;
+  std::set<std::string> kernels;
+  for (const auto& [key, cell] : result.table) kernels.insert(std::get<0>(key));
+  for (const std::string& kernel : kernels) text += kernel_table(options, result, kernel) + "\n";
+  if (!result.discards.empty()) {
+    text += "discarded:\n";
+    for (const auto& [reason, count] : result.discards) text += fmt::format("{:>7} {}\n", count, reason);
+    text += "\n";
+  }
+  for (const finding& f : result.findings) text += finding_text(options, f) + "\n";
+  const auto all = static_cast<double>(std::max<std::int64_t>(1, result.total.total()));
+  text +=
+      fmt::format("{} cases in {:.1f} s ({:.1f}/s on {} jobs): {} pass, {} fail, {} discard ({:.1f}%), {} undecided\n",
+                  result.total.total(), result.seconds, all / std::max(1e-9, result.seconds), options.jobs,
+                  result.total.pass, result.total.fail, result.total.discard,
+                  100 * static_cast<double>(result.total.discard) / all, result.total.undecided);
+  if (result.outputs_judged > 0)  // a contract may be legal and yet so coarse that little can leave its enclosures
+    text += fmt::format(
+        "{} output elements have an enclosure that is no point: {:.1f}% of these admit at most two values\n",
+        result.outputs_judged,
+        100 * static_cast<double>(result.outputs_sharp) / static_cast<double>(result.outputs_judged));
+  text += result.accesses_checked > 0
+              ? fmt::format("{:.3g} loads and stores checked\n", static_cast<double>(result.accesses_checked))
+              : "loads and stores were not checked\n";
+  return text + fmt::format("{} (seed {})\n", verdict_line(result), options.seed);
+}
+
+}  // namespace assay

@@ -1,0 +1,86 @@
+#include <boost/json.hpp>
+
+#include "properties/suite/report.hpp"
+
+namespace assay {
+namespace {
+
+namespace json = boost::json;
+
+json::object to_object(const counts& c) {
+  return {{"pass", c.pass}, {"fail", c.fail}, {"discard", c.discard}, {"undecided", c.undecided}};
+}
+
+json::object to_object(const suite_options& options, const finding& f) {
+  return {{"kernel", f.shrunk.smallest.kernel},
+          {"met_by", f.met_by->name},
+          {"property", f.broken->name},
+          {"sentence", f.broken->sentence},
+          {"failed_as", f.origin},
+          {"seen", f.what},
+          {"origin", f.shrunk.result.origin},
+          {"what", f.shrunk.result.what},
+          {"index", f.index},
+          {"alike", f.alike},
+          {"reproduced", f.shrunk.reproduced},
+          {"steps", f.shrunk.steps},
+          {"tries", f.shrunk.tries},
+          {"file", f.file.string()},
+          {"replay", replay_line(options, f)},
+          {"case", json::parse(to_json(f.shrunk.smallest))}};
+}
+
+/// What the run was asked for: shards of one run agree in it. Cases are 0 where it was seconds.
+json::object asked_of(const suite_options& options) {
+  return {{"kernels", json::value_from(options.kernels)},
+          {"types", json::value_from(options.types)},
+          {"cases", options.seconds > 0 ? 0 : options.cases},
+          {"seconds", options.seconds},
+          {"workspace_budget", options.workspace_budget_bytes}};
+}
+
+}  // namespace
+
+std::string report_json(const std::string& path, const std::string& platform, const suite_options& options,
+                        const suite_result& result) {
+  json::array properties;
+  for (const property* p : options.selected) properties.emplace_back(p->name);
+  json::array table;
+  for (const auto& [key, cell] : result.table) {
+    json::object row{{"kernel", std::get<0>(key)}, {"property", std::get<1>(key)}, {"types", std::get<2>(key)}};
+    for (const auto& field : to_object(cell)) row.insert(field);
+    table.push_back(std::move(row));
+  }
+  json::object discards;
+  for (const auto& [reason, count] : result.discards) discards[reason] = count;
+  json::array findings;
+  for (const finding& f : result.findings) findings.push_back(to_object(options, f));
+  const json::object report{{"version", 1},
+                            {"library", path},
+                            {"library_arguments", options.library_arguments},
+                            {"platform", platform},
+                            {"asked", asked_of(options)},
+                            {"properties", std::move(properties)},
+                            {"seed", options.seed},
+                            {"shard", options.shard},
+                            {"shards", options.shards},
+                            {"jobs", options.jobs},
+                            {"seconds", result.seconds},
+                            {"outputs_judged", result.outputs_judged},
+                            {"outputs_sharp", result.outputs_sharp},
+                            {"accesses_checked", result.accesses_checked},
+                            {"kernel_seconds", result.kernel_seconds},
+                            {"oracle_seconds", result.oracle_seconds},
+                            {"verified", exit_status(result) == 0},
+                            {"total", to_object(result.total)},
+                            {"table", std::move(table)},
+                            {"discards", std::move(discards)},
+                            {"findings", std::move(findings)}};
+  return json::serialize(report) + "\n";
+}
+
+std::string report_json(const library& lib, const suite_options& options, const suite_result& result) {
+  return report_json(lib.path(), lib.platform(), options, result);
+}
+
+}  // namespace assay

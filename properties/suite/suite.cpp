@@ -1,0 +1,254 @@
+#include "properties/suite/suite.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+
+#include "properties/case/types.hpp"
+#include "properties/generate/arbitrary.hpp"
+#include "properties/generate/shrink.hpp"
+#include "properties/relations/relations.hpp"
+#include "properties/run/execute.hpp"
+#include "properties/run/verdict_json.hpp"
+#include "properties/system/progress.hpp"
+#include "properties/system/worker.hpp"
+#include "properties/system/write_file.hpp"
+
+namespace assay {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+std::int64_t parse_index(const std::string& text) {
+  std::int64_t index = 0;
+  std::from_chars(text.data(), text.data() + text.size(), index);
+  return index;
+}
+
+/// The kernels from which cases of a property are drawn.
+std::vector<std::string> kernels_for(const property& p, const suite_options& options) {
+  std::vector<std::string> names;
+  for (const std::string& name : drawable(options.kernels)) {
+    const std::vector<std::string> types = types_of_the_space(*find_kernel_space(name));
+    const bool has_wanted = options.types.empty() || std::ranges::find_first_of(types, options.types) != types.end();
+    if (has_wanted && applies(p, name)) names.push_back(name);
+  }
+  return names;
+}
+
+attention_case generate(const suite_options& options, std::int64_t index) {
+  const auto properties = static_cast<std::int64_t>(options.selected.size());
+  // Sizes run from tiny to full again and again, so that short runs see both. RapidCheck's nominal size is 100; the
+  // packaged version shifts by too much above it.
+  const int size = static_cast<int>(index / properties % (rc::kNominalSize + 1));
+  const auto generator = arbitrary_case(kernels_for(suite_property(options, index), options));
+  constexpr std::uint64_t most_draws = 1000;  // far more than the rarest types take
+  attention_case c;
+  for (std::uint64_t draw = 0; draw < most_draws; ++draw) {
+    const rc::Random random(rc::Random::Key{options.seed, static_cast<std::uint64_t>(index), draw, 0});
+    c = generator(random, size).value();
+    if (options.types.empty() || std::ranges::find(options.types, types_of(c)) != options.types.end()) break;
+  }
+  return c;
+}
+
+/// A reason without its sizes, so that alike reasons are counted together: numbers become "N", names keep theirs.
+std::string without_numbers(const std::string& reason) {
+  std::string text;
+  for (std::size_t i = 0; i < reason.size(); ++i) {
+    const auto is_digit = [&](std::size_t at) { return at < reason.size() && reason[at] >= '0' && reason[at] <= '9'; };
+    const bool starts_word = i == 0 || reason[i - 1] == ' ' || reason[i - 1] == '(';
+    if (!starts_word || !is_digit(i)) {
+      text += reason[i];
+      continue;
+    }
+    text += 'N';
+    while (is_digit(i + 1)) ++i;
+  }
+  return text;
+}
+
+/// Where results come together.
+class tally {
+ public:
+  tally(const suite_options& options, suite_result& result) : options_(options), result_(result) {}
+
+  void add(const work_result& worked) {
+    const std::int64_t index = parse_index(worked.request);
+    const verdict v = verdict_of(worked);
+    const attention_case c = suite_case(options_, index);
+    counts& cell = result_.table[{c.kernel, suite_property(options_, index).name, types_of(c)}];
+    for (counts* at : {&cell, &result_.total}) ++field(*at, v.result);
+    result_.outputs_judged += v.outputs_judged;
+    result_.outputs_sharp += v.outputs_sharp;
+    result_.accesses_checked += v.accesses_checked;
+    result_.kernel_seconds += v.kernel_seconds;
+    result_.oracle_seconds += v.oracle_seconds;
+    if (v.result == outcome::discard) ++result_.discards[without_numbers(v.what)];
+    if (v.result == outcome::fail) add_failure(index, v, worked.seconds);
+  }
+
+  /// The first case of each kind of failure, and how many cases are of that kind; by number. Results come in any order;
+  /// the first case does not depend on it.
+  std::vector<finding> first_failures() const {
+    std::vector<finding> first;
+    first.reserve(failures_.size());
+    for (const auto& [origin, f] : failures_) first.push_back(f);
+    std::ranges::sort(first, {}, &finding::index);
+    return first;
+  }
+
+ private:
+  void add_failure(std::int64_t index, const verdict& v, double seconds) {
+    const auto [at, is_new] = failures_.try_emplace(v.origin);
+    finding& f = at->second;
+    ++f.alike;
+    if (!is_new && f.index < index) return;
+    f.index = index;
+    f.met_by = &suite_property(options_, index);
+    f.origin = v.origin;
+    f.what = v.what;
+    f.seconds = seconds;
+  }
+
+  static std::int64_t& field(counts& c, outcome result) {
+    switch (result) {
+      case outcome::pass: return c.pass;
+      case outcome::fail: return c.fail;
+      case outcome::discard: return c.discard;
+      case outcome::undecided: break;
+    }
+    return c.undecided;
+  }
+
+  const suite_options& options_;
+  suite_result& result_;
+  std::map<std::string, finding> failures_;  ///< by origin
+};
+
+/// Numbers of the cases to run, one after the other.
+class numbering {
+ public:
+  numbering(const suite_options& options, clock::time_point start) : options_(options), start_(start) {}
+
+  std::optional<std::string> next() {
+    const auto properties = static_cast<std::int64_t>(options_.selected.size());
+    // Whole rounds of properties go to a shard: each shard checks all of them.
+    while (index_ / properties % options_.shards != options_.shard - 1) index_ += properties;
+    const bool over = options_.seconds > 0
+                          ? std::chrono::duration<double>(clock::now() - start_).count() > options_.seconds
+                          : index_ >= options_.cases;
+    if (over) return std::nullopt;
+    return std::to_string(index_++);
+  }
+
+ private:
+  const suite_options& options_;
+  clock::time_point start_;
+  std::int64_t index_ = 0;
+};
+
+/// Finds the smallest case that fails like the first, and writes it down.
+void shrink(const library& lib, const suite_options& options, finding& f) {
+  f.broken = f.met_by;
+  // A candidate is never slower than the case: with four times what that took one hangs, and should not eat the budget.
+  const double limit = std::min(options.limit_seconds, std::max(10.0, 4 * f.seconds));
+  const attention_case failing = suite_case(options, f.index);
+  judge_function judge = isolated_judge(lib, relations::output_enclosed, limit);
+  // One run in place of a relation's two or more, and a sentence that says what is wrong.
+  if (const verdict v = judge(failing); v.result == outcome::fail && v.origin == f.origin)
+    f.broken = &relations::output_enclosed;
+  else
+    judge = isolated_judge(lib, *f.broken, limit);
+  f.shrunk = minimize(failing, judge, options.budget);
+  attention_case& c = f.shrunk.smallest;
+  c.why = fmt::format("{}: {}; {} from case {} of seed {}", f.broken->name,
+                      f.shrunk.reproduced ? f.shrunk.result.what : f.what + ", but not when repeated",
+                      f.shrunk.steps > 0 ? "shrunk" : "as it came", f.index, options.seed);
+  const std::string text = to_json(c);
+  f.file = options.findings / fmt::format("{}-{:08x}.json", f.broken->name, fingerprint(text));
+  write_by_rename(f.file, text);
+}
+
+}  // namespace
+
+counts& counts::operator+=(const counts& other) {
+  pass += other.pass;
+  fail += other.fail;
+  discard += other.discard;
+  undecided += other.undecided;
+  return *this;
+}
+
+const property& suite_property(const suite_options& options, std::int64_t index) {
+  return *options.selected[static_cast<std::size_t>(index) % options.selected.size()];
+}
+
+bool can_be_checked(const property& p, const suite_options& options) {
+  return !kernels_for(p, options).empty();
+}
+
+attention_case suite_case(const suite_options& options, std::int64_t index) {
+  attention_case c = generate(options, index);
+  c.workspace_budget_bytes = options.workspace_budget_bytes;
+  if (const auto adapt = suite_property(options, index).adapt) adapt(c);
+  return c;
+}
+
+suite_result run_suite(const library& lib, const suite_options& given) {
+  const auto start = clock::now();
+  suite_options options = given;
+  std::erase_if(options.selected, [&](const property* p) { return !can_be_checked(*p, given); });
+  if (options.selected.empty()) return {};
+  suite_result result;
+  tally counted(options, result);
+  numbering numbers(options, start);
+  progress shown(options.progress);
+  const auto serve = [&](const std::string& request) {
+    const std::int64_t index = parse_index(request);
+    try {
+      return verdict_to_json(check_property(lib, suite_property(options, index), suite_case(options, index)));
+    } catch (const std::exception& e) {
+      return verdict_to_json(failed("exception", e.what()));
+    }
+  };
+  run_workers(
+      options.jobs, options.limit_seconds, serve, [&] { return numbers.next(); },
+      [&](const work_result& worked) {
+        counted.add(worked);
+        shown.show(fmt::format("{}{} cases, {} failed", result.total.total(),
+                               options.seconds > 0 ? "" : fmt::format("/{}", options.cases), result.total.fail));
+      });
+  for (finding& f : counted.first_failures()) {
+    if (!options.origins.empty() && !options.origins.contains(f.origin)) continue;
+    shown.show(fmt::format("shrinking case {}", f.index));
+    shrink(lib, options, f);
+    result.findings.push_back(std::move(f));
+  }
+  shown.clear();
+  result.seconds = std::chrono::duration<double>(clock::now() - start).count();
+  return result;
+}
+
+std::string shortfall(const suite_result& result) {
+  const counts& n = result.total;
+  const auto all = static_cast<double>(n.total());
+  if (n.total() == 0) return "no case ran";
+  if (static_cast<double>(n.discard) > max_discard_share * all)
+    return fmt::format("{} of {} cases were discarded, more than {:.0f}%", n.discard, n.total(),
+                       100 * max_discard_share);
+  // One case that overflows must not fail a short run, unless it was all that ran.
+  if (n.undecided > 1 && static_cast<double>(n.undecided) > max_undecided_share * all)
+    return fmt::format("{} of {} cases were undecided, more than {:.0f}%", n.undecided, n.total(),
+                       100 * max_undecided_share);
+  if (n.pass == 0) return fmt::format("none of {} cases passed", n.total());
+  return {};
+}
+
+int exit_status(const suite_result& result) {
+  return result.total.fail > 0 || !shortfall(result).empty() ? 1 : 0;
+}
+
+}  // namespace assay

@@ -1,0 +1,147 @@
+#include "properties/system/guarded_memory.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <mutex>
+#include <new>
+#include <unordered_map>
+#include <utility>
+
+namespace assay {
+namespace {
+
+std::int64_t round_up(std::int64_t bytes) {
+  return (bytes + os_page_bytes() - 1) / os_page_bytes() * os_page_bytes();
+}
+
+std::byte* reserve(std::int64_t bytes) {
+  void* range =
+      mmap(nullptr, static_cast<std::size_t>(bytes), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (range == MAP_FAILED) throw std::bad_alloc();
+  return static_cast<std::byte*>(range);
+}
+
+void protect(std::byte* begin, std::int64_t bytes, int protection) {
+  if (bytes > 0 && mprotect(begin, static_cast<std::size_t>(bytes), protection) != 0) throw std::bad_alloc();
+}
+
+/// Dense reservations that wait for their next owner, by the size of their bodies: small cases allocate some twenty of
+/// few sizes, thousands of times a second, and three system calls and fresh OS pages for each would cost more than the
+/// kernel's run.
+class waiting_reservations {
+ public:
+  std::byte* take(std::int64_t body_bytes) {
+    const std::lock_guard lock(mutex_);
+    const auto found = free_.find(body_bytes);
+    if (found == free_.end() || found->second.empty()) return nullptr;
+    std::byte* reserved = found->second.back();
+    found->second.pop_back();
+    held_bytes_ -= body_bytes;
+    return reserved;
+  }
+
+  void put(std::byte* reserved, std::int64_t body_bytes) {
+    const std::lock_guard lock(mutex_);
+    if (body_bytes > held_bytes_max) return unmap(reserved, body_bytes);
+    if (held_bytes_ + body_bytes > held_bytes_max) drop_all();
+    free_[body_bytes].push_back(reserved);
+    held_bytes_ += body_bytes;
+  }
+
+ private:
+  /// A quarter of the 64 MiB that a run may take above its data.
+  static constexpr std::int64_t held_bytes_max = std::int64_t{16} << 20;
+
+  static void unmap(std::byte* reserved, std::int64_t body_bytes) {
+    munmap(reserved, static_cast<std::size_t>(body_bytes + 2 * os_page_bytes()));
+  }
+  void drop_all() {
+    for (const auto& [body_bytes, all] : free_)
+      for (std::byte* reserved : all) unmap(reserved, body_bytes);
+    free_.clear();
+    held_bytes_ = 0;
+  }
+
+  std::mutex mutex_;
+  std::unordered_map<std::int64_t, std::vector<std::byte*>> free_;
+  std::int64_t held_bytes_ = 0;
+};
+
+waiting_reservations& waiting() {
+  static auto* const all = new waiting_reservations;  // never destroyed: buffers may live as long as the process
+  return *all;
+}
+
+}  // namespace
+
+std::int64_t os_page_bytes() {
+  static const std::int64_t bytes = sysconf(_SC_PAGESIZE);
+  return bytes;
+}
+
+guarded_memory::guarded_memory(std::int64_t bytes)
+    : margin_(os_page_bytes()), body_bytes_(round_up(bytes)), is_dense_(true) {
+  if (body_bytes_ > 0) accessible_ = {{0, body_bytes_}};
+  reserved_ = waiting().take(body_bytes_);
+  if (reserved_ != nullptr) return;
+  reserved_ = reserve(body_bytes_ + 2 * margin_);
+  protect(body(), body_bytes_, PROT_READ | PROT_WRITE);
+}
+
+guarded_memory::guarded_memory(std::int64_t bytes, const std::vector<index_range>& used)
+    : margin_(sparse_margin_bytes), body_bytes_(round_up(bytes)) {
+  for (const index_range& r : used) {
+    const index_range whole{r.begin / os_page_bytes() * os_page_bytes(), round_up(r.end)};
+    if (r.size() == 0) continue;
+    if (!accessible_.empty() && whole.begin <= accessible_.back().end)
+      accessible_.back().end = whole.end;
+    else
+      accessible_.push_back(whole);
+  }
+  reserved_ = reserve(body_bytes_ + 2 * margin_);
+  try {
+    for (const index_range& r : accessible_) protect(body() + r.begin, r.size(), PROT_READ | PROT_WRITE);
+  } catch (const std::bad_alloc&) {
+    release();
+    throw;
+  }
+}
+
+guarded_memory::~guarded_memory() {
+  release();
+}
+
+guarded_memory::guarded_memory(guarded_memory&& other) noexcept
+    : reserved_(std::exchange(other.reserved_, nullptr)),
+      margin_(other.margin_),
+      body_bytes_(other.body_bytes_),
+      accessible_(std::move(other.accessible_)),
+      is_dense_(other.is_dense_) {}
+
+guarded_memory& guarded_memory::operator=(guarded_memory&& other) noexcept {
+  if (this == &other) return *this;
+  release();
+  reserved_ = std::exchange(other.reserved_, nullptr);
+  margin_ = other.margin_;
+  body_bytes_ = other.body_bytes_;
+  accessible_ = std::move(other.accessible_);
+  is_dense_ = other.is_dense_;
+  return *this;
+}
+
+void guarded_memory::set_read_only(bool read_only) const {
+  for (const index_range& r : accessible_)
+    protect(body() + r.begin, r.size(), read_only ? PROT_READ : PROT_READ | PROT_WRITE);
+}
+
+void guarded_memory::release() {
+  if (reserved_ == nullptr) return;
+  if (is_dense_)
+    waiting().put(reserved_, body_bytes_);
+  else
+    munmap(reserved_, static_cast<std::size_t>(body_bytes_ + 2 * margin_));
+  reserved_ = nullptr;
+}
+
+}  // namespace assay

@@ -1,0 +1,176 @@
+/// What batch_prefill's host side takes and refuses.
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <string>
+
+#include "kernels/batch_prefill/batch_prefill_arguments.hpp"
+#include "kernels/library.hpp"
+#include "tests/kernels/batch_prefill/prefill_setting.hpp"
+#include "tests/kernels/platform/cpu/launching.hpp"
+
+using namespace assay;
+
+namespace {
+
+const assay_kernel& kernel(const std::string& name) {
+  const assay_library& library = *assay_library_v1();
+  for (const assay_kernel& k : std::span(library.kernels, static_cast<std::size_t>(library.num_kernels)))
+    if (name == k.name) return k;
+  throw std::logic_error("no kernel " + name);
+}
+
+problem prefill_problem() {
+  problem p;
+  p.q_type = p.k_type = p.v_type = dtype::e4m3fn;
+  p.num_seqs = 2;
+  p.total_q = 200;
+  p.max_q = 100;
+  p.max_k = 1000;
+  p.heads_q = 8;
+  p.heads_kv = 2;
+  p.page_size = 64;
+  p.num_pages = 200;
+  return p;
+}
+
+template <class Change>
+assay_status planned(const char* name, problem p, Change change) {
+  change(p);
+  assay_plan plan{};
+  const assay_status status = kernel(name).plan(&p, 0, &plan);
+  if (status.code == ASSAY_OK) CHECK(plan.num_splits == 1);
+  if (status.code == ASSAY_OK) CHECK(plan.workspace_bytes == 0);
+  return status;
+}
+
+bool names(const assay_status& status, const char* word) {
+  return std::string(status.message).find(word) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("batch_prefill plans one split, whatever it is asked to choose", "[plan]") {
+  CHECK(planned("batch_prefill", prefill_problem(), [](problem&) {}).code == ASSAY_OK);
+  CHECK(planned("batch_prefill", prefill_problem(), [](problem& p) { p.num_splits = 1; }).code == ASSAY_OK);
+  CHECK(planned("batch_prefill", prefill_problem(), [](problem& p) { p.batching = q_batching::batch; }).code ==
+        ASSAY_OK);
+  CHECK(planned("batch_prefill", prefill_problem(), [](problem& p) {
+          p.kv_descale = descale_kind::per_page;
+          p.page_size = 1024;
+        }).code == ASSAY_OK);
+}
+
+TEST_CASE("what batch_prefill does not do is unsupported, with a reason", "[plan]") {
+  const auto unsupported = [](const char* word, auto change) {
+    INFO(word);
+    const assay_status status = planned("batch_prefill", prefill_problem(), change);
+    CHECK(status.code == ASSAY_UNSUPPORTED);
+    CHECK(names(status, word));
+  };
+  unsupported("these types together", [](problem& p) { p.q_type = dtype::f16; });
+  unsupported("these types together", [](problem& p) { p.v_type = dtype::e4m3fnuz; });
+  unsupported("these types together", [](problem& p) { p.o_type = dtype::f32; });
+  unsupported("window", [](problem& p) { p.window = 5; });
+  unsupported("bias", [](problem& p) { p.bias_type = dtype::f32; });
+  unsupported("num_splits", [](problem& p) { p.num_splits = 2; });
+  unsupported("head_dim_qk", [](problem& p) { p.head_dim_qk = 72; });
+  unsupported("head_dim_v", [](problem& p) { p.head_dim_v = 144; });
+  unsupported("head_dim_v", [](problem& p) { p.head_dim_v = 48; });
+  unsupported("scale", [](problem& p) { p.scale = 0.0F; });
+  unsupported("scale", [](problem& p) { p.k_scale = -1.0F; });
+  unsupported("scale", [](problem& p) { p.q_scale = p.k_scale = 1e-30F; });  // not above 0 as an f32
+  unsupported("page_size", [](problem& p) {
+    p.kv_descale = descale_kind::per_page;
+    p.page_size = 32;
+  });
+  unsupported("page_size", [](problem& p) {
+    p.kv_descale = descale_kind::per_page;
+    p.page_size = 96;
+  });
+  unsupported("max_k", [](problem& p) { p.max_k = std::numeric_limits<std::int32_t>::max(); });
+  unsupported("num_seqs", [](problem& p) { p.num_seqs = 70000; });
+}
+
+TEST_CASE("problems of batch mode and descales that are none are rejected by every kernel", "[plan]") {
+  for (const char* name : {"split_kv", "batch_prefill"}) {
+    const auto rejected = [&](const char* word, auto change) {
+      INFO(name << ", " << word);
+      const assay_status status = planned(name, prefill_problem(), change);
+      CHECK(status.code == ASSAY_REJECTED);
+      CHECK(names(status, word));
+    };
+    rejected("batching", [](problem& p) { p.batching = static_cast<q_batching>(2); });
+    rejected("kv_descale", [](problem& p) { p.kv_descale = static_cast<descale_kind>(-1); });
+    rejected("total_q", [](problem& p) {
+      p.batching = q_batching::batch;
+      p.total_q = 199;
+    });
+  }
+}
+
+TEST_CASE("split_kv does neither batch mode nor descales per page", "[plan]") {
+  problem p = prefill_problem();
+  p.q_type = p.k_type = p.v_type = dtype::f16;
+  CHECK(planned("split_kv", p, [](problem& q) { q.num_splits = 1; }).code == ASSAY_OK);
+  const assay_status batch = planned("split_kv", p, [](problem& q) { q.batching = q_batching::batch; });
+  CHECK(batch.code == ASSAY_UNSUPPORTED);
+  CHECK(names(batch, "batching"));
+  const assay_status descales = planned("split_kv", p, [](problem& q) { q.kv_descale = descale_kind::per_page; });
+  CHECK(descales.code == ASSAY_UNSUPPORTED);
+  CHECK(names(descales, "kv_descale"));
+}
+
+TEST_CASE("batch_prefill's run() names the tensor that is missing or too much, and launches nothing", "[plan]") {
+  const assay_launch launch = cpu::parameters(64);
+  problem p = prefill_problem();
+  CHECK(kernel("batch_prefill").run(&p, nullptr, 0, &launch).code == ASSAY_REJECTED);  // not planned
+  p.num_splits = 1;
+  CHECK(names(kernel("batch_prefill").run(&p, nullptr, 0, &launch), "tensor q is missing"));
+  const assay_tensor sinks{"sinks", static_cast<std::int32_t>(dtype::f32), {}, ASSAY_INPUT};
+  const assay_status status = kernel("batch_prefill").run(&p, &sinks, 1, &launch);
+  CHECK(status.code == ASSAY_UNSUPPORTED);
+  CHECK(names(status, "sinks"));
+
+  // A setting without descales, run as if it had them.
+  prefill::trial t({.sequences = {{3, 100}}, .page_size = 64});
+  t.scalars.kv_descale = descale_kind::per_page;
+  CHECK(names(t.run(launch), "tensor k_descale is missing"));
+  CHECK(t.o.front() == 0xFFFF);
+}
+
+TEST_CASE("batch_prefill's LDS fits into 48 KiB for all head dimensions, and its parts do not overlap", "[plan]") {
+  for (int qk = 64; qk <= prefill_max_head_dim; qk += prefill_head_dim_step)
+    for (int v = 64; v <= prefill_max_head_dim; v += prefill_head_dim_step) {
+      const prefill_lds at = lay_out_prefill(qk, v);
+      const bool fits = at.k_stride >= qk && at.k_slot_bytes >= prefill_tile_keys * at.k_stride &&
+                        at.v_at >= 2 * at.k_slot_bytes && at.v_slot_bytes >= v * prefill_key_stride &&
+                        at.p_at >= at.v_at + 2 * at.v_slot_bytes &&
+                        at.size_bytes >= at.p_at + prefill_tile_rows * prefill_key_stride &&
+                        at.size_bytes <= 48 * 1024 && at.k_stride % 8 == 0 && at.v_at % 8 == 0 && at.p_at % 8 == 0;
+      if (!fits) FAIL("head dimensions " << qk << " and " << v);
+    }
+}
+
+TEST_CASE("batch_prefill declares what it folds, merges and shifts", "[plan]") {
+  const assay_launch launch = cpu::parameters(64);
+  problem p = prefill_problem();
+  p.num_splits = 1;
+  contract c;
+  REQUIRE(kernel("batch_prefill").declare(&p, &launch, &c).code == ASSAY_OK);
+  CHECK(c.fuses_logits == 1);
+  CHECK(c.p_shift == 8);
+  CHECK(c.p_type == dtype::e4m3fn);
+  CHECK(c.merge_roundings == 0);
+  CHECK(c.tile_rows == 64);
+  CHECK(c.qk.products == 32);
+  p.q_type = p.k_type = p.v_type = dtype::e4m3fnuz;
+  p.soft_cap = 30.0F;
+  p.kv_descale = descale_kind::per_page;
+  REQUIRE(kernel("batch_prefill").declare(&p, &launch, &c).code == ASSAY_OK);
+  CHECK(c.fuses_logits == 0);
+  CHECK(c.p_shift == 7);
+  CHECK(c.p_type == dtype::e4m3fnuz);
+  CHECK(c.merge_roundings == 2);
+}

@@ -1,0 +1,123 @@
+#include "properties/run/contract_fault.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <limits>
+#include <utility>
+
+#include "tests/properties/faulty_library.hpp"
+
+namespace assay {
+namespace {
+
+std::string fault_of_built_in() {
+  const attention_case c = testing::small_case();
+  inputs in = fill(c);
+  const execution ran = execute(*library::built_in(), c, in);
+  return contract_fault(ran.declared, ran.planned);
+}
+
+TEST_CASE("the built-in kernels and the textbook's contract are taken as they are") {
+  CHECK(fault_of_built_in().empty());
+  CHECK(contract_fault(contract{}, problem{}).empty());
+  contract hopper;  // FP8: 13 bits, accumulated over 32 products
+  hopper.qk = hopper.pv = {32, 13, 33.0F, 0x1p-23F, 0x1p-126F};
+  hopper.p_type = dtype::e4m3fn;
+  CHECK(contract_fault(hopper, problem{}).empty());
+}
+
+TEST_CASE("a contract that nothing can leave is a failure, whatever the outputs are") {
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  void (*const edits[])(contract&) = {
+      [](contract& c) { c.pv.alignment_terms = nan; },
+      [](contract& c) { c.qk.alignment_terms = std::numeric_limits<float>::infinity(); },
+      [](contract& c) { c.pv.alignment_bits = -100; },
+      [](contract& c) { c.pv.result_roundoff = 1; },
+      [](contract& c) { c.pv.flush = 1; },
+      [](contract& c) { c.exp2_relative_error = 1; },
+      [](contract& c) { c.exp2_relative_error = -1; },
+      [](contract& c) { c.log_absolute_error = nan; },
+      [](contract& c) { c.tanh_relative_error = 0.5F; },
+      [](contract& c) { c.normalise_roundings = 1 << 20; },
+      [](contract& c) { c.p_flush = 1; },
+      [](contract& c) { c.tile_keys = 0; },
+      [](contract& c) { c.p_type = dtype::i8; },
+      [](contract& c) { c.p_shift = -1; },
+      [](contract& c) { c.p_shift = 128; },
+      [](contract& c) { c.fuses_logits = 2; },
+      [](contract& c) { c.merge_roundings = -1; },
+      [](contract& c) { c.merge_roundings = 1 << 20; },
+  };
+  for (const auto edit : edits) {
+    const verdict v = run_case(*testing::declaring_library(edit), testing::small_case());
+    CAPTURE(v.what);
+    CHECK(v.result == outcome::fail);
+    CHECK(v.what.starts_with("the declared contract says nothing: "));
+  }
+}
+
+TEST_CASE("P is not shifted beyond its type") {
+  for (const auto& [type, most] : {std::pair{dtype::e4m3fn, 8}, {dtype::e4m3fnuz, 7}, {dtype::f16, 15}}) {
+    contract c;
+    c.p_type = type;
+    c.p_shift = most;
+    CHECK(contract_fault(c, problem{}).empty());
+    c.p_shift = most + 1;
+    CHECK(contract_fault(c, problem{}).starts_with("p_shift is "));
+  }
+}
+
+TEST_CASE("logits are fused only where they are a product of a positive constant") {
+  contract c;
+  c.fuses_logits = 1;
+  CHECK(contract_fault(c, problem{}).empty());
+  void (*const edits[])(problem&) = {[](problem& p) { p.soft_cap = 2; }, [](problem& p) { p.bias_type = dtype::f32; },
+                                     [](problem& p) { p.scale = 0; }, [](problem& p) { p.q_scale = -1; }};
+  for (const auto edit : edits) {
+    problem p;
+    edit(p);
+    CHECK(contract_fault(c, p).starts_with("fuses_logits with "));
+    c.fuses_logits = 0;
+    CHECK(contract_fault(c, p).empty());
+    c.fuses_logits = 1;
+  }
+}
+
+TEST_CASE("a stated order of heads joins every row once") {
+  problem p;
+  p.operation = operation_kind::mqa_logits;
+  p.scale = 0;  // of no meaning there
+  contract c;
+  c.fuses_logits = 1;
+  CHECK(contract_fault(c, p).empty());
+  c.head_rows = 4;
+  CHECK(contract_fault(c, p).starts_with("head_rows is 4 and head_tree 0, 0, "));
+  c.head_tree[0] = 2;
+  c.head_tree[1] = 1;
+  CHECK(contract_fault(c, p).empty());
+  c.head_rows = 8;
+  CHECK(contract_fault(c, p).starts_with("head_rows is 8"));
+  c.head_rows = 0;  // else the looser judgement without an order would apply unnoticed
+  CHECK(contract_fault(c, p).starts_with("head_rows is 0"));
+}
+
+TEST_CASE("with descales per page a contract says which tiles, each in one page, a block visits") {
+  problem p;
+  p.kv_descale = descale_kind::per_page;
+  p.page_size = 128;
+  p.num_splits = 1;
+  contract c;
+  CHECK(contract_fault(c, p) == "tile_rows is 0 with descales per page");
+  c.tile_rows = 64;
+  CHECK(contract_fault(c, p).empty());
+  p.page_size = 96;
+  CHECK(contract_fault(c, p).starts_with("tiles of 64 keys cross pages of 96"));
+  p.page_size = 64;
+  p.num_splits = 2;
+  CHECK(contract_fault(c, p) == "splits with descales per page");
+  p.kv_descale = descale_kind::per_tensor;
+  c.tile_rows = 0;
+  CHECK(contract_fault(c, p).empty());
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,73 @@
+#include <catch2/catch_test_macros.hpp>
+#include <filesystem>
+
+#include "properties/data/difference.hpp"
+#include "properties/data/inputs.hpp"
+#include "properties/run/execution.hpp"
+#include "properties/run/library.hpp"
+#include "properties/system/errors.hpp"
+#include "tests/properties/faulty_library.hpp"
+
+namespace assay {
+namespace {
+
+assay_library table_of(const assay_kernel* kernels, std::int32_t count) {
+  return {1,     "cpu",  static_cast<std::int32_t>(sizeof(problem)), static_cast<std::int32_t>(sizeof(contract)),
+          count, kernels};
+}
+
+TEST_CASE("the built-in library has its kernels by name") {
+  const auto lib = library::built_in();
+  CHECK(std::string(lib->platform()) == "cpu");
+  REQUIRE(lib->find("split_kv") != nullptr);
+  CHECK(lib->find("no_such_kernel") == nullptr);
+  CHECK(lib->kernels().size() >= 1);
+}
+
+TEST_CASE("a table that this program cannot use is refused") {
+  const assay_kernel good = *library::built_in()->find("split_kv");
+  const auto refuses = [](const assay_library& table) {
+    try {
+      library lib(&table, "x.so", nullptr);
+      return false;
+    } catch (const environment_error& e) {
+      return std::string(e.what()).starts_with("x.so: ");
+    }
+  };
+  CHECK_FALSE(refuses(table_of(&good, 1)));
+  assay_library table = table_of(&good, 1);
+  table.abi = 2;
+  CHECK(refuses(table));
+  table = table_of(&good, 1);
+  table.problem_bytes += 4;
+  CHECK(refuses(table));
+  table = table_of(&good, 1);
+  table.contract_bytes -= 4;
+  CHECK(refuses(table));
+  table = table_of(&good, 1);
+  table.platform = nullptr;
+  CHECK(refuses(table));
+  assay_kernel nameless = good;
+  nameless.name = nullptr;
+  CHECK(refuses(table_of(&nameless, 1)));
+  assay_kernel runless = good;
+  runless.run = nullptr;
+  CHECK(refuses(table_of(&runless, 1)));
+  CHECK(refuses(table_of(nullptr, 1)));
+  CHECK_THROWS_AS(library(nullptr, "x.so", nullptr), environment_error);
+}
+
+TEST_CASE("a shared object with the built-in kernels gives the same bits") {
+  const std::string path = ASSAY_BINARY_DIR "/lib/assay_kernels_cpu.so";
+  if (!std::filesystem::exists(path)) SKIP("assay_kernels_cpu.so is not built");
+  const auto lib = library::load(path);
+  CHECK(lib->path() == path);
+  inputs in = fill(testing::small_case());
+  const execution one = execute(*library::built_in(), testing::small_case(), in);
+  const execution two = execute(*lib, testing::small_case(), in);
+  REQUIRE(two.status.code == ASSAY_OK);
+  CHECK_FALSE(first_difference(one.written, two.written).has_value());
+}
+
+}  // namespace
+}  // namespace assay

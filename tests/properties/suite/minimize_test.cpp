@@ -1,0 +1,88 @@
+#include "properties/suite/minimize.hpp"
+#include "properties/data/difference.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "properties/run/execute.hpp"
+#include "tests/properties/faulty_library.hpp"
+
+namespace assay {
+namespace {
+
+std::int64_t most_keys(const attention_case& c) {
+  std::int64_t most = 0;
+  for (const sequence& s : c.sequences) most = std::max<std::int64_t>(most, s.k);
+  return most;
+}
+
+TEST_CASE("a failure that depends on the number of keys shrinks to one sequence, one head and exactly these keys") {
+  const auto judge = [](const attention_case& c) {
+    return most_keys(c) >= 23 ? failed("planted", "too many keys") : passed();
+  };
+  const minimized found = minimize(testing::small_case(), judge);
+  CHECK(found.reproduced);
+  CHECK(found.smallest.sequences.size() == 1);
+  CHECK(found.smallest.heads_q == 1);
+  CHECK(found.smallest.sequences[0].k == 23);
+  CHECK_FALSE(found.smallest.causal);
+}
+
+TEST_CASE("shrinking does not slip to another kind of failure") {
+  const auto judge = [](const attention_case& c) {
+    return most_keys(c) >= 23 ? failed("planted", "") : failed("another", "");
+  };
+  const minimized found = minimize(testing::small_case(), judge);
+  CHECK(found.result.origin == "planted");
+  CHECK(most_keys(found.smallest) == 23);
+}
+
+TEST_CASE("a failure that does not repeat is not shrunk") {
+  const minimized found = minimize(testing::small_case(), [](const attention_case&) { return passed(); });
+  CHECK_FALSE(found.reproduced);
+  CHECK(found.smallest == testing::small_case());
+}
+
+TEST_CASE("shrinking stops at its budget") {
+  int asked = 0;
+  const auto judge = [&](const attention_case&) {
+    ++asked;
+    return failed("planted", "");
+  };
+  const minimized found = minimize(testing::small_case(), judge, {.seconds = 60, .tries = 3});
+  CHECK(found.tries == 3);
+  CHECK(asked == 4);
+}
+
+TEST_CASE("a crash and a hang are failures of an isolated judge") {
+  const property crash{"crash", "", [](const library&, const attention_case&) -> verdict { std::abort(); }, nullptr};
+  const property hang{"hang", "",
+                      [](const library&, const attention_case&) -> verdict {
+                        for (;;) {
+                        }
+                      },
+                      nullptr};
+  const auto lib = library::built_in();
+  CHECK(isolated_judge(*lib, crash, 60)(testing::small_case()).origin == "crash");
+  CHECK(isolated_judge(*lib, hang, 0.1)(testing::small_case()).origin == "hang");
+  CHECK(isolated_judge(*lib, properties().front(), 60)(testing::small_case()).result == outcome::pass);
+}
+
+TEST_CASE("a defect in the kernel shrinks to at most two sequences, one head and the fewest keys") {
+  // Planted: the output of a row is spoilt as soon as its sequence has keys on a third page.
+  const auto faulty = testing::corrupting_library([](testing::call& c) {
+    for (std::int64_t s = 0; s < c.stated.num_seqs; ++s)
+      if (c.i32("seqlens_k", s) > 2 * c.stated.page_size && c.i32("cu_seqlens_q", s + 1) > c.i32("cu_seqlens_q", s)) {
+        const tensor o = c.view("o");
+        set_bits(o, o.offset(c.i32("cu_seqlens_q", s)), 0x7BFF);
+      }
+  });
+  const minimized found = minimize(testing::small_case(), isolated_judge(*faulty, properties().front(), 60));
+  REQUIRE(found.reproduced);
+  CHECK(found.smallest.sequences.size() == 1);
+  CHECK(found.smallest.heads_q == 1);
+  CHECK(found.smallest.sequences[0].q == 1);
+  CHECK(found.smallest.sequences[0].k == 2 * found.smallest.page_size + 1);
+}
+
+}  // namespace
+}  // namespace assay

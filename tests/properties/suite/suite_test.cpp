@@ -1,0 +1,277 @@
+#include "properties/suite/suite.hpp"
+#include "properties/case/types.hpp"
+#include "properties/data/difference.hpp"
+
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <set>
+
+#include "properties/relations/relations.hpp"
+#include "properties/suite/report.hpp"
+#include "properties/system/write_file.hpp"
+#include "tests/properties/faulty_library.hpp"
+#include "tests/properties/scratch.hpp"
+
+namespace assay {
+namespace {
+
+std::vector<const property*> all_properties() {
+  std::vector<const property*> all;
+  for (const property& p : properties()) all.push_back(&p);
+  return all;
+}
+
+suite_options options_for(std::int64_t cases) {
+  suite_options options;
+  options.kernels = {"split_kv"};
+  for (const property* p : all_properties())
+    if (can_be_checked(*p, options)) options.selected.push_back(p);
+  options.cases = cases;
+  options.seed = 7;
+  options.budget = {.seconds = 5, .tries = 200};
+  return options;
+}
+
+TEST_CASE("a case is a function of seed and number") {
+  const suite_options options = options_for(100);
+  suite_options other = options;
+  other.seed = 8;
+  int differ = 0;
+  for (std::int64_t i = 0; i < 60; ++i) {
+    CHECK(suite_case(options, i) == suite_case(options, i));
+    differ += suite_case(options, i) == suite_case(other, i) ? 0 : 1;
+  }
+  CHECK(differ > 40);
+}
+
+TEST_CASE("every case of the suite is valid after its property adapted it") {
+  const suite_options options = options_for(0);
+  for (std::int64_t i = 0; i < 13 * 101; ++i) CHECK_NOTHROW(validate(suite_case(options, i)));
+}
+
+TEST_CASE("a run of a kernel draws its cases alone, for the properties that are about it") {
+  suite_options options;
+  options.kernels = {"batch_prefill", "no_such"};
+  for (const property& p : properties())
+    if (can_be_checked(p, options)) options.selected.push_back(&p);
+  std::set<std::string> names;
+  for (const property* p : options.selected) names.insert(p->name);
+  CHECK_FALSE(names.contains("split_count"));
+  CHECK_FALSE(names.contains("combine_partials"));
+  CHECK(names.contains("equal_descales"));
+  CHECK(names.size() == properties().size() - 4);  // two about splits, two about logits
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(names.size()) * 101; ++i) {
+    const attention_case c = suite_case(options, i);
+    INFO(to_json(c));
+    REQUIRE_NOTHROW(validate(c));
+    REQUIRE(c.kernel == "batch_prefill");
+    REQUIRE(c.q_type == c.kv_type);
+    REQUIRE(c.num_splits <= 1);
+    REQUIRE((c.window == 0 && c.bias_type == dtype::none && !c.sinks));
+    if (c.kv_descale == descale_kind::per_page) REQUIRE(c.page_size % 64 == 0);
+    const std::string property_name = suite_property(options, i).name;
+    const bool needs_pages = property_name == "descale_exchange" || property_name == "equal_descales";
+    if (needs_pages) REQUIRE(c.kv_descale == descale_kind::per_page);
+  }
+}
+
+TEST_CASE("kernels share a run, and each property gets cases of every kernel that it is about") {
+  suite_options options = options_for(0);
+  options.kernels = {"split_kv", "batch_prefill", "mqa_logits"};
+  options.selected = all_properties();
+  std::map<std::string, std::set<std::string>> kernels;
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(options.selected.size()) * 40; ++i)
+    kernels[suite_property(options, i).name].insert(suite_case(options, i).kernel);
+  for (const property& p : properties())
+    for (const std::string& kernel : options.kernels) CHECK(kernels[p.name].contains(kernel) == applies(p, kernel));
+}
+
+TEST_CASE("nothing is checked of a library whose kernels have no cases") {
+  suite_options options = options_for(13);
+  options.kernels = {"no_such"};
+  options.selected = all_properties();
+  const suite_result result = run_suite(*library::built_in(), options);
+  CHECK(result.total.total() == 0);
+  CHECK(exit_status(result) == 1);
+}
+
+TEST_CASE("the number of processes moves no count") {
+  suite_options options = options_for(39);
+  const suite_result one = run_suite(*library::built_in(), options);
+  options.jobs = 3;
+  const suite_result three = run_suite(*library::built_in(), options);
+  CHECK(one.table == three.table);
+  CHECK(one.discards == three.discards);
+  CHECK(one.total.total() == 39);
+}
+
+TEST_CASE("the shards of a run are its disjoint parts") {
+  suite_options options = options_for(52);
+  const suite_result whole = run_suite(*library::built_in(), options);
+  suite_result sum;
+  options.shards = 3;
+  for (options.shard = 1; options.shard <= options.shards; ++options.shard) {
+    const suite_result part = run_suite(*library::built_in(), options);
+    for (const auto& [key, cell] : part.table) sum.table[key] += cell;
+    sum.total += part.total;
+  }
+  CHECK(sum.table == whole.table);
+  CHECK(sum.total == whole.total);
+}
+
+TEST_CASE("a run by time stops at its time") {
+  suite_options options = options_for(0);
+  options.seconds = 0.2;
+  const suite_result result = run_suite(*library::built_in(), options);
+  CHECK(result.total.total() > 0);
+  CHECK(result.seconds < 30);
+}
+
+TEST_CASE("failures of one kind are one finding, shrunk, written whole and failing again") {
+  const auto faulty = testing::corrupting_library([](testing::call& c) {
+    const tensor lse = c.view("lse");
+    for_each_index(lse,
+                   [&](const std::vector<std::int64_t>& i) { static_cast<float*>(lse.data)[offset_of(lse, i)] += 1; });
+  });
+  const testing::scratch folder;
+  suite_options options = options_for(13);
+  options.findings = folder.path();
+  options.selected = {&properties().front()};
+  const suite_result result = run_suite(*faulty, options);
+  CHECK(exit_status(result) == 1);
+  REQUIRE(result.findings.size() == 1);
+  const finding& f = result.findings.front();
+  CHECK(f.alike == result.total.fail);
+  CHECK(f.shrunk.result.origin == "enclosure");
+  const attention_case kept = from_json(read_file(f.file), f.file.string());
+  CHECK(kept == f.shrunk.smallest);
+  CHECK(kept.why.starts_with("output_enclosed: "));
+  CHECK(kept.sequences.size() == 1);
+  CHECK(run_case(*faulty, kept).result == outcome::fail);
+  CHECK(run_case(*library::built_in(), kept).result == outcome::pass);
+  for (const auto& entry : std::filesystem::directory_iterator(options.findings))
+    CHECK(entry.path().extension() == ".json");
+
+  options.origins = {"memory"};  // what is not to be told of is still counted, and no run with it is verified
+  const suite_result untold = run_suite(*faulty, options);
+  CHECK(untold.findings.empty());
+  CHECK(untold.total.fail == result.total.fail);
+  CHECK(exit_status(untold) == 1);
+}
+
+TEST_CASE("what a relation's case shows without the relation is told as the plain property's") {
+  const auto faulty = testing::corrupting_library([](testing::call& c) { set_bits(c.view("o"), 0, 0x7BFF); });
+  const testing::scratch folder;
+  suite_options options = options_for(4);
+  options.findings = folder.path();
+  options.selected = {&relations::page_permutation};
+  const suite_result result = run_suite(*faulty, options);
+  REQUIRE(result.findings.size() == 1);
+  CHECK(result.findings[0].met_by == &relations::page_permutation);
+  CHECK(result.findings[0].broken == &relations::output_enclosed);
+  CHECK(finding_text(options, result.findings[0]).starts_with("FAIL output_enclosed: "));
+  // Its property's row has it.
+  CHECK(report_junit(options, result).find("FAIL output_enclosed: ") != std::string::npos);
+}
+
+TEST_CASE("a failure that does not come again is told with what was seen") {
+  const testing::scratch folder;
+  const std::filesystem::path been_here = folder.path() / "been_here";
+  const auto faulty = testing::corrupting_library([&](testing::call& c) {
+    if (!std::filesystem::exists(been_here)) set_bits(c.view("o"), 0, 0x7BFF);
+    write_by_rename(been_here, "");
+  });
+  suite_options options = options_for(1);
+  options.findings = folder.path();
+  options.selected = {&relations::output_enclosed};
+  const suite_result result = run_suite(*faulty, options);
+  REQUIRE(result.findings.size() == 1);
+  CHECK_FALSE(result.findings[0].shrunk.reproduced);
+  CHECK(result.findings[0].what.starts_with("o[0, 0, 0] = "));
+  CHECK(result.findings[0].shrunk.smallest.why.find(" lies outside ") != std::string::npos);
+  CHECK(exit_status(result) == 1);
+}
+
+TEST_CASE("a case that kills its process is a finding, and the run goes on") {
+  const auto faulty = testing::faulty_library([](testing::call& c) {
+    if (c.stated.causal != 0) std::abort();
+    return c.run();
+  });
+  const testing::scratch folder;
+  suite_options options = options_for(26);
+  options.findings = folder.path();
+  options.selected = {&properties().front()};
+  options.jobs = 2;
+  const suite_result result = run_suite(*faulty, options);
+  CHECK(result.total.total() == 26);
+  CHECK(result.total.pass > 0);
+  REQUIRE(result.findings.size() == 1);
+  CHECK(result.findings[0].shrunk.result.origin == "crash");
+  CHECK(result.findings[0].shrunk.result.what.find("killed by signal 6") != std::string::npos);
+  CHECK(result.findings[0].shrunk.smallest.causal);
+}
+
+TEST_CASE("a case that hangs is a finding") {
+  const auto faulty = testing::faulty_library([](testing::call&) -> assay_status {
+    for (;;) pause();
+  });
+  const testing::scratch folder;
+  suite_options options = options_for(1);
+  options.findings = folder.path();
+  options.limit_seconds = 0.2;
+  options.budget.tries = 1;
+  const suite_result result = run_suite(*faulty, options);
+  REQUIRE(result.findings.size() == 1);
+  CHECK(result.findings[0].shrunk.result.origin == "hang");
+}
+
+TEST_CASE("a library that refuses everything is not verified") {
+  const suite_result result = run_suite(*testing::refusing_library(ASSAY_UNSUPPORTED), options_for(13));
+  CHECK(result.total.discard == 13);
+  CHECK(result.discards.at("unsupported: planted refusal") == 13);
+  CHECK(exit_status(result) == 1);
+}
+
+TEST_CASE("discards and undecided cases count as a failure above their share only") {
+  suite_result result;
+  result.total = {.pass = 95, .fail = 0, .discard = 5, .undecided = 0};
+  CHECK(exit_status(result) == 0);
+  result.total = {.pass = 94, .fail = 0, .discard = 6, .undecided = 0};
+  CHECK(exit_status(result) == 1);
+  result.total = {.pass = 95, .fail = 0, .discard = 0, .undecided = 5};
+  CHECK(exit_status(result) == 0);
+  result.total = {.pass = 94, .fail = 0, .discard = 0, .undecided = 6};
+  CHECK(exit_status(result) == 1);
+  CHECK(shortfall(result) == "6 of 100 cases were undecided, more than 5%");
+  result.total = {.pass = 9, .fail = 0, .discard = 0, .undecided = 1};
+  CHECK(exit_status(result) == 0);
+}
+
+TEST_CASE("a run in which nothing ran or nothing passed is not verified") {
+  suite_options options = options_for(5);
+  options.shard = options.shards = 3;
+  const suite_result empty = run_suite(*library::built_in(), options);
+  CHECK(empty.total.total() == 0);
+  CHECK(exit_status(empty) == 1);
+  suite_result result;
+  result.total = {.pass = 0, .fail = 0, .discard = 0, .undecided = 1};
+  CHECK(exit_status(result) == 1);
+}
+
+TEST_CASE("a run of some types draws only these, and the types that can be named are those of the space") {
+  suite_options options = options_for(600);
+  options.kernels = kernels_of_the_space();
+  std::set<std::string> drawn;
+  for (std::int64_t i = 0; i < options.cases; ++i) drawn.insert(types_of(suite_case(options, i)));
+  const std::vector<std::string> named = types_of_the_space();
+  CHECK(drawn == std::set<std::string>(named.begin(), named.end()));
+  options.types = {"e4m3fnuz:bf16"};
+  for (std::int64_t i = 0; i < 60; ++i)
+    if (can_be_checked(suite_property(options, i), options)) CHECK(types_of(suite_case(options, i)) == "e4m3fnuz:bf16");
+  options.types = {"bf16/e4m3fn"};
+  for (std::int64_t i = 0; i < 60; ++i) CHECK(types_of(suite_case(options, i)) == "bf16/e4m3fn");
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,101 @@
+#include "properties/system/worker.hpp"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <map>
+
+namespace assay {
+namespace {
+
+std::string serve(const std::string& request) {
+  if (request == "crash") raise(SIGKILL);
+  if (request == "exit") _exit(7);
+  if (request == "speak") worker::end_with_last_words("farewell", 8);
+  if (request == "hang") pause();
+  for (volatile bool forever = request == "spin"; forever;) {
+  }
+  if (request == "big") return std::string(1 << 20, 'x');
+  return request + "!";
+}
+
+std::map<std::string, work_result> run(int jobs, std::vector<std::string> requests, double limit_seconds = 60) {
+  std::map<std::string, work_result> results;
+  std::size_t next = 0;
+  run_workers(
+      jobs, limit_seconds, serve,
+      [&]() -> std::optional<std::string> {
+        if (next == requests.size()) return std::nullopt;
+        return requests[next++];
+      },
+      [&](const work_result& r) { results[r.request] = r; });
+  return results;
+}
+
+TEST_CASE("every request gets its reply, whatever the number of workers") {
+  std::vector<std::string> requests;
+  for (int i = 0; i < 100; ++i) requests.push_back(std::to_string(i));
+  for (const int jobs : {1, 3}) {
+    const auto results = run(jobs, requests);
+    REQUIRE(results.size() == requests.size());
+    for (const auto& [request, result] : results) CHECK(result.reply == request + "!");
+  }
+}
+
+TEST_CASE("a reply may be larger than a pipe holds") {
+  CHECK(run(1, {"big"}).at("big").reply->size() == 1 << 20);
+}
+
+TEST_CASE("a worker that dies is named with its request and replaced") {
+  const auto results = run(1, {"a", "crash", "b", "exit", "c"});
+  CHECK(results.at("crash").death == "killed by signal 9 (Killed)");
+  CHECK(results.at("exit").death == "exited with status 7");
+  for (const char* alive : {"a", "b", "c"}) CHECK(results.at(alive).reply.has_value());
+}
+
+TEST_CASE("a worker's last words are no reply, and it is replaced") {
+  const auto results = run(1, {"a", "speak", "b"});
+  CHECK_FALSE(results.at("speak").reply.has_value());
+  CHECK(results.at("speak").last_words == "farewell");
+  CHECK(results.at("speak").death == "exited with status 1");
+  CHECK(results.at("b").reply == "b!");
+  CHECK(results.at("b").last_words.empty());
+  worker::end_with_last_words("not a child", 11);
+}
+
+TEST_CASE("a worker that hangs is ended at its limit") {
+  const auto results = run(2, {"hang", "spin", "a", "b"}, 0.2);
+  CHECK(results.at("hang").death == "did not end within 0.8 s");
+  CHECK(results.at("hang").seconds < 0.2);
+  CHECK(results.at("spin").death == "did not end within 0.2 s of processor time");
+  CHECK(results.at("b").reply == "b!");
+}
+
+TEST_CASE("what a worker did for others is not on a request's account") {
+  const auto busy_for = [](double seconds) {
+    timespec t{};
+    do clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    while (static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec) < seconds);
+  };
+  double spent = 0;
+  isolated child(
+      [&](const std::string& request) {
+        busy_for(spent += 0.15);
+        return request;
+      },
+      0.25);
+  for (const char* request : {"a", "b", "c"}) CHECK(child.ask(request).reply == request);
+}
+
+TEST_CASE("an isolated child answers on after a crash") {
+  isolated child(serve, 60);
+  CHECK(child.ask("x").reply == "x!");
+  CHECK_FALSE(child.ask("crash").reply.has_value());
+  CHECK(child.ask("y").reply == "y!");
+}
+
+}  // namespace
+}  // namespace assay

@@ -47,6 +47,13 @@
 ///   S_r = f32(S_r + f32(weights_h * max(0, a_h))). Then the rows are joined pairwise: for each stride b of
 ///   `head_tree`, rows whose numbers differ in b alone, S_r = f32(S_r + S_{r + b}). logit = f32(S_0 * k_row_scale_j).
 ///   The other fields have no meaning there.
+///
+/// append_kv (problem.hpp has the definitions; all arithmetic f32):
+///   each rotated element is off by at most `rotary_roundings` * 2^-24 * (|a c| + |b s|), or with the terms of its partner
+///   D' = A / F, with at most `scale_roundings` roundings; the maxima around it are exact
+///   y = x / k_scale, or x / D', with at most `quantise_roundings` roundings; the code of y is the nearest of its type,
+///   ties to even, saturated
+///   an old code's new value is its value times D / D', with at most `rescale_roundings` roundings, then as y
 #pragma once
 
 #include <cstdint>
@@ -93,6 +100,10 @@ struct contract {
   float log_absolute_error = 0x1p-24F;   ///< |log(x) - ln x| <= absolute + relative * |ln x|, for x in [1, 2^31]
   float log_relative_error = 0x1p-23F;
   float tanh_relative_error = 0x1p-22F;
+  std::int32_t rotary_roundings = 3;  ///< these four: append_kv only; see above
+  std::int32_t scale_roundings = 1;
+  std::int32_t quantise_roundings = 2;
+  std::int32_t rescale_roundings = 3;
 };
 
 }  // namespace assay

@@ -23,6 +23,7 @@ extern "C" {
 enum assay_tensor_role : std::int32_t {
   ASSAY_INPUT = 0,   ///< must not be written
   ASSAY_OUTPUT = 1,  ///< outputs and workspaces: hold nothing that may be read before it was written
+  ASSAY_IN_OUT = 2,  ///< holds data that the kernel may read, and changes in part: the pools of append_kv
 };
 
 /// A tensor of a call. `strides` is never null here.

@@ -9,13 +9,12 @@
 /// k              [num_pages, page_size, heads_kv, d_qk]      k_type      unit last stride; page, slot and head strides
 ///                                                                        are multiples of 8 elements: NHD or HND order
 /// v              [num_pages, page_size, heads_kv, d_v]       v_type      as k
-/// k_descale      [num_pages, heads_kv]                       f32         kv_descale == per_page; any strides; finite
-/// and
-///                                                                        above 0 where a live key needs it
+/// k_descale      [num_pages, heads_kv]                       f32         kv_descale == per_page; any strides; where a
+///                                                                        live key needs it finite and above 0
 /// v_descale      [num_pages, heads_kv]                       f32         as k_descale
-/// cu_seqlens_q   [num_seqs + 1]                              i32         batching == group; with batch every sequence
-/// has
-///                                                                        max_q rows, sequence s from row s * max_q
+/// cu_seqlens_q   [num_seqs + 1]                              i32         batching == group; in batch
+///                                                                        mode sequence s has max_q rows, from row
+///                                                                        s * max_q
 /// seqlens_k      [num_seqs]                                  i32
 /// block_table    [num_seqs, n]                               i32         page_table == block_table (vLLM)
 /// page_indptr    [num_seqs + 1]                              i32         page_table == page_list (SGLang)
@@ -61,6 +60,34 @@
 ///   logits[s * next_n + i, j] = k_row_scale_j * sum over heads h of weights[row, h] * max(0, dot(q[row, h], k_j))
 /// Columns of keys that are not visible become -inf where fills_hidden is 1, and are not written where it is 0. Nothing
 /// is ever written at or past column max_model_len, whatever the row stride is.
+///
+/// Appending to a paged KV cache (operation == append_kv; vLLM's reshape_and_cache, CK's fmha_fwd_appendkv). Row r of
+/// the call is one new key and value; it goes to slot slots[r] % page_size of page slots[r] / page_size, for all heads;
+/// heads_q is heads_kv.
+///
+/// tensor         shape                                       type        notes
+/// k_new          [total_q, heads_kv, head_dim_qk]            q_type      unit last stride; finite
+/// v_new          [total_q, heads_kv, head_dim_v]             q_type      as k_new
+/// slots          [total_q]                                   i64         negative: the row is skipped; else below
+///                                                                        num_pages * page_size, and no slot twice
+/// positions      [total_q]                                   i32         rotary != none; rows of the two tables below
+/// rope_cos       [n, head_dim_qk / 2]                        f32         rotary != none
+/// rope_sin       [n, head_dim_qk / 2]                        f32         rotary != none
+/// k              [num_pages, page_size, heads_kv, d_qk]      k_type      in-out; as above
+/// v              [num_pages, page_size, heads_kv, d_v]       v_type      in-out; as above
+/// k_descale      [num_pages, heads_kv]                       f32         in-out; kv_descale == per_page
+/// v_descale      [num_pages, heads_kv]                       f32         as k_descale
+///
+/// x is the row's head of k_new, rotated where rotary says so, or of v_new. With c = rope_cos[positions[r], i] and
+/// s = rope_sin[positions[r], i] the pair (a, b) of elements becomes (a c - b s, b c + a s); see rotary_kind.
+///   k_type == q_type:  what is stored is x in that type (without rotary: the same bits).
+///   per_tensor:        the code of x / k_scale (of V: v_scale) in the 8-bit type, saturated.
+///   per_page:          the code of x / D', where D' is the page's new descale of that head; k_scale and v_scale are 1.
+///     A is the largest |x| of the rows that this call writes to the page and head, F the type's largest finite value.
+///     A page whose slot 0 is written is fresh: D' = max(A / F, 2^-64), and what it held before is dead and stays.
+///     Else D' = max(D, A / F), D being the descale before. Where D' > D, each code of the page and head that is not
+///     written anew becomes the code of its value times D / D'; NaN stays NaN. Where D' == D, they stay as they are.
+/// Nothing else changes: no other slot, page, or descale.
 #pragma once
 
 #include <cstdint>
@@ -72,7 +99,10 @@ namespace assay {
 enum class page_table_kind : std::int32_t { block_table, page_list };
 
 /// What is computed; each kernel of a library computes one of them.
-enum class operation_kind : std::int32_t { attention, mqa_logits };
+enum class operation_kind : std::int32_t { attention, mqa_logits, append_kv };
+
+/// Which elements of a key rotate together: none; i and i + head_dim_qk / 2 (NeoX, Llama); 2 i and 2 i + 1 (GPT-J).
+enum class rotary_kind : std::int32_t { none, half, interleaved };
 
 /// How the keys of a page lie in memory. plain: [slot][dim] as the tensor's strides say. preshuffled: in the order in
 /// which 16x16 matrix tiles are loaded; page_size and head_dim_qk are multiples of 16, the tensor's strides are those
@@ -118,6 +148,7 @@ struct problem {
   context_split split_contexts = context_split::fixed;  ///< what num_splits counts
   std::int32_t max_model_len = 0;                       ///< columns of logits
   std::int32_t fills_hidden = 0;                        ///< 1: columns of hidden keys become -inf
+  rotary_kind rotary = rotary_kind::none;               ///< append_kv only
   float scale = 1.0F;                                   ///< softmax scale
   float q_scale = 1.0F;                                 ///< descales of quantised tensors; 1 for f16 and bf16
   float k_scale = 1.0F;

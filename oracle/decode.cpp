@@ -29,6 +29,7 @@ binary_format format_of(dtype type) {
     case dtype::e4m3fnuz: return {4, -10, 240.0, false};  // bias 8
     case dtype::i8: return {53, 0, 127.0, false};
     case dtype::i32: return {53, 0, 2147483647.0, false};
+    case dtype::i64:
     case dtype::none: break;
   }
   throw std::invalid_argument("oracle: an element type is missing");
@@ -113,6 +114,7 @@ double decode(dtype type, std::uint32_t bits) {
     case dtype::e4m3fn:
     case dtype::e4m3fnuz:
     case dtype::i8: return decode_byte(type, bits);
+    case dtype::i64:
     case dtype::none: break;
   }
   throw std::invalid_argument("oracle: an element type is missing");

@@ -9,7 +9,14 @@ file(GLOB checked_tests CONFIGURE_DEPENDS tests/kernels/platform/cpu/checker_*_t
   tests/kernels/platform/cpu/edge_flags_test.cpp)
 set_source_files_properties(${checked_tests} PROPERTIES COMPILE_OPTIONS "${checked_kernel_flags}")
 target_link_libraries(assay_tests PRIVATE assay_fuzz assay_properties Catch2::Catch2WithMain)
-target_compile_definitions(assay_tests PRIVATE ASSAY_SOURCE_DIR="${CMAKE_SOURCE_DIR}" ASSAY_BINARY_DIR="${CMAKE_BINARY_DIR}")
+# Only those that need a path have it: the cache knows the others again in another clone.
+foreach(source IN LISTS sources)
+  file(STRINGS ${source} uses REGEX "ASSAY_(SOURCE|BINARY)_DIR" LIMIT_COUNT 1)
+  if(uses)
+    set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS ASSAY_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+      ASSAY_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  endif()
+endforeach()
 catch_discover_tests(assay_tests PROPERTIES LABELS unit)
 foreach(name IN LISTS faults)
   add_test(NAME "the suite catches the fault ${name}" COMMAND assay_tests "[.fault]")

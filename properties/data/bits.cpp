@@ -25,6 +25,7 @@ float_layout layout_of(dtype type) {
     case dtype::e4m3fnuz: return {3, 8, 0x80U, 0x7FU};
     case dtype::i8:
     case dtype::i32:
+    case dtype::i64:
     case dtype::none: break;
   }
   throw std::invalid_argument("not a float type");
@@ -45,6 +46,7 @@ std::uint32_t poison_bits(dtype type) {
     case dtype::e4m3fnuz:
     case dtype::i8: return 0x80U;
     case dtype::i32: return 0x80000000U;
+    case dtype::i64:
     case dtype::none: break;
   }
   return 0;

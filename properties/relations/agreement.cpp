@@ -28,6 +28,7 @@ rounding rounding_of(dtype type) {
     case dtype::f32:
     case dtype::i8:
     case dtype::i32:
+    case dtype::i64:
     case dtype::none: break;
   }
   return {0x1p-24, 0x1p-150};

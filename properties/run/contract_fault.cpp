@@ -93,6 +93,7 @@ std::string contract_fault(const contract& c, const problem& p) {
     case dtype::e4m3fnuz: return p.operation == operation_kind::mqa_logits ? order_fault(c) : quantisation_fault(c, p);
     case dtype::i8:
     case dtype::i32:
+    case dtype::i64:
     case dtype::none: break;
   }
   return fmt::format("p_type is {}, which is no float type", static_cast<int>(c.p_type));

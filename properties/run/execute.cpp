@@ -47,6 +47,7 @@ DLDataType to_dlpack(dtype type) {
     case dtype::f16: return {kDLFloat, 16, 1};
     case dtype::bf16: return {kDLBfloat, 16, 1};
     case dtype::i32: return {kDLInt, 32, 1};
+    case dtype::i64: return {kDLInt, 64, 1};
     case dtype::i8: return {kDLInt, 8, 1};
     case dtype::e4m3fn:
     case dtype::e4m3fnuz:

@@ -39,6 +39,7 @@ inline double decode(dtype type, std::uint32_t bits) {
     case dtype::e4m3fnuz: return bits == 0x80 ? nan : decode_float(bits, 4, 3, 8);
     case dtype::i8: return static_cast<std::int8_t>(bits);
     case dtype::i32: return static_cast<std::int32_t>(bits);
+    case dtype::i64:
     case dtype::none: break;
   }
   return nan;

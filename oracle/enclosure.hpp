@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,6 +31,8 @@ struct enclosed_tensor {
   std::vector<interval> elements;
   /// 1 per element that must keep the bits it held (unwritten_byte); its interval says nothing. Empty: there are none.
   std::vector<std::uint8_t> kept = {};  // NOLINT(readability-redundant-member-init): may be left out
+  /// Indices along the first axis that `elements` covers, ascending; nothing: all of them.
+  std::optional<std::vector<std::int64_t>> indices = {};  // NOLINT(readability-redundant-member-init)
 
   bool keeps(std::int64_t flat) const { return !kept.empty() && kept[static_cast<std::size_t>(flat)] != 0; }
 };

@@ -20,6 +20,7 @@ BOOST_DESCRIBE_ENUM(q_batching, group, batch)
 BOOST_DESCRIBE_ENUM(descale_kind, per_tensor, per_page)
 BOOST_DESCRIBE_ENUM(key_order, plain, preshuffled)
 BOOST_DESCRIBE_ENUM(context_split, fixed, variable)
+BOOST_DESCRIBE_ENUM(rotary_kind, none, half, interleaved)
 
 /// Order of a K/V pool's dimensions in memory: [page, slot, head, dim] or [page, head, slot, dim].
 BOOST_DEFINE_ENUM_CLASS(pool_layout, nhd, hnd)
@@ -112,6 +113,7 @@ struct attention_case {
   std::int32_t row_margin = 0;              ///< elements between the rows of every output and workspace, nobody's
   std::int32_t input_margin = 0;            ///< the same of inputs, poisoned; tensor_plan.hpp says of which
   bool fills_hidden = false;                ///< columns of hidden keys become -inf
+  rotary_kind rotary = rotary_kind::none;   ///< append_kv only
   std::int32_t num_splits = 0;              ///< 0: the library's planner chooses
   std::int64_t workspace_budget_bytes = 0;  ///< 0: the library's own budget
   std::vector<sequence> sequences;
@@ -123,20 +125,12 @@ BOOST_DESCRIBE_STRUCT(attention_case, (),
                       (version, why, kernel, q_type, kv_type, o_type, heads_q, heads_kv, head_dim_qk, head_dim_v,
                        page_size, pool_pages, layout, q_order, page_table, batching, kv_descale, spare_table_entries,
                        causal, window, scale, q_scale, k_scale, v_scale, soft_cap, bias_type, sinks, k_order,
-                       split_contexts, max_model_len, row_margin, input_margin, fills_hidden, num_splits,
+                       split_contexts, max_model_len, row_margin, input_margin, fills_hidden, rotary, num_splits,
                        workspace_budget_bytes, sequences, data, schedule))
 
 /// V's type: K's, except that int8 K goes with f16 V.
 inline dtype v_type(const attention_case& c) {
   return c.kv_type == dtype::i8 ? dtype::f16 : c.kv_type;
-}
-
-/// What the kernel of that name computes: the name implies it.
-inline operation_kind operation_of(std::string_view kernel) {
-  return kernel == "mqa_logits" ? operation_kind::mqa_logits : operation_kind::attention;
-}
-inline bool computes_attention(std::string_view kernel) {
-  return operation_of(kernel) == operation_kind::attention;
 }
 
 /// The scalar problem that a case states (num_splits as the case has it: 0 is the planner's).

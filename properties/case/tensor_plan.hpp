@@ -2,33 +2,23 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "properties/case/case.hpp"
+#include "properties/case/planned_tensor.hpp"
 #include "properties/system/guarded_memory.hpp"
 
 namespace assay {
 
-/// A tensor that is yet to be made. `order` is the memory order of its dimensions, outermost first (none: row major).
-struct planned_tensor {
-  std::string name;
-  dtype type = dtype::none;
-  std::vector<std::int64_t> shape;
-  std::vector<int> order;
-  bool is_pool = false;  ///< the first axis is the page
-  std::int64_t gap = 0;  ///< buffer_backing::gap
-};
-
-/// All inputs of a case in problem.hpp's order; optional ones only where the case has them. The fields must have passed
-/// the range checks of validate(), the sizes of the tensors need not be bounded yet. Between the rows of each that has
-/// rows lie `input_margin` elements; of K and V as many more as keep their strides multiples of 8, and none where K is
+/// All inputs and in-out tensors of a case, as its operation describes them. The fields must have passed the range
+/// checks of validate(), the sizes of the tensors need not be bounded yet. Between the rows of each that has rows lie
+/// `input_margin` elements; of K and V as many more as keep their strides multiples of 8, and none where K is
 /// preshuffled, as problem.hpp has it.
 std::vector<planned_tensor> plan_tensors(const attention_case& c);
 
-/// All outputs and workspaces of a planned problem (num_splits >= 1): o, lse and, with more than one split, the
-/// partials; of mqa_logits: logits. `row_margin` elements lie between their rows.
+/// All outputs and workspaces of a planned problem (num_splits >= 1), as its operation describes them; in-out tensors
+/// are among the inputs. `row_margin` elements lie between their rows.
 std::vector<planned_tensor> plan_outputs(const problem& planned, std::int64_t row_margin);
 
 /// Pool tensors of more bytes are sparse: only the OS pages that hold pages in use are there, and all else faults. Up
@@ -51,23 +41,12 @@ std::vector<std::int64_t> pages_in_use(const attention_case& c);
 /// Ranges in any order, sorted and joined where they touch.
 std::vector<index_range> joined(std::vector<index_range> ranges);
 
-/// Bytes of a tensor, gaps included, or nothing where they do not fit int64.
-std::optional<std::int64_t> checked_bytes(const planned_tensor& t);
-
 /// ceil(keys / page_size).
 inline std::int64_t pages_for(std::int64_t keys, std::int64_t page_size) {
   return (keys + page_size - 1) / page_size;
 }
 
-/// Keys [first, end) of a sequence that at least one of its query rows sees; empty ranges have first == end. The rows'
-/// positions are consecutive and a window is at least one key wide, so the union over the rows has no gap.
-struct key_range {
-  std::int64_t first = 0;
-  std::int64_t end = 0;
-};
-key_range visible_keys(const attention_case& c, const sequence& s);
-
-/// Whether query row `row` of a sequence sees key `key`; the definition of problem.hpp.
+/// Whether query row `row` of a sequence sees key `key`.
 bool sees(const attention_case& c, const sequence& s, std::int64_t row, std::int64_t key);
 
 }  // namespace assay

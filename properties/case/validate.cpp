@@ -4,7 +4,10 @@
 #include <limits>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "properties/case/field_checks.hpp"
+#include "properties/case/operation.hpp"
 #include "properties/case/tensor_plan.hpp"
 
 namespace assay {
@@ -12,14 +15,6 @@ namespace {
 
 constexpr std::int64_t int32_max = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t tensor_bytes_max = std::int64_t{1} << 30;
-
-[[noreturn]] void refuse(const std::string& field, const std::string& what) {
-  throw case_error(field + ": " + what);
-}
-
-void check_range(const std::string& field, std::int64_t value, std::int64_t lo, std::int64_t hi) {
-  if (value < lo || value > hi) refuse(field, fmt::format("{} is not in [{}, {}]", value, lo, hi));
-}
 
 void check_finite(const std::string& field, float value) {
   if (!std::isfinite(value)) refuse(field, "must be finite");
@@ -81,31 +76,6 @@ void check_scalars(const attention_case& c) {
   check_range("workspace_budget_bytes", c.workspace_budget_bytes, 0, std::numeric_limits<std::int64_t>::max());
   check_range("schedule.depth", c.schedule.depth, 0, 1000);
   if (c.schedule.wave_size != 32 && c.schedule.wave_size != 64) refuse("schedule.wave_size", "must be 32 or 64");
-}
-
-/// What problem.hpp says of the one operation and does not have in the other.
-void check_operation(const attention_case& c) {
-  check_range("max_model_len", c.max_model_len, 0, int32_max);
-  if (computes_attention(c.kernel)) {
-    if (c.k_order != key_order::plain) refuse("k_order", "preshuffled keys are mqa_logits'");
-    if (c.split_contexts != context_split::fixed) refuse("split_contexts", "variable contexts are mqa_logits'");
-    if (c.max_model_len != 0) refuse("max_model_len", "only mqa_logits has columns");
-    if (c.fills_hidden) refuse("fills_hidden", "only mqa_logits has columns");
-    return;
-  }
-  if (c.heads_kv != 1) refuse("heads_kv", "mqa_logits has one kv head");
-  if (c.batching != q_batching::batch) refuse("batching", "mqa_logits is in batch mode");
-  if (c.kv_descale != descale_kind::per_tensor) refuse("kv_descale", "mqa_logits has a scale per key");
-  if (c.bias_type != dtype::none) refuse("bias_type", "mqa_logits has no bias");
-  if (c.sinks) refuse("sinks", "mqa_logits has none");
-  if (c.k_order == key_order::preshuffled && (c.page_size % 16 != 0 || c.head_dim_qk % 16 != 0))
-    refuse("k_order", "preshuffled keys need page_size and head_dim_qk to be multiples of 16");
-  for (std::size_t i = 0; i < c.sequences.size(); ++i) {
-    const std::string at = fmt::format("sequences[{}].", i);
-    if (c.sequences[i].prefix_offset) refuse(at + "prefix_offset", "mqa_logits has none");
-    if (c.sequences[i].k > c.max_model_len)
-      refuse(at + "k", fmt::format("{} keys, but max_model_len is {}", c.sequences[i].k, c.max_model_len));
-  }
 }
 
 void check_pages(const attention_case& c, const sequence& s, const std::string& field) {
@@ -177,14 +147,20 @@ void check_key_scale(const std::string& field, std::uint32_t bits) {
   if (!(value >= 0) || !std::isfinite(value)) refuse(field, "a key's scale must be finite and at least 0");
 }
 
+std::string overridable(const std::vector<planned_tensor>& tensors) {
+  std::vector<std::string> names;
+  for (const planned_tensor& t : tensors)
+    if (!is_index(t.content)) names.push_back(t.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 void check_override(const override_bits& o, const std::string& at, const std::vector<planned_tensor>& tensors,
                     const std::vector<std::int64_t>& used) {
   const auto found = std::ranges::find(tensors, o.tensor, &planned_tensor::name);
   // Index tensors say where memory is: changing them makes another problem, not other data.
-  if (found == tensors.end() || found->type == dtype::i32)
-    refuse(at + "tensor",
-           fmt::format("'{}' is none of q, k, v, k_descale, v_descale, bias, sinks, weights, k_row_scale of this case",
-                       o.tensor));
+  if (found == tensors.end() || is_index(found->content))
+    refuse(at + "tensor", fmt::format("'{}' is not a tensor of this case whose data can be overridden: {}", o.tensor,
+                                      overridable(tensors)));
   if (o.index.size() != found->shape.size())
     refuse(at + "index", fmt::format("{} coordinates given, {} has {}", o.index.size(), o.tensor, found->shape.size()));
   for (std::size_t d = 0; d < o.index.size(); ++d)
@@ -194,17 +170,41 @@ void check_override(const override_bits& o, const std::string& at, const std::ve
     refuse(at + "index[0]", fmt::format("no sequence uses page {} of the sparse pool", o.index[0]));
   if (size_bytes(found->type) < 4 && (o.bits >> (8 * size_bytes(found->type))) != 0)
     refuse(at + "bits", fmt::format("{} does not fit the tensor's type", o.bits));
-  if (o.tensor == "sinks") check_sink(at + "bits", o.bits);
-  if (o.tensor.ends_with("_descale")) check_descale(at + "bits", o.bits);
-  if (o.tensor == "k_row_scale") check_key_scale(at + "bits", o.bits);
+  switch (found->content) {
+    case tensor_content::sinks: return check_sink(at + "bits", o.bits);
+    case tensor_content::k_descales:
+    case tensor_content::v_descales: return check_descale(at + "bits", o.bits);
+    case tensor_content::key_scales: return check_key_scale(at + "bits", o.bits);
+    default: return;
+  }
 }
 
 }  // namespace
 
+void refuse(const std::string& field, const std::string& what) {
+  throw case_error(field + ": " + what);
+}
+
+void check_range(const std::string& field, std::int64_t value, std::int64_t lo, std::int64_t hi) {
+  if (value < lo || value > hi) refuse(field, fmt::format("{} is not in [{}, {}]", value, lo, hi));
+}
+
+void refuse_mqa_fields(const attention_case& c) {
+  if (c.k_order != key_order::plain) refuse("k_order", "only mqa_logits has preshuffled keys");
+  if (c.split_contexts != context_split::fixed) refuse("split_contexts", "only mqa_logits splits contexts");
+  if (c.max_model_len != 0) refuse("max_model_len", "only mqa_logits has columns");
+  if (c.fills_hidden) refuse("fills_hidden", "only mqa_logits has columns");
+}
+
+void refuse_append_fields(const attention_case& c) {
+  if (c.rotary != rotary_kind::none) refuse("rotary", "only append_kv rotates keys");
+}
+
 void validate(const attention_case& c) {
   check_scalars(c);
   check_sequences(c);
-  check_operation(c);
+  check_range("max_model_len", c.max_model_len, 0, int32_max);
+  describe(c).validate(c);
   const std::vector<planned_tensor> tensors = plan_tensors(c);
   const std::vector<std::int64_t> used = pages_in_use(c);
   for (const planned_tensor& t : tensors)
@@ -221,7 +221,7 @@ void validate(const attention_case& c) {
 
 problem to_problem(const attention_case& c) {
   problem p;
-  p.operation = operation_of(c.kernel);
+  p.operation = describe(c).kind;
   p.q_type = c.q_type;
   p.k_type = c.kv_type;
   p.v_type = v_type(c);
@@ -249,6 +249,7 @@ problem to_problem(const attention_case& c) {
   p.split_contexts = c.split_contexts;
   p.max_model_len = c.max_model_len;
   p.fills_hidden = c.fills_hidden ? 1 : 0;
+  p.rotary = c.rotary;
   p.scale = c.scale;
   p.q_scale = c.q_scale;
   p.k_scale = c.k_scale;

@@ -1,30 +1,17 @@
 #include "properties/data/edit.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <stdexcept>
+
+#include "properties/case/operation.hpp"
 
 namespace assay {
 namespace {
 
-/// Dimensions from the outermost in memory to the innermost. Dimensions of one element have no place of their own.
-std::vector<int> memory_order(const tensor& t) {
-  std::vector<int> order(static_cast<std::size_t>(t.rank));
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::sort(order,
-                    [&](int a, int b) { return t.stride[a] != t.stride[b] ? t.stride[a] > t.stride[b] : a < b; });
-  return order;
-}
-
 std::vector<std::int64_t> shape_of(const tensor& t) {
   return {t.shape, t.shape + t.rank};
-}
-
-buffer copy(const buffer& b) {
-  buffer same(b.name(), b.view().type, shape_of(b.view()), memory_order(b.view()), b.backing());
-  if (same.size_bytes() != b.size_bytes()) throw std::logic_error(b.name() + ": not dense");
-  for (const index_range& r : b.accessible()) std::ranges::copy(b.bytes(r), same.bytes(r).begin());
-  return same;
 }
 
 tensor view_of(const inputs& in, const std::string& name) {
@@ -71,13 +58,13 @@ buffer gather(const buffer& b, int axis, const std::vector<std::int64_t>& indice
 
 inputs clone(const inputs& in) {
   inputs same{in.stated, {}};
-  for (const buffer& b : in.buffers) same.buffers.push_back(copy(b));
+  for (const buffer& b : in.buffers) same.buffers.push_back(copy_of(b));
   return same;
 }
 
 outputs clone(const outputs& out) {
   outputs same;
-  for (const buffer& b : out.buffers) same.buffers.push_back(copy(b));
+  for (const buffer& b : out.buffers) same.buffers.push_back(copy_of(b));
   return same;
 }
 
@@ -147,8 +134,7 @@ void for_each_page(inputs& in, const std::function<void(std::int64_t, std::int64
 bool is_visible(const inputs& in, std::int64_t s, std::int64_t i, std::int64_t j) {
   const bool has_prefix = find_buffer(in.buffers, "prefix_offset") != nullptr;
   const std::int64_t position = i + (has_prefix ? i32_at(in, "prefix_offset", s) : keys_of(in, s) - rows_of(in, s));
-  const bool is_causal = in.stated.causal != 0 || in.stated.operation == operation_kind::mqa_logits;
-  return (!is_causal || j <= position) && (in.stated.window == 0 || j > position - in.stated.window);
+  return visibility_of(in.stated).seen(position, std::numeric_limits<std::int64_t>::max()).contains(j);
 }
 
 }  // namespace assay

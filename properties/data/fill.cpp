@@ -3,6 +3,8 @@
 #include <map>
 
 #include "properties/case/number.hpp"
+#include "properties/case/operation.hpp"
+#include "properties/case/slots.hpp"
 #include "properties/case/tensor_plan.hpp"
 #include "properties/data/inputs.hpp"
 #include "properties/data/recipe.hpp"
@@ -15,7 +17,7 @@ class pool_content {
  public:
   explicit pool_content(const attention_case& c) : page_size_(c.page_size) {
     for (std::size_t s = 0; s < c.sequences.size(); ++s)
-      add(static_cast<std::int64_t>(s), c.sequences[s].pages, visible_keys(c, c.sequences[s]));
+      add(static_cast<std::int64_t>(s), c.sequences[s].pages, describe(c).live_keys(c, c.sequences[s]));
   }
 
   /// Calls visit(page, slot, sequence, key) for every live slot; sequence and key are those of the page's first user.
@@ -101,35 +103,86 @@ class filler {
  public:
   explicit filler(const attention_case& c) : case_(c), recipe_(c), content_(c) {}
 
-  void fill(buffer& b) const {
-    const std::string& name = b.name();
-    if (name == "q") fill_q(b);
-    if (name == "k" || name == "v") fill_pool(b, name == "k");
-    if (name == "weights") fill_weights(b);
-    if (name == "k_row_scale") fill_key_scales(b);
-    if (name == "k_descale" || name == "v_descale") fill_descales(b, name == "k_descale");
-    if (name == "cu_seqlens_q") fill_sums(b, [](const sequence& s) { return std::int64_t{s.q}; });
-    if (name == "seqlens_k") fill_each(b, [](const sequence& s) { return std::int64_t{s.k}; });
-    if (name == "prefix_offset") fill_each(b, [](const sequence& s) { return std::int64_t{*s.prefix_offset}; });
-    if (name == "page_indptr")
-      fill_sums(
-          b, [&](const sequence& s) { return static_cast<std::int64_t>(s.pages.size()) + case_.spare_table_entries; });
-    if (name == "page_indices") fill_page_list(b);
-    if (name == "block_table") fill_block_table(b);
-    if (name == "bias") fill_bias(b);
-    if (name == "sinks")
-      for (std::int64_t h = 0; h < case_.heads_q; ++h) set(b, h, recipe_.sink(h));
+  void fill(buffer& b, tensor_content content) const {
+    switch (content) {
+      case tensor_content::unwritten: return;
+      case tensor_content::queries: return fill_rows(b, [&](const place& at) { return recipe_.q(at); });
+      case tensor_content::keys: return fill_pool(b, true);
+      case tensor_content::values: return fill_pool(b, false);
+      case tensor_content::weights: return fill_weights(b);
+      case tensor_content::key_scales: return fill_key_scales(b);
+      case tensor_content::k_descales: return fill_descales(b, true);
+      case tensor_content::v_descales: return fill_descales(b, false);
+      case tensor_content::bias: return fill_bias(b);
+      case tensor_content::sinks:
+        for (std::int64_t h = 0; h < case_.heads_q; ++h) set(b, h, recipe_.sink(h));
+        return;
+      case tensor_content::new_keys: return fill_rows(b, [&](const place& at) { return recipe_.new_key(at); });
+      case tensor_content::new_values: return fill_rows(b, [&](const place& at) { return recipe_.new_value(at); });
+      case tensor_content::rope_cosines: return fill_rope(b, true);
+      case tensor_content::rope_sines: return fill_rope(b, false);
+      case tensor_content::row_sums: return fill_sums(b, [](const sequence& s) { return std::int64_t{s.q}; });
+      case tensor_content::key_counts: return fill_each(b, [](const sequence& s) { return std::int64_t{s.k}; });
+      case tensor_content::block_table: return fill_block_table(b);
+      case tensor_content::page_sums:
+        return fill_sums(b, [&](const sequence& s) {
+          return static_cast<std::int64_t>(s.pages.size()) + case_.spare_table_entries;
+        });
+      case tensor_content::page_list: return fill_page_list(b);
+      case tensor_content::prefix_offsets:
+        return fill_each(b, [](const sequence& s) { return std::int64_t{*s.prefix_offset}; });
+      case tensor_content::slots: return fill_slots(b);
+      case tensor_content::positions: return fill_positions(b);
+    }
   }
 
  private:
-  void fill_q(buffer& b) const {
-    poison_gaps(b, case_.data.poison);
+  /// Calls visit(row of the batch, sequence, row of the sequence) for every new row or query row.
+  template <typename Visit>
+  void for_each_row(Visit&& visit) const {
     std::int64_t total_row = 0;
     for (std::size_t s = 0; s < case_.sequences.size(); ++s)
-      for (std::int64_t row = 0; row < case_.sequences[s].q; ++row, ++total_row)
-        for (std::int64_t h = 0; h < case_.heads_q; ++h)
-          for (std::int64_t d = 0; d < case_.head_dim_qk; ++d)
-            set(b, b.view().offset(total_row, h, d), recipe_.q({static_cast<std::int64_t>(s), row, h, d}));
+      for (std::int64_t row = 0; row < case_.sequences[s].q; ++row) visit(total_row++, s, row);
+  }
+
+  /// [row, head, dim] of what `value` says of sequence, row, head and dim.
+  template <typename Value>
+  void fill_rows(buffer& b, Value&& value) const {
+    poison_gaps(b, case_.data.poison);
+    const std::int64_t heads = b.view().shape[1], dims = b.view().shape[2];
+    for_each_row([&](std::int64_t total_row, std::size_t s, std::int64_t row) {
+      for (std::int64_t h = 0; h < heads; ++h)
+        for (std::int64_t d = 0; d < dims; ++d)
+          set(b, b.view().offset(total_row, h, d), value(place{static_cast<std::int64_t>(s), row, h, d}));
+    });
+  }
+
+  /// Skipped rows have any negative slot.
+  void fill_slots(buffer& b) const {
+    const std::int64_t skipped[] = {-1, -2, std::numeric_limits<std::int32_t>::min(),
+                                    std::numeric_limits<std::int64_t>::min()};
+    for_each_row([&](std::int64_t total_row, std::size_t s, std::int64_t row) {
+      const std::int64_t slot = slot_of(case_, case_.sequences[s], row);
+      const std::int64_t number = static_cast<std::int64_t>(case_.data.poison) + total_row;
+      reinterpret_cast<std::int64_t*>(b.view().data)[total_row] = slot >= 0 ? slot : skipped[number % 4];
+    });
+  }
+
+  /// Those of skipped rows are dead.
+  void fill_positions(buffer& b) const {
+    for_each_row([&](std::int64_t total_row, std::size_t s, std::int64_t row) {
+      const sequence& of = case_.sequences[s];
+      const bool is_live = slot_of(case_, of, row) >= 0;
+      set_i32(b, total_row, is_live ? first_position(of) + row : poison_entry(case_, total_row));
+    });
+  }
+
+  void fill_rope(buffer& b, bool is_cosine) const {
+    poison_gaps(b, case_.data.poison);
+    const std::int64_t pairs = b.view().shape[1];
+    for (std::int64_t position = 0; position < b.view().shape[0]; ++position)
+      for (std::int64_t pair = 0; pair < pairs; ++pair)
+        set(b, b.view().offset(position, pair), recipe_.rope(is_cosine, position, pair, pairs));
   }
 
   void fill_pool(buffer& b, bool is_k) const {
@@ -155,11 +208,10 @@ class filler {
 
   void fill_weights(buffer& b) const {
     poison_gaps(b, case_.data.poison);
-    std::int64_t total_row = 0;
-    for (std::size_t s = 0; s < case_.sequences.size(); ++s)
-      for (std::int64_t row = 0; row < case_.sequences[s].q; ++row, ++total_row)
-        for (std::int64_t h = 0; h < case_.heads_q; ++h)
-          set(b, b.view().offset(total_row, h), recipe_.weight({static_cast<std::int64_t>(s), row, h, 0}));
+    for_each_row([&](std::int64_t total_row, std::size_t s, std::int64_t row) {
+      for (std::int64_t h = 0; h < case_.heads_q; ++h)
+        set(b, b.view().offset(total_row, h), recipe_.weight({static_cast<std::int64_t>(s), row, h, 0}));
+    });
   }
 
   void fill_key_scales(buffer& b) const {
@@ -234,11 +286,13 @@ class filler {
 /// kernels read them one by one; what is loaded in vectors does where its rows keep the alignment of the widest ones.
 buffer_backing backing_of(const planned_tensor& t, const std::vector<index_range>& used) {
   constexpr std::int64_t vector_bytes = 16;  // the widest load that a lane of any GPU here issues
-  const bool is_read_singly = t.type == dtype::i32 || (t.type == dtype::f32 && t.shape.size() <= 2);
+  const bool is_read_singly = is_index(t.content) || (t.type == dtype::f32 && t.shape.size() <= 2);
   buffer_backing backing;
   const auto keeps_alignment = [&](std::int64_t elements) { return elements * size_bytes(t.type) % vector_bytes == 0; };
-  backing.flush_end = is_read_singly || (t.name != "bias" && keeps_alignment(t.shape.back()) && keeps_alignment(t.gap));
+  backing.flush_end = is_read_singly ||
+                      (t.content != tensor_content::bias && keeps_alignment(t.shape.back()) && keeps_alignment(t.gap));
   backing.gap = t.gap;
+  backing.role = t.role;
   if (t.is_pool && is_sparse(t)) backing.used = used;
   return backing;
 }
@@ -264,7 +318,7 @@ inputs fill(const attention_case& c) {
   for (planned_tensor& t : plan_tensors(c)) {
     buffer_backing backing = backing_of(t, used);
     in.buffers.emplace_back(std::move(t.name), t.type, t.shape, std::move(t.order), std::move(backing));
-    f.fill(in.buffers.back());
+    f.fill(in.buffers.back(), t.content);
   }
   for (const override_bits& o : c.data.overrides) apply(o, in.buffers);
   return in;

@@ -62,7 +62,7 @@ buffer::buffer(std::string name, dtype type, const std::vector<std::int64_t>& sh
     : name_(std::move(name)),
       backing_(std::move(backing)),
       view_(strided_view(type, shape, std::move(order), backing_.gap)) {
-  backing_.flush_end = backing_.flush_end || type == dtype::i32;
+  backing_.flush_end = backing_.flush_end || type == dtype::i32 || type == dtype::i64;
   element_bytes_ = extent(view_) * assay::size_bytes(type);
   if (backing_.used) {
     const std::int64_t index_bytes = view_.stride[0] * assay::size_bytes(type);
@@ -180,9 +180,33 @@ outputs make_outputs(const problem& planned, std::int64_t row_margin) {
   for (planned_tensor& t : plan_outputs(planned, row_margin)) {
     buffer_backing backing;
     backing.gap = t.gap;
+    backing.role = t.role;
     out.buffers.emplace_back(std::move(t.name), t.type, t.shape, std::move(t.order), std::move(backing));
   }
   return out;
+}
+
+outputs make_outputs(const problem& planned, std::int64_t row_margin, const inputs& in) {
+  outputs out = make_outputs(planned, row_margin);
+  for (const buffer& b : in.buffers)
+    if (b.role() == tensor_role::in_out) out.buffers.push_back(copy_of(b));
+  return out;
+}
+
+std::vector<int> memory_order(const tensor& t) {
+  std::vector<int> order(static_cast<std::size_t>(t.rank));
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::sort(order,
+                    [&](int a, int b) { return t.stride[a] != t.stride[b] ? t.stride[a] > t.stride[b] : a < b; });
+  return order;
+}
+
+buffer copy_of(const buffer& b) {
+  const tensor& t = b.view();
+  buffer same(b.name(), t.type, {t.shape, t.shape + t.rank}, memory_order(t), b.backing());
+  if (same.size_bytes() != b.size_bytes()) throw std::logic_error(b.name() + ": not dense");
+  for (const index_range& r : b.accessible()) std::ranges::copy(b.bytes(r), same.bytes(r).begin());
+  return same;
 }
 
 }  // namespace assay

@@ -10,6 +10,7 @@
 
 #include "kernels/problem.hpp"
 #include "kernels/tensor.hpp"
+#include "properties/case/planned_tensor.hpp"
 #include "properties/system/guarded_memory.hpp"
 
 namespace assay {
@@ -27,10 +28,14 @@ struct buffer_backing {
   /// those of the dimensions within: between heads, between rows and between splits, so that no stride follows from
   /// another. They belong to nobody.
   std::int64_t gap = 0;
+  tensor_role role = tensor_role::input;
 };
 
 /// Elements from a tensor's first to its last, both and whatever lies between them included; 0 if there are none.
 std::int64_t extent(const tensor& t);
+
+/// Dimensions from the outermost in memory to the innermost. Dimensions of one element have no place of their own.
+std::vector<int> memory_order(const tensor& t);
 
 /// One tensor's memory: guards, elements, guards. The guards next to the elements are bytes of a fixed pattern that a
 /// kernel never writes; beyond them lie OS pages that it cannot touch.
@@ -52,6 +57,8 @@ class buffer {
   tensor& view() { return view_; }
   const tensor& view() const { return view_; }
   const buffer_backing& backing() const { return backing_; }
+  /// What the kernel does with it.
+  tensor_role role() const { return backing_.role; }
   bool is_sparse() const { return backing_.used.has_value(); }
   /// From the first element to the last, whether backed or not, and what lies between rows.
   std::int64_t size_bytes() const { return element_bytes_; }
@@ -113,5 +120,11 @@ inputs fill(const attention_case& c);
 
 /// Unwritten outputs for a planned problem: what plan_outputs() plans.
 outputs make_outputs(const problem& planned, std::int64_t row_margin = 0);
+
+/// The same, and copies of the in-out tensors among `in`: a run changes the copies, so that `in` stays what was given.
+outputs make_outputs(const problem& planned, std::int64_t row_margin, const inputs& in);
+
+/// A copy of a buffer, its layout and backing included.
+buffer copy_of(const buffer& b);
 
 }  // namespace assay

@@ -18,8 +18,11 @@ buffer repaged(const buffer& b, std::int64_t num_pages, const std::vector<page_m
   const tensor& from = b.view();
   std::vector<std::int64_t> shape{from.shape, from.shape + from.rank};
   shape[0] = num_pages;
-  const planned_tensor planned{b.name(), from.type, shape, pool_order(from), true, b.backing().gap};
-  buffer_backing backing{b.backing().flush_end, std::nullopt, planned.gap};
+  planned_tensor planned{b.name(), from.type, shape, pool_order(from)};
+  planned.is_pool = true;
+  planned.gap = b.backing().gap;
+  buffer_backing backing = b.backing();
+  backing.used.reset();
   if (is_sparse(planned)) {
     std::vector<index_range> used;
     used.reserve(moves.size());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "properties/case/operation.hpp"
 #include "properties/case/types.hpp"
 #include "properties/generate/walker.hpp"
 
@@ -26,28 +27,40 @@ constexpr type_choice mqa_logits_types[] = {
     {e4m3fnuz, e4m3fnuz, f32},
 };
 
+constexpr type_choice append_kv_types[] = {
+    {f16, f16, f16},    {f16, e4m3fn, f16},   {f16, e4m3fnuz, f16},
+    {bf16, bf16, bf16}, {bf16, e4m3fn, bf16}, {bf16, e4m3fnuz, bf16},
+};
+
 constexpr kernel_space table[] = {
     {.name = "split_kv",
      .types = split_kv_types,
      .head_dim_step = 8,
      .per_page_keys = 0,
-     .has_splits = true,
+     .capabilities = has_splits,
      .has_window = true,
      .walk = walk_split_kv},
     {.name = "batch_prefill",
      .types = batch_prefill_types,
      .head_dim_step = 16,
      .per_page_keys = 64,
-     .has_splits = false,
+     .capabilities = has_page_descales,
      .has_window = false,
      .walk = walk_batch_prefill},
     {.name = "mqa_logits",
      .types = mqa_logits_types,
      .head_dim_step = 32,
      .per_page_keys = 0,
-     .has_splits = false,
+     .capabilities = 0,
      .has_window = false,
      .walk = walk_mqa_logits},
+    {.name = "append_kv",
+     .types = append_kv_types,
+     .head_dim_step = 8,
+     .per_page_keys = 1,
+     .capabilities = 0,
+     .has_window = false,
+     .walk = walk_append_kv},
 };
 
 }  // namespace
@@ -61,14 +74,9 @@ const kernel_space* find_kernel_space(std::string_view name) {
   return at == std::end(table) ? nullptr : at;
 }
 
-bool has_splits(std::string_view kernel) {
+std::uint32_t capabilities_of(std::string_view kernel) {
   const kernel_space* known = find_kernel_space(kernel);
-  return known == nullptr || known->has_splits;
-}
-
-bool has_per_page_descales(std::string_view kernel) {
-  const kernel_space* known = find_kernel_space(kernel);
-  return known != nullptr && known->per_page_keys > 0;
+  return describe(kernel).capabilities | (known == nullptr ? has_splits : known->capabilities);
 }
 
 std::vector<std::string> kernels_of_the_space() {

@@ -27,7 +27,7 @@ struct kernel_space {
   std::span<const type_choice> types;  ///< plainest first
   std::int32_t head_dim_step;          ///< head dims are multiples of it, from 64
   std::int32_t per_page_keys;          ///< page sizes with per-page descales are multiples of it; 0: no such descales
-  bool has_splits;                     ///< splits keys over blocks and combines
+  std::uint32_t capabilities;          ///< beside those of its operation
   bool has_window;
   void (*walk)(space_walker& w);  ///< sets all fields but the version and the kernel's name
 };
@@ -38,10 +38,9 @@ std::span<const kernel_space> kernel_spaces();
 /// nullptr if the name is not in the table.
 const kernel_space* find_kernel_space(std::string_view name);
 
-/// Whether a kernel of that name splits keys over blocks, and whether it takes per-page descales. Of a kernel that is
-/// not in the table the first is taken for granted, as a property without splits discards, and the second is not.
-bool has_splits(std::string_view kernel);
-bool has_per_page_descales(std::string_view kernel);
+/// What properties can ask of the kernel of that name: what its operation has, and what the table says. A kernel that
+/// is not in the table is taken to have splits, as a property discards where there are none.
+std::uint32_t capabilities_of(std::string_view kernel);
 
 /// All names of the table.
 std::vector<std::string> kernels_of_the_space();

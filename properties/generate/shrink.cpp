@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "properties/case/operation.hpp"
 #include "properties/case/tensor_plan.hpp"
 #include "properties/generate/kernel_space.hpp"
 
@@ -29,10 +30,6 @@ std::int32_t page_step(const attention_case& c) {
 }
 std::int32_t plain_page_size(const attention_case& c) {
   return std::max(16, page_step(c));
-}
-
-q_batching plain_batching(const attention_case& c) {
-  return computes_attention(c.kernel) ? q_batching::group : q_batching::batch;
 }
 
 /// Simplest first: data that a reader can follow.
@@ -67,11 +64,12 @@ std::int64_t features(const attention_case& c) {
                 c.causal,
                 c.window != 0,
                 prefix,
-                c.batching != plain_batching(c),
+                c.batching != describe(c).plain_batching,
                 c.kv_descale != descale_kind::per_tensor,
                 c.k_order != key_order::plain,
                 c.split_contexts != context_split::fixed,
                 c.fills_hidden,
+                c.rotary != rotary_kind::none,
                 c.soft_cap != 0,
                 c.bias_type != dtype::none,
                 c.sinks,
@@ -236,6 +234,7 @@ class shrinker {
     attempt_value(&attention_case::k_order, key_order::plain);
     attempt_value(&attention_case::split_contexts, context_split::fixed);
     attempt_value(&attention_case::fills_hidden, false);
+    attempt_value(&attention_case::rotary, rotary_kind::none);
     types();
     for (const auto scale :
          {&attention_case::scale, &attention_case::q_scale, &attention_case::k_scale, &attention_case::v_scale})
@@ -317,7 +316,7 @@ class shrinker {
 
   /// Down to the longest context, which max_model_len has to hold.
   void columns() {
-    if (computes_attention(from_.kernel)) return;
+    if ((describe(from_).capabilities & has_columns) == 0) return;
     std::int32_t longest = 0;
     for (const sequence& s : from_.sequences) longest = std::max(longest, s.k);
     for (const std::int32_t fewer : {longest, longest + 1, longest + (from_.max_model_len - longest) / 2})

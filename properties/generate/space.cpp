@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "properties/case/operation.hpp"
 #include "properties/generate/kernel_space.hpp"
 #include "properties/generate/walker.hpp"
 
@@ -11,7 +12,7 @@ namespace assay {
 std::int64_t multiply_adds(const attention_case& c) {
   std::int64_t pairs = 0;
   for (const sequence& s : c.sequences) pairs += std::int64_t{s.q} * s.k;
-  return pairs * c.heads_q * (c.head_dim_qk + (computes_attention(c.kernel) ? c.head_dim_v : 0));
+  return pairs * describe(c).pair_cost(c);
 }
 
 void walk(attention_case& c, choice_source& source, const space_limits& limits, std::span<const std::string> kernels) {

@@ -46,8 +46,7 @@ struct space_limits {
   bool dear_cases = true;
 };
 
-/// Multiply-adds of a case: the sum over sequences of rows * keys * heads_q * (head_dim_qk + head_dim_v), of
-/// mqa_logits without head_dim_v.
+/// Multiply-adds of a case: the sum over sequences of rows * keys, times what its operation says a pair costs.
 std::int64_t multiply_adds(const attention_case& c);
 
 /// Walks the case field by field and sets each to what the source chooses. Every walk ends in a valid case: nothing is

@@ -129,6 +129,14 @@ void layouts(space_walker& w) {
 }  // namespace
 
 void space_walker::pages(std::int32_t weight_of_runs) {
+  draw_pages(3, weight_of_runs);
+}
+
+void space_walker::pages_once() {
+  draw_pages(0, 0);
+}
+
+void space_walker::draw_pages(std::int32_t weight_of_shared, std::int32_t weight_of_runs) {
   std::int64_t needed = 0;
   for (sequence& s : c.sequences) {
     s.pages.resize(static_cast<std::size_t>(pages_for(s.k, c.page_size)));
@@ -146,10 +154,11 @@ void space_walker::pages(std::int32_t weight_of_runs) {
     const std::int64_t shift_now = high.boundary > 0 ? shift_of(c, high.boundary, high.below) : 0;
     move_pages(c, -shift_now);
   }
-  const page_style style = limits.vary_memory
-                               ? static_cast<page_style>(pick(
-                                     options(0, 3).add(1, 0).add(4, 1).add(3, 2).add(weight_of_runs, 3), style_of(c)))
-                               : ascending;
+  const page_style style =
+      limits.vary_memory
+          ? static_cast<page_style>(
+                pick(options(0, 3).add(1, 0).add(4, 1).add(weight_of_shared, 2).add(weight_of_runs, 3), style_of(c)))
+          : ascending;
   const std::int64_t least = std::max<std::int64_t>(1, style >= any ? 1 : needed);
   set(c.pool_pages,
       options(least, limits.vary_memory ? most : least).add(2, std::max<std::int64_t>(1, needed)).add(4, least, most));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "properties/case/operation.hpp"
 #include "properties/case/tensor_plan.hpp"
 #include "properties/data/recipe.hpp"
 
@@ -14,7 +15,7 @@ constexpr std::int32_t cost_classes = 6;
 constexpr std::int64_t cost_of_class[cost_classes] = {1 << 16, 1 << 18, 1 << 20, 2 << 20, 5 << 20, 20'000'000};
 
 std::int64_t row_cost(const attention_case& c) {
-  return std::int64_t{c.heads_q} * (c.head_dim_qk + (computes_attention(c.kernel) ? c.head_dim_v : 0));
+  return describe(c).pair_cost(c);
 }
 
 std::int64_t cost_class_of(const attention_case& c) {

@@ -81,6 +81,8 @@ class space_walker {
   /// Page ids, pool size, layouts and page tables, for page lists already of the right length or to be resized.
   /// `weight_of_runs`: how often pages follow each other as in CK issue 6054, of 10 others.
   void pages(std::int32_t weight_of_runs);
+  /// The same, but no page is in two places.
+  void pages_once();
   void data();
   void schedule();
   /// Margins between the rows of outputs and of inputs: wider than what one vectorised access reaches beyond a row.
@@ -88,6 +90,7 @@ class space_walker {
   void input_margin();
 
  private:
+  void draw_pages(std::int32_t weight_of_shared, std::int32_t weight_of_runs);
   choice_source& source_;
 };
 
@@ -97,5 +100,6 @@ std::vector<float> distinct(std::span<const float> values);
 void walk_split_kv(space_walker& w);
 void walk_batch_prefill(space_walker& w);
 void walk_mqa_logits(space_walker& w);
+void walk_append_kv(space_walker& w);
 
 }  // namespace assay

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "properties/case/operation.hpp"
 #include "properties/case/tensor_plan.hpp"
 #include "properties/generate/kernel_space.hpp"
 
@@ -16,7 +17,7 @@ void ensure_sequences(attention_case& c, std::size_t count) {
 void ensure_keys(attention_case& c, std::size_t s, std::int32_t count) {
   sequence& seq = c.sequences[s];
   seq.k = std::max(seq.k, count);
-  if (!computes_attention(c.kernel)) c.max_model_len = std::max(c.max_model_len, seq.k);
+  if ((describe(c).capabilities & has_columns) != 0) c.max_model_len = std::max(c.max_model_len, seq.k);
   const std::int64_t pages = (std::int64_t{seq.k} + c.page_size - 1) / c.page_size;
   while (static_cast<std::int64_t>(seq.pages.size()) < pages) seq.pages.push_back(c.pool_pages++);
 }

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
-#include "properties/relations/mutations.hpp"
+#include <algorithm>
+
+#include "properties/case/tensor_plan.hpp"
+#include "properties/relations/broken_calls.hpp"
 #include "properties/relations/refusal.hpp"
 #include "properties/relations/relation.hpp"
 #include "properties/relations/relations.hpp"
@@ -8,25 +11,26 @@
 namespace assay::relations {
 namespace {
 
-void plan(refusal_check& checked, const problem_mutation& m, relation& r) {
+void plan(refusal_check& checked, const broken_problem& m, relation& r) {
   problem broken = checked.stated();
-  if (!m.mutate(broken)) return;
+  if (!m.apply(broken)) return;
   if (const auto wrong = checked.plan(broken, m.name)) r.fail(*wrong);
 }
 
-void run(refusal_check& checked, const problem_mutation& m, relation& r) {
+void run(refusal_check& checked, const broken_problem& m, relation& r) {
   problem broken = checked.planned();
   abi_tensors tensors = checked.tensors();
-  if (!m.mutate(broken)) return;
+  if (!m.apply(broken)) return;
   if (const auto wrong = checked.run(broken, tensors.list(), m.name)) r.fail(*wrong);
 }
 
-void run(refusal_check& checked, const tensor_mutation& m, relation& r) {
+void run(refusal_check& checked, const broken_tensor& m, relation& r, std::span<const planned_tensor> described) {
   const std::size_t count = checked.tensors().list().size();
   for (std::size_t i = 0; i < count && !r.decided(); ++i) {
     abi_tensors tensors = checked.tensors();
     const std::string name = fmt::format(fmt::runtime(m.name), tensors.list()[i].name);
-    if (!m.mutate(tensors.list(), i)) continue;
+    const auto planned = std::ranges::find(described, tensors.list()[i].name, &planned_tensor::name);
+    if (!m.apply({describe(checked.planned().operation), *planned, tensors.list()}, i)) continue;
     if (const auto wrong = checked.run(checked.planned(), tensors.list(), name)) r.fail(*wrong);
   }
 }
@@ -35,12 +39,14 @@ verdict check(const library& lib, const attention_case& c) {
   relation r(bad_problem_rejected, lib, c);
   if (r.decided()) return r.conclude();
   refusal_check checked(lib, c, clone(r.given()), r.base().planned);
-  for (const problem_mutation& m : problem_mutations()) {
+  for (const broken_problem& m : broken_problems()) {
     if (!r.decided() && m.in_plan) plan(checked, m, r);
     if (!r.decided()) run(checked, m, r);
   }
-  for (const tensor_mutation& m : tensor_mutations())
-    if (!r.decided()) run(checked, m, r);
+  std::vector<planned_tensor> described = plan_tensors(c);
+  for (planned_tensor& t : plan_outputs(checked.planned(), c.row_margin)) described.push_back(std::move(t));
+  for (const broken_tensor& m : broken_tensors())
+    if (!r.decided()) run(checked, m, r, described);
   return r.conclude();
 }
 

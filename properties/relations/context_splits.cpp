@@ -29,12 +29,8 @@ verdict check(const library& lib, const attention_case& c) {
   return r.conclude();
 }
 
-bool is_about(std::string_view kernel) {
-  return !computes_attention(kernel);
-}
-
 }  // namespace
 
-const property context_splits{"context_splits", "how contexts are split moves no bit", check, nullptr, is_about};
+const property context_splits{"context_splits", "how contexts are split moves no bit", check, nullptr, has_columns};
 
 }  // namespace assay::relations

@@ -25,6 +25,6 @@ verdict check(const library& lib, const attention_case& c) {
 
 }  // namespace
 
-const property dead_memory{"dead_memory", "what dead memory holds moves no bit", check, nullptr};
+const property dead_memory{"dead_memory", "what dead memory holds moves no bit", check, nullptr, has_row_outputs};
 
 }  // namespace assay::relations

@@ -38,7 +38,6 @@ void adapt(attention_case& c) {
 }  // namespace
 
 // mqa_logits sums over the heads, in an order of its own.
-const property head_permutation{"head_permutation", "permuting heads permutes the output", check, adapt,
-                                computes_attention};
+const property head_permutation{"head_permutation", "permuting heads permutes the output", check, adapt, has_softmax};
 
 }  // namespace assay::relations

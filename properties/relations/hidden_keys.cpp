@@ -1,6 +1,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "properties/case/operation.hpp"
 #include "properties/data/bits.hpp"
 #include "properties/data/difference.hpp"
 #include "properties/generate/kernel_space.hpp"
@@ -134,7 +135,7 @@ void adapt(attention_case& c) {
   ensure_rows(c, 0, 2);
   ensure_keys(c, 0, 2);
   sequence& first = c.sequences[0];
-  if (!computes_attention(c.kernel)) return;  // every row sees one key more than the one before it
+  if (describe(c).is_causal) return;  // every row sees one key more than the one before it
   if (!c.causal && c.window == 0) {
     const kernel_space* known = find_kernel_space(c.kernel);
     c.causal = c.data.seed % 2 == 0 || (known != nullptr && !known->has_window);
@@ -146,6 +147,6 @@ void adapt(attention_case& c) {
 
 }  // namespace
 
-const property hidden_keys{"hidden_keys", "keys behind the mask move no bit", check, adapt};
+const property hidden_keys{"hidden_keys", "keys behind the mask move no bit", check, adapt, has_mask};
 
 }  // namespace assay::relations

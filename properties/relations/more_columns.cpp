@@ -40,13 +40,9 @@ verdict check(const library& lib, const attention_case& c) {
   return r.conclude();
 }
 
-bool is_about(std::string_view kernel) {
-  return !computes_attention(kernel);
-}
-
 }  // namespace
 
 const property more_columns{"more_columns", "a larger max_model_len moves no bit, and what it adds is hidden", check,
-                            nullptr, is_about};
+                            nullptr, has_columns};
 
 }  // namespace assay::relations

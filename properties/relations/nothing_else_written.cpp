@@ -53,7 +53,8 @@ verdict check(const library& lib, const attention_case& c) {
 
 }  // namespace
 
-const property nothing_else_written{
-    "nothing_else_written", "nothing outside the outputs is written, and every element of them is", check, nullptr};
+const property nothing_else_written{"nothing_else_written",
+                                    "nothing outside the outputs is written, and every element of them is", check,
+                                    nullptr, has_row_outputs};
 
 }  // namespace assay::relations

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "properties/case/operation.hpp"
 #include "properties/data/bits.hpp"
 #include "properties/data/difference.hpp"
 #include "properties/relations/adapt.hpp"
@@ -56,7 +57,7 @@ verdict check(const library& lib, const attention_case& c) {
     return static_cast<std::int64_t>(seed % static_cast<std::uint64_t>(count));
   };
   output_row kept{of(c.data.seed, rows), std::nullopt};
-  if (computes_attention(c.kernel)) kept.head = of(c.data.seed / 64, c.heads_q);
+  if ((describe(c).capabilities & has_softmax) != 0) kept.head = of(c.data.seed / 64, c.heads_q);
   const outputs expected = only(r.base().written, kept);
   for (const bool poisons : {false, true}) {
     inputs altered = with_others_altered(r.given(), kept, poisons);
@@ -75,6 +76,6 @@ void adapt(attention_case& c) {
 
 }  // namespace
 
-const property other_rows{"other_rows", "a row's outputs do not depend on its neighbours", check, adapt};
+const property other_rows{"other_rows", "a row's outputs do not depend on its neighbours", check, adapt, has_mask};
 
 }  // namespace assay::relations

@@ -56,6 +56,7 @@ void adapt(attention_case& c) {
 
 }  // namespace
 
-const property page_permutation{"page_permutation", "permuting physical pages moves no bit", check, adapt};
+const property page_permutation{"page_permutation", "permuting physical pages moves no bit", check, adapt,
+                                has_page_tables};
 
 }  // namespace assay::relations

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "properties/case/case.hpp"
+#include "properties/case/operation.hpp"
 #include "properties/run/library.hpp"
 #include "properties/run/verdict.hpp"
 
@@ -18,8 +19,9 @@ struct property {
   verdict (*check)(const library& lib, const attention_case& c);
   /// Turns an arbitrary case into one that exercises the property (for instance gives it two sequences). May be null.
   void (*adapt)(attention_case& c);
-  /// The kernels that the property is about, by name; null: all. Only their cases are dealt out to it.
-  bool (*is_about)(std::string_view kernel) = nullptr;
+  /// What a kernel must have for the property to say something about it, as a sum of `capability`. Only cases of such
+  /// kernels are dealt out to it.
+  std::uint32_t needs = 0;
 };
 
 /// Whether the property says something about the kernel of that name.

@@ -12,8 +12,10 @@ namespace {
 
 /// Whether outputs hold the bytes of others of the same layout.
 bool same_bytes(const outputs& now, const outputs& before) {
-  return std::ranges::equal(now.buffers, before.buffers,
-                            [](const buffer& a, const buffer& b) { return std::ranges::equal(a.bytes(), b.bytes()); });
+  return std::ranges::equal(now.buffers, before.buffers, [](const buffer& a, const buffer& b) {
+    return std::ranges::all_of(a.accessible(),
+                               [&](const index_range& r) { return std::ranges::equal(a.bytes(r), b.bytes(r)); });
+  });
 }
 
 /// Refused means: a status that says so, with a reason.
@@ -29,7 +31,7 @@ refusal_check::refusal_check(const library& lib, const attention_case& c, inputs
       case_(c),
       given_(std::move(given)),
       planned_(planned),
-      out_(make_outputs(planned, c.row_margin)),
+      out_(make_outputs(planned, c.row_margin, given_)),
       unwritten_(clone(out_)) {}
 
 std::optional<std::string> refusal_check::plan(const problem& broken, const std::string& name) {

@@ -26,5 +26,9 @@ extern const property context_splits;
 extern const property other_rows;
 extern const property row_strides;
 extern const property more_columns;
+extern const property slot_order;
+extern const property named_slots;
+extern const property slot_twice;
+extern const property append_then_attend;
 
 }  // namespace assay::relations

@@ -64,6 +64,6 @@ void adapt(attention_case& c) {
 }  // namespace
 
 const property table_tail{"table_tail", "table entries past the last page may be anything, or absent, and move no bit",
-                          check, adapt};
+                          check, adapt, has_page_tables};
 
 }  // namespace assay::relations

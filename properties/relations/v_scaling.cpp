@@ -106,6 +106,6 @@ verdict check(const library& lib, const attention_case& c) {
 }  // namespace
 
 const property v_scaling{"v_scaling", "scaling V by a power of two scales the output exactly", check, nullptr,
-                         computes_attention};
+                         has_softmax};
 
 }  // namespace assay::relations

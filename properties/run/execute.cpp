@@ -56,11 +56,18 @@ DLDataType to_dlpack(dtype type) {
   return {kDLUInt, 8, 1};
 }
 
-abi_tensors::abi_tensors(const inputs& in, const outputs& out) : views_(in.tensors()) {
-  const std::size_t num_inputs = views_.size();
-  for (const named_tensor& t : out.tensors()) views_.push_back(t);
+abi_tensors::abi_tensors(const inputs& in, const outputs& out) {
+  std::vector<assay_tensor_role> roles;
+  for (const buffer& b : in.buffers)
+    if (b.role() == tensor_role::input) {  // of in-out tensors the kernel gets the copies among the outputs
+      views_.push_back({b.name().c_str(), b.view()});
+      roles.push_back(ASSAY_INPUT);
+    }
+  for (const buffer& b : out.buffers) {
+    views_.push_back({b.name().c_str(), b.view()});
+    roles.push_back(b.role() == tensor_role::in_out ? ASSAY_IN_OUT : ASSAY_OUTPUT);
+  }
   for (named_tensor& t : views_) {
-    const bool is_input = list_.size() < num_inputs;
     DLTensor view{};
     view.data = t.view.data;
     view.device = {kDLCPU, 0};
@@ -68,7 +75,7 @@ abi_tensors::abi_tensors(const inputs& in, const outputs& out) : views_(in.tenso
     view.dtype = to_dlpack(t.view.type);
     view.shape = t.view.shape;
     view.strides = t.view.stride;
-    list_.push_back({t.name, static_cast<std::int32_t>(t.view.type), view, is_input ? ASSAY_INPUT : ASSAY_OUTPUT});
+    list_.push_back({t.name, static_cast<std::int32_t>(t.view.type), view, roles[list_.size()]});
   }
 }
 
@@ -147,7 +154,7 @@ execution execute(const library& lib, const attention_case& c, inputs& in, int w
   }
   ran.status = plan_problem(*kernel, in.stated, c.workspace_budget_bytes, &ran.planned);
   if (ran.status.code != ASSAY_OK) return ran;
-  return execute_planned(lib, c, in, ran.planned, make_outputs(ran.planned, c.row_margin), workers);
+  return execute_planned(lib, c, in, ran.planned, make_outputs(ran.planned, c.row_margin, in), workers);
 }
 
 }  // namespace assay

@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "properties/case/operation.hpp"
 #include "properties/case/tensor_plan.hpp"
 
 namespace assay {
@@ -78,21 +79,22 @@ constexpr std::array<feature, num_features> table{{
 class counting {
  public:
   counting(const attention_case& c, const detailed_run& run)
-      : case_(c), run_(run), tile_(std::max(run.ran.declared.tile_keys, 1)) {}
+      : case_(c), operation_(describe(c)), run_(run), tile_(std::max(run.ran.declared.tile_keys, 1)) {}
 
   feature_counts all() {
     std::set<std::int64_t> seen;
     for (const sequence& s : case_.sequences) {
       lengths(s);
-      if (computes_attention(case_.kernel)) splits(s);
+      if (has(has_softmax)) splits(s);
       pages(s, seen);
-      for (std::int64_t i = 0; i < s.q; ++i) row(s, i);
+      for (std::int64_t i = 0; has(has_mask) && i < s.q; ++i) row(s, i);
     }
     values();
     return counts_;
   }
 
  private:
+  bool has(capability asked) const { return (operation_.capabilities & asked) != 0; }
   void add(index which, std::int64_t times) { counts_[which] += times; }
 
   std::int64_t tiles_of(const sequence& s) const { return pages_for(s.k, tile_); }
@@ -106,7 +108,7 @@ class counting {
     const std::int64_t in_page = s.k % case_.page_size;
     add(keys_around_page, s.k > 0 && case_.page_size > 2 && (in_page <= 1 || in_page == case_.page_size - 1));
     add(rows_of_two_blocks, run_.ran.declared.tile_rows > 1 && s.q > run_.ran.declared.tile_rows);
-    if (computes_attention(case_.kernel)) return;
+    if (!has(has_columns)) return;
     const std::int64_t chunk = 2 * tile_, in_chunk = s.k % chunk;
     add(keys_around_chunk, s.k > 1 && (in_chunk <= 1 || in_chunk == chunk - 1));
   }
@@ -149,12 +151,8 @@ class counting {
     }
   }
 
-  /// As problem.hpp defines who sees what.
   void row(const sequence& s, std::int64_t i) {
-    const std::int64_t position = (s.prefix_offset ? *s.prefix_offset : std::int64_t{s.k} - s.q) + i;
-    const bool is_causal = case_.causal || !computes_attention(case_.kernel);
-    const std::int64_t end = is_causal ? std::min<std::int64_t>(s.k, position + 1) : s.k;
-    const std::int64_t begin = case_.window > 0 ? std::max<std::int64_t>(0, position - case_.window + 1) : 0;
+    const auto [begin, end] = visibility_of(case_).seen(first_position(s) + i, s.k);
     if (begin >= end) {
       add(rows_blind, s.k > 0);
       return;
@@ -172,10 +170,11 @@ class counting {
         add(lse_sees_nothing,
             std::ranges::count_if(t.elements, [](const oracle::interval& e) { return e.hi == nothing; }));
     for (const oracle::judgement& j : run_.result.judgements)
-      if (j.tensor == "o" || j.tensor == "logits") add(outputs_wide, j.uncertain - j.sharp);
+      if (is_result(operation_, j.tensor)) add(outputs_wide, j.uncertain - j.sharp);
   }
 
   const attention_case& case_;
+  const operation& operation_;
   const detailed_run& run_;
   const std::int64_t tile_;
   feature_counts counts_{};

@@ -28,6 +28,7 @@ std::string where(const buffer& b, std::int64_t byte) {
 
 row_gaps::row_gaps(const std::vector<buffer>& buffers) {
   for (const buffer& b : buffers) {
+    if (b.is_sparse()) continue;  // a pool that is in-out: kept_parts compares it whole
     held_gaps& now = all_.emplace_back(&b, b.gaps(), std::vector<std::byte>{});
     for (const index_range& gap : now.gaps) now.held.insert(now.held.end(), b.bytes(gap).begin(), b.bytes(gap).end());
   }

@@ -5,7 +5,9 @@
 #include <chrono>
 
 #include "oracle/enclose.hpp"
+#include "properties/case/operation.hpp"
 #include "properties/run/execute.hpp"
+#include "properties/run/kept_parts.hpp"
 
 namespace assay {
 
@@ -101,19 +103,22 @@ verdict judge_execution(const inputs& in, const execution& ran, oracle::enclosur
   v.oracle_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   v.kernel_seconds = ran.seconds;
   v.accesses_checked = ran.accesses_checked;
-  if (bounds != nullptr) *bounds = std::move(enclosure);
-
   const oracle::judgement* worst = nullptr;
   std::int64_t unbounded = 0;
   for (const oracle::judgement& j : v.judgements) {
     unbounded += j.unbounded;
-    if (j.tensor == "o" || j.tensor == "logits") {
+    if (is_result(describe(ran.planned.operation), j.tensor)) {
       v.outputs_judged += j.uncertain + j.unbounded;
       v.outputs_sharp += j.sharp;
     }
     if (j.outside > 0 && (worst == nullptr || !(j.worst_factor <= worst->worst_factor))) worst = &j;
   }
-  if (worst != nullptr) {
+  const std::string kept_change = first_kept_change(in, ran.written, enclosure);
+  if (!kept_change.empty()) {
+    v.result = outcome::fail;
+    v.origin = "memory";
+    v.what = kept_change;
+  } else if (worst != nullptr) {
     v.result = outcome::fail;
     v.origin = "enclosure";
     v.what = describe(*worst);
@@ -122,6 +127,7 @@ verdict judge_execution(const inputs& in, const execution& ran, oracle::enclosur
     v.origin = "enclosure";
     v.what = fmt::format("nothing can be said about {} elements", unbounded);
   }
+  if (bounds != nullptr) *bounds = std::move(enclosure);
   return v;
 }
 

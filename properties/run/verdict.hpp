@@ -19,7 +19,7 @@ struct verdict {
   std::string origin;  ///< which check decided: "enclosure", origin_of a defect, "memory", a property's name
   std::string what;
   std::vector<oracle::judgement> judgements;
-  std::int64_t outputs_judged = 0;    ///< elements of o or logits whose enclosure is no point
+  std::int64_t outputs_judged = 0;    ///< elements of the results whose enclosure is not a point
   std::int64_t outputs_sharp = 0;     ///< those of them whose enclosure admits at most two values
   std::int64_t accesses_checked = 0;  ///< loads and stores of the kernel, those to its own stack left out
   double kernel_seconds = 0;

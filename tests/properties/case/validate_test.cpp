@@ -3,6 +3,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "properties/case/operation.hpp"
 #include "properties/case/tensor_plan.hpp"
 
 using namespace assay;
@@ -153,7 +154,7 @@ TEST_CASE("sizes are multiplied without overflow", "[validate]") {
   CHECK(bytes(dtype::f32, {2, 1}, {}, std::int64_t{1} << 62) == std::nullopt);
 }
 
-TEST_CASE("visible_keys is the union of what the rows see", "[validate]") {
+TEST_CASE("live_keys is the union of what the rows see", "[validate]") {
   attention_case c = good();
   for (const bool causal : {false, true})
     for (const int window : {0, 1, 3, 100})
@@ -163,7 +164,7 @@ TEST_CASE("visible_keys is the union of what the rows see", "[validate]") {
             c.causal = causal;
             c.window = window;
             const sequence s{q, k, prefix == -9 ? std::nullopt : std::optional(prefix), {}};
-            const key_range range = visible_keys(c, s);
+            const key_range range = describe(c).live_keys(c, s);
             for (int j = 0; j < k + 2; ++j) {
               bool seen = false;
               for (int i = 0; i < q; ++i) {

@@ -1,9 +1,8 @@
-#include "properties/relations/mutations.hpp"
+#include "properties/relations/broken_calls.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <string_view>
 
 namespace assay::relations {
 namespace {
@@ -19,20 +18,23 @@ bool set(problem& p) {
   return true;
 }
 
-/// For fields that only one of the operations reads.
-template <operation_kind Of, auto Field, auto Value>
-bool set_of(problem& p) {
-  return p.operation == Of && set<Field, Value>(p);
+bool has(const problem& p, std::uint32_t any_of) {
+  return (describe(p.operation).capabilities & any_of) != 0;
 }
-constexpr operation_kind attention = operation_kind::attention, mqa = operation_kind::mqa_logits;
+
+/// For fields that only some operations read: those with one of these capabilities.
+template <std::uint32_t AnyOf, auto Field, auto Value>
+bool set_where(problem& p) {
+  return has(p, AnyOf) && set<Field, Value>(p);
+}
 
 bool other_operation(problem& p) {
-  p.operation = p.operation == attention ? mqa : attention;
+  p.operation = p.operation == operation_kind::attention ? operation_kind::mqa_logits : operation_kind::attention;
   return true;
 }
 
 bool too_few_columns(problem& p) {
-  if (p.operation != mqa || p.max_k == 0) return false;
+  if (!has(p, has_columns) || p.max_k == 0) return false;
   p.max_model_len = p.max_k - 1;
   return true;
 }
@@ -63,12 +65,12 @@ bool odd_batch(problem& p) {
 
 // Far more pages than any case's table has, and few enough for their number to be none of a kernel's limits.
 bool longer_than_table(problem& p) {
-  if (p.page_table != page_table_kind::block_table) return false;
+  if (!has(p, has_page_tables) || p.page_table != page_table_kind::block_table) return false;
   p.max_k = 1 << 30;
   return true;
 }
 
-const problem_mutation scalars[] = {
+const broken_problem scalars[] = {
     {"num_seqs -1", set<&problem::num_seqs, -1>},
     {"total_q -1", set<&problem::total_q, -1>},
     {"max_q -1", set<&problem::max_q, -1>},
@@ -84,8 +86,8 @@ const problem_mutation scalars[] = {
     {"head_dim_qk 2^30", set<&problem::head_dim_qk, 1 << 30>},
     {"head_dim_v 0", set<&problem::head_dim_v, 0>},
     {"head_dim_v -64", set<&problem::head_dim_v, -64>},
-    {"head_dim_v 68", set_of<attention, &problem::head_dim_v, 68>},
-    {"head_dim_v 2^30", set_of<attention, &problem::head_dim_v, 1 << 30>},
+    {"head_dim_v 68", set_where<has_softmax | has_slots, &problem::head_dim_v, 68>},
+    {"head_dim_v 2^30", set_where<has_softmax | has_slots, &problem::head_dim_v, 1 << 30>},
     {"page_size 0", set<&problem::page_size, 0>},
     {"page_size -16", set<&problem::page_size, -16>},
     {"num_pages -1", set<&problem::num_pages, -1>},
@@ -113,94 +115,100 @@ const problem_mutation scalars[] = {
     {"kv_descale 7", set<&problem::kv_descale, 7>},
     {"operation 7", set<&problem::operation, 7>},
     {"another operation than the kernel's", other_operation},
-    {"heads_kv 2 where MQA has one", set_of<mqa, &problem::heads_kv, 2>},
-    {"batching group where mqa_logits has batch", set_of<mqa, &problem::batching, q_batching::group>},
-    {"k_order 7", set_of<mqa, &problem::k_order, 7>},
-    {"split_contexts 7", set_of<mqa, &problem::split_contexts, 7>},
-    {"fills_hidden 7", set_of<mqa, &problem::fills_hidden, 7>},
-    {"max_model_len -1", set_of<mqa, &problem::max_model_len, -1>},
+    {"heads_kv 2 where MQA has one", set_where<has_columns, &problem::heads_kv, 2>},
+    {"batching group where mqa_logits has batch", set_where<has_columns, &problem::batching, q_batching::group>},
+    {"k_order 7", set_where<has_columns, &problem::k_order, 7>},
+    {"split_contexts 7", set_where<has_columns, &problem::split_contexts, 7>},
+    {"rotary 7", set_where<has_slots, &problem::rotary, 7>},
+    {"fills_hidden 7", set_where<has_columns, &problem::fills_hidden, 7>},
+    {"max_model_len -1", set_where<has_columns, &problem::max_model_len, -1>},
     {"max_model_len below max_k", too_few_columns},
     {"total_q that is not num_seqs * max_q in batch mode", odd_batch},
     {"max_k beyond what the block table holds", longer_than_table, false},
 };
 
-bool is(const assay_tensor& t, std::initializer_list<std::string_view> names) {
-  for (const std::string_view name : names)
-    if (name == t.name) return true;
-  return false;
-}
-
-// Prefix and sinks may be absent; nothing else of a case's tensors may.
-bool leave_out(std::vector<assay_tensor>& tensors, std::size_t at) {
-  if (is(tensors[at], {"prefix_offset", "sinks"})) return false;
-  tensors.erase(tensors.begin() + static_cast<std::ptrdiff_t>(at));
+bool leave_out(const described_call& call, std::size_t at) {
+  if (call.planned.is_optional) return false;
+  call.tensors.erase(call.tensors.begin() + static_cast<std::ptrdiff_t>(at));
   return true;
 }
 
-bool retype(std::vector<assay_tensor>& tensors, std::size_t at) {
-  assay_tensor& t = tensors[at];
+bool retype(const described_call& call, std::size_t at) {
+  assay_tensor& t = call.tensors[at];
   t.type = static_cast<std::int32_t>(t.type == static_cast<std::int32_t>(dtype::i8) ? dtype::f32 : dtype::i8);
   t.view.dtype = {static_cast<std::uint8_t>(kDLInt), 8, 1};
   return true;
 }
 
-// The first dimension of every tensor but the page list is fixed by the problem.
-bool lengthen(std::vector<assay_tensor>& tensors, std::size_t at) {
-  if (is(tensors[at], {"page_indices"})) return false;
-  ++tensors[at].view.shape[0];
+bool lengthen(const described_call& call, std::size_t at) {
+  if (call.planned.has_free_rows) return false;
+  ++call.tensors[at].view.shape[0];
   return true;
 }
 
-bool shorten_last(std::vector<assay_tensor>& tensors, std::size_t at) {
-  if (!is(tensors[at], {"q", "k", "v", "k_descale", "v_descale", "o", "o_partial", "lse", "lse_partial", "weights",
-                        "k_row_scale", "logits"}))
-    return false;
-  --tensors[at].view.shape[tensors[at].view.ndim - 1];
+// Tables may be wider than they must be, so that one that is narrower is not always wrong.
+bool shorten_last(const described_call& call, std::size_t at) {
+  const tensor_content content = call.planned.content;
+  if (is_index(content) || content == tensor_content::bias || content == tensor_content::sinks) return false;
+  --call.tensors[at].view.shape[call.tensors[at].view.ndim - 1];
   return true;
 }
 
-bool flatten(std::vector<assay_tensor>& tensors, std::size_t at) {
-  --tensors[at].view.ndim;
+bool flatten(const described_call& call, std::size_t at) {
+  --call.tensors[at].view.ndim;
   return true;
 }
 
-// No element is read, so no address is wrong.
+// Without elements no address is wrong.
 bool is_empty(const DLTensor& view) {
   return std::find(view.shape, view.shape + view.ndim, 0) != view.shape + view.ndim;
 }
 
-bool lose_data(std::vector<assay_tensor>& tensors, std::size_t at) {
-  if (is_empty(tensors[at].view)) return false;
-  tensors[at].view.data = nullptr;
+bool lose_data(const described_call& call, std::size_t at) {
+  DLTensor& view = call.tensors[at].view;
+  if (is_empty(view)) return false;
+  view.data = nullptr;
   return true;
 }
 
-bool misalign(std::vector<assay_tensor>& tensors, std::size_t at) {
-  if (tensors[at].view.dtype.bits < 16 || is_empty(tensors[at].view)) return false;
-  tensors[at].view.data = static_cast<std::byte*>(tensors[at].view.data) + 1;
+bool misalign(const described_call& call, std::size_t at) {
+  DLTensor& view = call.tensors[at].view;
+  if (view.dtype.bits < 16 || is_empty(view)) return false;
+  view.data = static_cast<std::byte*>(view.data) + 1;
   return true;
 }
 
-bool spread_elements(std::vector<assay_tensor>& tensors, std::size_t at) {
-  if (!is(tensors[at], {"k", "v"})) return false;
-  tensors[at].view.strides[3] = 2;
+bool is_kv_pool(const described_call& call) {
+  return call.planned.content == tensor_content::keys || call.planned.content == tensor_content::values;
+}
+
+bool spread_elements(const described_call& call, std::size_t at) {
+  if (!is_kv_pool(call)) return false;
+  call.tensors[at].view.strides[3] = 2;
   return true;
 }
 
-bool misalign_slots(std::vector<assay_tensor>& tensors, std::size_t at) {
-  if (!is(tensors[at], {"k", "v"}) || tensors[at].view.shape[1] < 2) return false;
-  tensors[at].view.strides[1] += 1;
+bool misalign_slots(const described_call& call, std::size_t at) {
+  if (!is_kv_pool(call) || call.tensors[at].view.shape[1] < 2) return false;
+  call.tensors[at].view.strides[1] += 1;
   return true;
 }
 
-bool overlap_rows(std::vector<assay_tensor>& tensors, std::size_t at) {
-  const DLTensor& view = tensors[at].view;
-  if (!is(tensors[at], {"logits"}) || view.shape[0] < 2 || view.shape[1] < 2) return false;
-  tensors[at].view.strides[0] = view.shape[1] - 1;
+bool overlap_columns(const described_call& call, std::size_t at) {
+  DLTensor& view = call.tensors[at].view;
+  const bool has_rows_of_columns = (call.op.capabilities & has_columns) != 0 && is_result(call.op, call.planned.name);
+  if (!has_rows_of_columns || view.shape[0] < 2 || view.shape[1] < 2) return false;
+  view.strides[0] = view.shape[1] - 1;
   return true;
 }
 
-const tensor_mutation tensor_breaks[] = {
+bool deny_writing(const described_call& call, std::size_t at) {
+  if (call.planned.role != tensor_role::in_out) return false;
+  call.tensors[at].role = ASSAY_INPUT;
+  return true;
+}
+
+const broken_tensor tensor_breaks[] = {
     {"a call without {}", leave_out},
     {"{} of another type", retype},
     {"{} with one more than it should have in its first dimension", lengthen},
@@ -210,15 +218,16 @@ const tensor_mutation tensor_breaks[] = {
     {"{} at an address that its type does not allow", misalign},
     {"{} with a last stride of 2", spread_elements},
     {"{} with a slot stride that is no multiple of 8", misalign_slots},
-    {"{} with rows that overlap", overlap_rows},
+    {"{} with rows that overlap", overlap_columns},
+    {"{} as an input that must not be written", deny_writing},
 };
 
 }  // namespace
 
-std::span<const problem_mutation> problem_mutations() {
+std::span<const broken_problem> broken_problems() {
   return scalars;
 }
-std::span<const tensor_mutation> tensor_mutations() {
+std::span<const broken_tensor> broken_tensors() {
   return tensor_breaks;
 }
 

@@ -1,0 +1,72 @@
+/// What an operation is, said once. Whoever needs to know what tensors a case has, which keys a row sees, what a run
+/// costs or what a property can be about asks the description; only this folder knows the operations apart.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "properties/case/case.hpp"
+#include "properties/case/planned_tensor.hpp"
+#include "properties/case/visibility.hpp"
+
+namespace assay {
+
+/// What a property can need of a kernel; a set of them is their sum.
+enum capability : std::uint32_t {
+  has_page_tables = 1,     ///< sequences of keys in pages that a table names
+  has_mask = 2,            ///< rows that do not see all keys of their sequence
+  has_softmax = 4,         ///< O and LSE, per row and head, from K and V
+  has_row_outputs = 8,     ///< outputs that are written whole, and no other tensor
+  has_columns = 16,        ///< a row of outputs has a column for every key
+  has_splits = 32,         ///< keys of a row can be split over blocks, and are combined
+  has_page_descales = 64,  ///< K and V can have descales per page
+  has_slots = 128,         ///< rows are written to slots of a pool
+};
+
+struct operation {
+  operation_kind kind;
+  const char* name;
+  std::span<const char* const> kernels;  ///< those of that name compute it
+  std::uint32_t capabilities;            ///< of every kernel that computes it; a kernel may have more (kernel_space)
+  std::span<const char* const> results;  ///< the tensors that users read; other outputs are workspaces or statistics
+  bool is_causal;                        ///< whatever the problem says
+  q_batching plain_batching;             ///< of the smallest cases
+
+  /// Inputs and in-out tensors in problem.hpp's order; optional ones only where the case has them. The fields have
+  /// passed the range checks of validate().
+  std::vector<planned_tensor> (*inputs)(const attention_case& c);
+  /// Outputs and workspaces of a planned problem, without gaps.
+  std::vector<planned_tensor> (*outputs)(const problem& planned);
+  /// Throws case_error where fields do not go together, or belong to another operation.
+  void (*validate)(const attention_case& c);
+  /// Keys of a sequence whose pool elements a run may depend on. All others are dead.
+  key_range (*live_keys)(const attention_case& c, const sequence& s);
+  /// Multiply-adds for each pair of a query row and a key.
+  std::int64_t (*pair_cost)(const attention_case& c);
+};
+
+extern const operation attention_operation;
+extern const operation mqa_logits_operation;
+extern const operation append_kv_operation;
+
+/// By kind, and by the name of a kernel. A kernel of an unknown name computes attention.
+const operation& describe(operation_kind kind);
+const operation& describe(std::string_view kernel);
+inline const operation& describe(const attention_case& c) {
+  return describe(std::string_view(c.kernel));
+}
+
+/// Whether a tensor of that name is a result of the operation.
+bool is_result(const operation& op, std::string_view tensor);
+
+visibility visibility_of(const attention_case& c);
+visibility visibility_of(const problem& p);
+
+/// Position of the sequence's first query row.
+inline std::int64_t first_position(const sequence& s) {
+  return s.prefix_offset ? *s.prefix_offset : std::int64_t{s.k} - s.q;
+}
+
+}  // namespace assay

@@ -1,0 +1,137 @@
+/// Appending to a paged KV cache.
+///
+/// Of each sequence `k` counts the keys after the call: its q rows become the keys at positions first_position() and
+/// up. A row whose position is negative, or not below k, has no slot and is skipped.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "properties/case/field_checks.hpp"
+#include "properties/case/operation.hpp"
+#include "properties/case/planning.hpp"
+#include "properties/case/slots.hpp"
+
+namespace assay {
+namespace {
+
+constexpr const char* kernels[] = {"append_kv"};
+constexpr const char* results[] = {"k", "v"};
+
+void plan_rotary(const attention_case& c, std::int64_t rows, std::vector<planned_tensor>& planned) {
+  using enum tensor_content;
+  if (c.rotary == rotary_kind::none) return;
+  planned.push_back({.name = "positions", .type = dtype::i32, .shape = {rows}, .content = positions});
+  for (const auto& [name, content] : {std::pair{"rope_cos", rope_cosines}, {"rope_sin", rope_sines}})
+    planned.push_back({.name = name,
+                       .type = dtype::f32,
+                       .shape = {rope_rows(c), c.head_dim_qk / 2},
+                       .content = content,
+                       .has_free_rows = true});
+}
+
+std::vector<planned_tensor> inputs(const attention_case& c) {
+  using enum tensor_content;
+  const std::int64_t rows = batch_extents(c).total_q;
+  std::vector<planned_tensor> planned;
+  for (const auto& [name, dim, content] :
+       {std::tuple{"k_new", c.head_dim_qk, new_keys}, {"v_new", c.head_dim_v, new_values}})
+    planned.push_back({.name = name,
+                       .type = c.q_type,
+                       .shape = {rows, c.heads_kv, dim},
+                       .order = memory_order(c.q_order),
+                       .content = content});
+  planned.push_back({.name = "slots", .type = dtype::i64, .shape = {rows}, .content = slots});
+  plan_rotary(c, rows, planned);
+  planned.push_back(plan_pool(c, "k", c.kv_type, c.head_dim_qk, keys));
+  planned.push_back(plan_pool(c, "v", v_type(c), c.head_dim_v, values));
+  planned[planned.size() - 2].role = planned.back().role = tensor_role::in_out;
+  if (c.kv_descale == descale_kind::per_page)
+    for (const auto& [name, content] : {std::pair{"k_descale", k_descales}, {"v_descale", v_descales}})
+      planned.push_back({.name = name,
+                         .type = dtype::f32,
+                         .shape = {c.pool_pages, c.heads_kv},
+                         .content = content,
+                         .role = tensor_role::in_out,
+                         .is_pool = true});
+  return planned;
+}
+
+std::vector<planned_tensor> outputs(const problem&) {
+  return {};
+}
+
+void refuse_foreign_fields(const attention_case& c) {
+  const attention_case plain;
+  const auto refuse_if = [](bool is_set, const char* field) {
+    if (is_set) refuse(field, "append_kv does not read it");
+  };
+  refuse_if(c.causal, "causal");
+  refuse_if(c.window != 0, "window");
+  refuse_if(c.scale != 1, "scale");
+  refuse_if(c.q_scale != 1, "q_scale");
+  refuse_if(c.soft_cap != 0, "soft_cap");
+  refuse_if(c.bias_type != dtype::none, "bias_type");
+  refuse_if(c.sinks, "sinks");
+  refuse_if(c.num_splits > 1, "num_splits");
+  refuse_if(c.page_table != plain.page_table, "page_table");
+  refuse_if(c.spare_table_entries != 0, "spare_table_entries");
+}
+
+void check_fields(const attention_case& c) {
+  refuse_mqa_fields(c);
+  refuse_foreign_fields(c);
+  if (c.heads_q != c.heads_kv) refuse("heads_q", "append_kv has as many heads of new rows as of the pool");
+  if (size_bytes(c.q_type) != 2) refuse("q_type", "append_kv takes new rows in f16 or bf16");
+  if (c.q_order == q_layout::transposed) refuse("q_order", "append_kv takes new rows whose elements lie together");
+  if (c.kv_descale == descale_kind::per_page && (c.k_scale != 1 || c.v_scale != 1))
+    refuse("kv_descale", "with descales per page, k_scale and v_scale are 1");
+  if (size_bytes(c.kv_type) != 1 && (c.k_scale != 1 || c.v_scale != 1))
+    refuse("k_scale", "what is not quantised has no scale");
+  if (!(c.k_scale > 0)) refuse("k_scale", "must be above 0");
+  if (!(c.v_scale > 0)) refuse("v_scale", "must be above 0");
+  std::set<std::int64_t> seen;
+  for (const sequence& s : c.sequences)
+    for (const std::int64_t page : s.pages)
+      if (!seen.insert(page).second)
+        refuse("sequences", fmt::format("page {} is in two places: append_kv would write its slots twice", page));
+}
+
+/// The keys that were there before the call. Those behind the new rows are dead: no run may depend on them.
+key_range live_keys(const attention_case&, const sequence& s) {
+  const std::int64_t end = std::clamp<std::int64_t>(first_position(s), 0, s.k);
+  return {0, end};
+}
+
+std::int64_t pair_cost(const attention_case& c) {
+  return std::int64_t{c.heads_q} * (c.head_dim_qk + c.head_dim_v);
+}
+
+}  // namespace
+
+std::int64_t rope_rows(const attention_case& c) {
+  std::int64_t most = 1;
+  for (const sequence& s : c.sequences) most = std::max<std::int64_t>(most, s.k);
+  return most;
+}
+
+std::int64_t slot_of(const attention_case& c, const sequence& s, std::int64_t row) {
+  const std::int64_t position = first_position(s) + row;
+  if (position < 0 || position >= s.k) return -1;
+  return s.pages[static_cast<std::size_t>(position / c.page_size)] * c.page_size + position % c.page_size;
+}
+
+const operation append_kv_operation{.kind = operation_kind::append_kv,
+                                    .name = "append_kv",
+                                    .kernels = kernels,
+                                    .capabilities = has_slots,
+                                    .results = results,
+                                    .is_causal = false,
+                                    .plain_batching = q_batching::group,
+                                    .inputs = inputs,
+                                    .outputs = outputs,
+                                    .validate = check_fields,
+                                    .live_keys = live_keys,
+                                    .pair_cost = pair_cost};
+
+}  // namespace assay

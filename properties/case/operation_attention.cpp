@@ -1,0 +1,82 @@
+/// Attention over a paged KV cache.
+#include "properties/case/field_checks.hpp"
+#include "properties/case/operation.hpp"
+#include "properties/case/planning.hpp"
+
+namespace assay {
+namespace {
+
+constexpr const char* kernels[] = {"split_kv", "batch_prefill"};
+constexpr const char* results[] = {"o"};
+
+std::vector<planned_tensor> inputs(const attention_case& c) {
+  using enum tensor_content;
+  const batch_extents batch(c);
+  std::vector<planned_tensor> planned{{.name = "q",
+                                       .type = c.q_type,
+                                       .shape = {batch.total_q, c.heads_q, c.head_dim_qk},
+                                       .order = memory_order(c.q_order),
+                                       .content = queries},
+                                      plan_pool(c, "k", c.kv_type, c.head_dim_qk, keys),
+                                      plan_pool(c, "v", v_type(c), c.head_dim_v, values)};
+  if (c.kv_descale == descale_kind::per_page)
+    for (const auto& [name, content] : {std::pair{"k_descale", k_descales}, {"v_descale", v_descales}})
+      planned.push_back(
+          {.name = name, .type = dtype::f32, .shape = {c.pool_pages, c.heads_kv}, .content = content, .is_pool = true});
+  plan_tables(c, planned);
+  if (batch.num_seqs > 0 && c.sequences.front().prefix_offset)
+    planned.push_back({.name = "prefix_offset",
+                       .type = dtype::i32,
+                       .shape = {batch.num_seqs},
+                       .content = prefix_offsets,
+                       .is_optional = true});
+  if (c.bias_type != dtype::none)
+    planned.push_back(
+        {.name = "bias", .type = c.bias_type, .shape = {c.heads_q, batch.total_q, batch.max_k}, .content = bias});
+  if (c.sinks)
+    planned.push_back(
+        {.name = "sinks", .type = dtype::f32, .shape = {c.heads_q}, .content = sinks, .is_optional = true});
+  return planned;
+}
+
+std::vector<planned_tensor> outputs(const problem& planned) {
+  const std::int64_t rows = planned.total_q, heads = planned.heads_q, dim = planned.head_dim_v;
+  const std::int64_t splits = planned.num_splits;
+  std::vector<planned_tensor> all{{"o", planned.o_type, {rows, heads, dim}}, {"lse", dtype::f32, {rows, heads}}};
+  if (splits > 1) {
+    all.push_back({"o_partial", dtype::f32, {splits, rows, heads, dim}});
+    all.push_back({"lse_partial", dtype::f32, {splits, rows, heads}});
+  }
+  return all;
+}
+
+void check_fields(const attention_case& c) {
+  refuse_mqa_fields(c);
+  refuse_append_fields(c);
+}
+
+key_range live_keys(const attention_case& c, const sequence& s) {
+  if (s.q == 0 || s.k == 0) return {};
+  return visibility_of(c).seen(first_position(s), first_position(s) + s.q - 1, s.k);
+}
+
+std::int64_t pair_cost(const attention_case& c) {
+  return std::int64_t{c.heads_q} * (c.head_dim_qk + c.head_dim_v);
+}
+
+}  // namespace
+
+const operation attention_operation{.kind = operation_kind::attention,
+                                    .name = "attention",
+                                    .kernels = kernels,
+                                    .capabilities = has_page_tables | has_mask | has_softmax | has_row_outputs,
+                                    .results = results,
+                                    .is_causal = false,
+                                    .plain_batching = q_batching::group,
+                                    .inputs = inputs,
+                                    .outputs = outputs,
+                                    .validate = check_fields,
+                                    .live_keys = live_keys,
+                                    .pair_cost = pair_cost};
+
+}  // namespace assay

@@ -1,0 +1,131 @@
+#include <algorithm>
+#include <cmath>
+
+#include "properties/case/tensor_plan.hpp"
+#include "properties/data/recipe.hpp"
+#include "properties/generate/kernel_space.hpp"
+#include "properties/generate/walker.hpp"
+
+namespace assay {
+namespace {
+
+void types(space_walker& w) {
+  attention_case& c = w.c;
+  static constexpr dtype new_types[] = {dtype::f16, dtype::bf16};
+  w.set_one_of<dtype>(c.q_type, new_types, 4);
+  const dtype pool_types[] = {c.q_type, dtype::e4m3fn, dtype::e4m3fnuz};
+  w.set_one_of<dtype>(c.kv_type, pool_types, 4);
+  c.o_type = c.q_type;
+}
+
+void heads_and_dims(space_walker& w) {
+  attention_case& c = w.c;
+  w.set(c.heads_kv, options(1, std::min(w.limits.max_heads, 8)).add(6, 1).add(4, 2).add(2, 3, 8));
+  c.heads_q = c.heads_kv;
+  const options dims = options(8, 32).add(8, 8).add(6, 16).add(2, 32).add(5, 9, 31);
+  w.head_dim(c.head_dim_qk, 8, dims);
+  const std::int64_t same = c.head_dim_qk / 8;
+  w.head_dim(c.head_dim_v, 8, options(8, 32).add(3, 8).add(10, same).add(3, 8, 32));
+}
+
+/// Scales of the whole tensor undo the amplitude of quantised values; pages have descales of their own in their place.
+void scales(space_walker& w) {
+  attention_case& c = w.c;
+  const bool is_quantised = size_bytes(c.kv_type) == 1;
+  const bool per_page = w.flag(c.kv_descale == descale_kind::per_page, 1, is_quantised ? 2 : 0);
+  c.kv_descale = per_page && is_quantised ? descale_kind::per_page : descale_kind::per_tensor;
+  if (c.kv_descale == descale_kind::per_page || !is_quantised) {
+    c.k_scale = c.v_scale = 1.0F;
+  } else {
+    w.descale(c.k_scale, c.kv_type);
+    w.descale(c.v_scale, c.kv_type);
+  }
+  static constexpr float ratios[] = {1.0F, 2.0F, 1.017F, 10.0F, 300.0F};
+  if (c.kv_descale == descale_kind::per_page)
+    w.set_one_of<float>(c.data.descale_ratio, ratios, 2);
+  else
+    c.data.descale_ratio = 1.0F;
+  static constexpr rotary_kind kinds[] = {rotary_kind::none, rotary_kind::half, rotary_kind::interleaved};
+  w.set_one_of<rotary_kind>(c.rotary, kinds, 6);
+}
+
+void page_size(space_walker& w) {
+  static constexpr std::int32_t usual[] = {16, 1, 64, 128, 2, 256};
+  const auto is_usual = std::ranges::find(usual, w.c.page_size) != std::end(usual);
+  if (w.flag(!is_usual, 7, 1))
+    w.set(w.c.page_size, options(1, 300).add(1, 2, 33).add(1, 2, 200));
+  else
+    w.set_one_of<std::int32_t>(w.c.page_size, usual, 2);
+}
+
+/// Rows, and the keys that the sequence has with them: mostly its last rows are the new keys. Rows before the first key
+/// and behind the last one are skipped.
+void lengths(space_walker& w) {
+  attention_case& c = w.c;
+  const std::int64_t most_q = std::min(w.limits.max_q, 66), page = c.page_size;
+  w.sequence_count(options(1, std::min(w.limits.max_sequences, 6)).add(6, 1).add(5, 2).add(4, 3, 6));
+  const std::int64_t share = w.cost_share(static_cast<std::int64_t>(c.sequences.size()));
+  bool any_row = false;
+  for (sequence& s : c.sequences) {
+    const std::int64_t least = !any_row && &s == &c.sequences.back() ? 1 : 0;
+    w.set(s.q, options(least, most_q).add(8, 1).add(1, 0).add(5, 2, 5).around(3, 16).around(2, page).add(4, 6, 66));
+    any_row = any_row || s.q > 0;
+    const std::int64_t most = std::min<std::int64_t>(w.most_keys(share, s.q), 700);
+    options keys(0, most);
+    keys.add(3, s.q).add(2, s.q + 1, s.q + 8).add(2, 0, s.q).around(3, s.q + page).around(2, page).add(6, 0, most);
+    w.set(s.k, keys);
+  }
+  const bool offset = w.flag(c.sequences.front().prefix_offset.has_value(), 5, 1);
+  for (sequence& s : c.sequences) {
+    const std::int64_t k = s.k, q = s.q;
+    if (!offset) {
+      s.prefix_offset.reset();
+      continue;
+    }
+    const options from = options(-q - 1, k + 1).add(2, 0).add(4, 0, k).around(2, k - q).add(1, -q - 1, k + 1);
+    s.prefix_offset = static_cast<std::int32_t>(w.pick(from, s.prefix_offset.value_or(0)));
+  }
+}
+
+/// What append_kv does not read.
+void fix(attention_case& c) {
+  c.causal = false;
+  c.window = 0;
+  c.scale = c.q_scale = 1.0F;
+  c.soft_cap = 0.0F;
+  c.bias_type = dtype::none;
+  c.sinks = false;
+  c.k_order = key_order::plain;
+  c.split_contexts = context_split::fixed;
+  c.max_model_len = 0;
+  c.fills_hidden = false;
+  c.num_splits = 0;
+  c.workspace_budget_bytes = 0;
+  c.row_margin = 0;
+  c.batching = q_batching::group;
+}
+
+}  // namespace
+
+void walk_append_kv(space_walker& w) {
+  attention_case& c = w.c;
+  fix(c);
+  if (w.limits.vary_arithmetic) {
+    types(w);
+    heads_and_dims(w);
+    scales(w);
+  } else {
+    c.heads_q = c.heads_kv;
+  }
+  if (w.limits.vary_memory) page_size(w);
+  lengths(w);
+  w.pages_once();
+  c.page_table = page_table_kind::block_table;
+  c.spare_table_entries = 0;
+  if (c.q_order == q_layout::transposed) c.q_order = q_layout::heads;
+  w.data();
+  w.schedule();
+  w.input_margin();
+}
+
+}  // namespace assay

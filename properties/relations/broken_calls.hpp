@@ -1,0 +1,37 @@
+/// Ways to break a call that the host must notice before it launches anything.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/library.hpp"
+#include "properties/case/operation.hpp"
+
+namespace assay::relations {
+
+/// Breaks a scalar. False: this problem cannot be broken so.
+struct broken_problem {
+  const char* name;
+  bool (*apply)(problem& p);
+  bool in_plan = true;  ///< plan() must refuse it too; run() always must
+};
+std::span<const broken_problem> broken_problems();
+
+/// The tensors of a call, and what the operation says of the one to be broken.
+struct described_call {
+  const operation& op;
+  const planned_tensor& planned;
+  std::vector<assay_tensor>& tensors;
+};
+
+/// Breaks the tensor at a place in the list, which may be left out. False: it cannot be broken so. `name` has a {} for
+/// the tensor's name.
+struct broken_tensor {
+  std::string name;
+  bool (*apply)(const described_call& call, std::size_t at);
+};
+std::span<const broken_tensor> broken_tensors();
+
+}  // namespace assay::relations

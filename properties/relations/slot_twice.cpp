@@ -1,0 +1,61 @@
+#include <optional>
+
+#include "properties/relations/refusal.hpp"
+#include "properties/relations/relation.hpp"
+#include "properties/relations/relations.hpp"
+
+namespace assay::relations {
+namespace {
+
+std::int64_t& slot_at(inputs& in, std::int64_t row) {
+  return static_cast<std::int64_t*>(find_buffer(in.buffers, "slots")->view().data)[row];
+}
+
+/// The rows that are written, in ascending order.
+std::vector<std::int64_t> written_rows(inputs& in) {
+  std::vector<std::int64_t> rows;
+  for (std::int64_t row = 0; row < in.stated.total_q; ++row)
+    if (slot_at(in, row) >= 0) rows.push_back(row);
+  return rows;
+}
+
+verdict check(const library& lib, const attention_case& c) {
+  relation r(slot_twice, lib, c);
+  if (r.decided()) return r.conclude();
+  inputs edited = clone(r.given());
+  const std::vector<std::int64_t> rows = written_rows(edited);
+  if (rows.size() < 2) r.discard("fewer than two rows are written");
+  if (r.decided()) return r.conclude();
+
+  const auto refuses = [&](const inputs& broken, const char* what) {
+    refusal_check calls(lib, c, clone(broken), r.base().planned);
+    if (const auto wrong = calls.run(r.base().planned, calls.tensors().list(), what)) r.fail(*wrong);
+  };
+  const std::size_t first = c.data.seed % (rows.size() - 1);
+  const std::size_t second = first + 1 + c.data.seed / 64 % (rows.size() - 1 - first);
+  slot_at(edited, rows[second]) = slot_at(edited, rows[first]);
+  refuses(edited, "a slot that two rows are written to");
+  const std::int64_t slots = c.pool_pages * c.page_size;
+  for (const std::int64_t outside : {slots, slots + (std::int64_t{1} << 32)}) {
+    slot_at(edited, rows[second]) = outside;
+    refuses(edited, "a slot outside of the pool");
+  }
+  return r.conclude();
+}
+
+void adapt(attention_case& c) {
+  sequence& first = c.sequences.front();
+  first.q = std::max(first.q, 2);
+  first.prefix_offset.reset();
+  for (sequence& s : c.sequences) s.prefix_offset.reset();
+  if (first.k >= 2) return;
+  first.k = 2;
+  while (static_cast<std::int64_t>(first.pages.size()) * c.page_size < 2) first.pages.push_back(c.pool_pages++);
+}
+
+}  // namespace
+
+const property slot_twice{"slot_twice", "a slot that is written twice, or lies outside of the pool, is refused", check,
+                          adapt, has_slots};
+
+}  // namespace assay::relations

@@ -38,7 +38,8 @@ struct enclosed_tensor {
   dtype type = dtype::none;  ///< type that the final rounding goes to
   std::vector<std::int64_t> shape;
   std::vector<interval> elements;
-  /// An element_rule per element. A rule about bits leaves its interval nothing to say. Empty: all are enclosed.
+  /// An element_rule per element. A rule about bits leaves its interval nothing to say; with `held`, it is the value of
+  /// those bits. Empty: all are enclosed.
   std::vector<std::uint8_t> kept = {};  // NOLINT(readability-redundant-member-init): may be left out
   /// Indices along the first axis that are covered, ascending: `elements`, `kept` and `held` have these alone. None at
   /// all differ from nothing: without a vector every index is covered. Of the rest nothing is said, and none is read.

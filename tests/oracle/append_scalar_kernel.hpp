@@ -21,6 +21,7 @@ enum class append_fault {
   nan_changed,        ///< NaN among old codes becomes another code
   stays_changed,      ///< one bit of a slot that this call does not write
   descale_off,        ///< one ulp above the largest that is allowed
+  wrong_pairs,        ///< the other kind of rotation
   fresh_keeps_scale,  ///< a fresh page's descale takes the old one into account
 };
 
@@ -143,10 +144,11 @@ class append_scalar_kernel {
     const auto at = [&](std::int64_t i) { return float_at(added, added.view.offset(row, head, i)); };
     if (!is_rotated(which)) return at(d);
     const std::int64_t pairs = p_.head_dim_qk / 2;
-    const bool is_half = p_.rotary == rotary_kind::half;
+    const bool is_half = (p_.rotary == rotary_kind::half) != (fault_ == append_fault::wrong_pairs);
     const std::int64_t pair = is_half ? d % pairs : d / 2;
     const float a = at(is_half ? pair : 2 * pair), b = at(is_half ? pair + pairs : 2 * pair + 1);
-    const auto position = static_cast<std::int64_t>(bits_of(s_["positions"], row));
+    // A skipped row has none; with skipped_written any will do.
+    const std::int64_t position = std::int64_t{bits_of(s_["positions"], row)} % s_["rope_cos"].view.shape[0];
     const float c = float_at(s_["rope_cos"], position * pairs + pair);
     const float s = float_at(s_["rope_sin"], position * pairs + pair);
     const bool is_first = is_half ? d < pairs : d % 2 == 0;

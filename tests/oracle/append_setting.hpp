@@ -1,7 +1,7 @@
 /// Tiny append_kv problems with memory of their own, and numbers for it. Shares nothing with the oracle.
 #pragma once
 
-#include "tests/oracle/setting.hpp"
+#include "tests/oracle/elements.hpp"
 
 namespace assay::testing {
 
@@ -13,7 +13,7 @@ enum class append_data {
   saturating,  ///< far beyond the largest code, where the scale is per tensor
   zeros,       ///< of both signs: the largest magnitude is 0
   powers,      ///< the largest magnitude is F times a power of two, and so are descales
-  repeated,    ///< the largest magnitude over F is the descale that is there, up to a rounding
+  repeated,    ///< the largest magnitude over F is the descale that is there, twice or 4 times it, up to a rounding
 };
 inline constexpr std::uint64_t append_kinds_of_data = 7;
 
@@ -33,52 +33,6 @@ struct append_options {
   float k_scale = 1.0F, v_scale = 1.0F;
   std::uint64_t seed = 1;
 };
-
-inline double largest_of(dtype type) {
-  return type == dtype::e4m3fn ? 448.0 : type == dtype::e4m3fnuz ? 240.0 : 127.0;
-}
-inline bool is_code(dtype type) {
-  return size_bytes(type) == 1;
-}
-inline bool is_nan_code(dtype type, std::uint32_t bits) {
-  return type == dtype::e4m3fn ? (bits & 0x7FU) == 0x7FU : type == dtype::e4m3fnuz && bits == 0x80U;
-}
-
-/// Bits and values of a memory's elements.
-inline std::uint32_t bits_of(const memory& m, std::int64_t offset) {
-  std::uint32_t bits = 0;
-  const auto size = static_cast<std::size_t>(size_bytes(m.view.type));
-  std::memcpy(&bits, m.bytes->data() + static_cast<std::size_t>(offset) * size, size);
-  return bits;
-}
-inline float value_of(dtype type, std::uint32_t bits) {
-  switch (type) {
-    case dtype::f32: return std::bit_cast<float>(bits);
-    case dtype::bf16: return std::bit_cast<float>(bits << 16);
-    case dtype::f16: return static_cast<float>(std::bit_cast<_Float16>(static_cast<std::uint16_t>(bits)));
-    case dtype::i8: return static_cast<float>(static_cast<std::int8_t>(bits));
-    default: return static_cast<float>(e4m3_value(bits, type == dtype::e4m3fnuz));
-  }
-}
-inline float float_at(const memory& m, std::int64_t offset) {
-  return value_of(m.view.type, bits_of(m, offset));
-}
-inline std::int64_t slot_at(const memory& slots, std::int64_t row) {
-  std::int64_t slot = 0;
-  std::memcpy(&slot, slots.bytes->data() + static_cast<std::size_t>(row) * sizeof slot, sizeof slot);
-  return slot;
-}
-inline void set_slot(const memory& slots, std::int64_t row, std::int64_t slot) {
-  std::memcpy(slots.bytes->data() + static_cast<std::size_t>(row) * sizeof slot, &slot, sizeof slot);
-}
-
-/// A copy with bytes of its own.
-inline memory copy_of(const memory& m) {
-  memory copy = m;
-  copy.bytes = std::make_shared<std::vector<std::byte>>(*m.bytes);
-  copy.view.data = copy.bytes->data();
-  return copy;
-}
 
 /// A pool full of NaN, whatever its type calls one.
 inline memory make_pool(const char* name, dtype type, const problem& p, std::int64_t dim, bool is_head_major) {
@@ -223,7 +177,7 @@ class append_maker {
       case append_data::powers: return d == 0 ? std::ldexp(f, static_cast<int>(random_() % 8) - 4) : x;
       case append_data::repeated: {
         const double before = o_.per_page ? static_cast<double>(float_at(s_[name], page * o_.heads + head)) : 1.0;
-        const double most = std::isfinite(before) ? before * f : 1.0;
+        const double most = std::isfinite(before) ? std::ldexp(before * f, static_cast<int>(page % 3)) : 1.0;
         return d == 0 ? most * (1 + (static_cast<double>(random_() % 5) - 2) * 0x1p-24) : most * uniform(random_) * 0.5;
       }
       default: return x;

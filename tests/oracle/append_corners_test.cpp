@@ -1,6 +1,7 @@
 /// The corner cases of append_kv, one element at a time; see oracle/semantics.md.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include <catch2/catch_test_macros.hpp>
@@ -153,6 +154,20 @@ TEST_CASE("what is no descale, and rows that are not finite, leave nothing to sa
     CHECK(is_everything(t.k().elements[3]) == per_page);
     CHECK(t.k().keeps(0) == !per_page);
   }
+}
+
+TEST_CASE("scales whose reciprocals are no normal f32 leave codes undecided, and descales not", "[oracle][append]") {
+  for (const float scale : {0.0F, 0x1p-127F, 0x1p127F, -0x1p-130F, std::numeric_limits<float>::quiet_NaN()}) {
+    tiny t(false);
+    t.s.stated.k_scale = scale;
+    CHECK(is_everything(t.k().elements[2]));
+    CHECK(t.k().keeps(0));
+  }
+  const tiny t(true);
+  t.s["k_descale"].set(0, 0x1p-130);
+  t.set_new('k', 0x1p-120, 0);
+  CHECK(is_everything(t.k().elements[0]));
+  CHECK(!is_everything(t.k_descale().elements[0]));
 }
 
 TEST_CASE("rows stored in their own type keep every bit, signs of zero and NaN included", "[oracle][append]") {

@@ -171,7 +171,7 @@ class append_maker {
     const double f = is_code(type) ? largest_of(type) : 1.0, x = normal(random_);
     const std::string name = std::string(1, which) + "_descale";
     switch (o_.data) {
-      case append_data::ties: return tie(type, which == 'k' ? o_.k_scale : o_.v_scale, d == 0);
+      case append_data::ties: return tie(type, which == 'k' ? o_.k_scale : o_.v_scale, page, d == 0);
       case append_data::saturating: return 2000 * x;
       case append_data::zeros: return x < 0 ? -0.0 : 0.0;
       case append_data::powers: return d == 0 ? std::ldexp(f, static_cast<int>(random_() % 8) - 4) : x;
@@ -185,15 +185,26 @@ class append_maker {
   }
 
   /// A middle between two codes in units of 2^-2 or of `scale`, or, once, what makes 2^-2 the page's new scale.
-  double tie(dtype type, float scale, bool is_largest) {
+  double tie(dtype type, float scale, std::int64_t page, bool is_largest) {
     const double unit = o_.per_page ? 0.25 : static_cast<double>(scale);
     if (!is_code(type)) return normal(random_);
+    if (o_.per_page && o_.q_type == dtype::f32) return near_tie(type, page, is_largest);
     if (is_largest) return largest_of(type) * unit;
     if (type == dtype::i8) return (static_cast<double>(random_() % 250) - 124.5) * unit;
     const auto magnitude = static_cast<std::uint32_t>(random_() % 0x7D);
     const bool fnuz = type == dtype::e4m3fnuz;
     const double middle = (e4m3_value(magnitude, fnuz) + e4m3_value(magnitude + 1, fnuz)) / 2;
     return (random_() % 2 == 0 ? middle : -middle) * unit;
+  }
+
+  /// The same in units of a descale that A / F is rounded to: only the very f32 makes it a tie.
+  double near_tie(dtype type, std::int64_t page, bool is_largest) {
+    const auto f = static_cast<float>(largest_of(type)), most = f * (1 + static_cast<float>(page % 7) / 7);
+    if (is_largest) return static_cast<double>(most);
+    const auto code = static_cast<std::uint32_t>(random_() % 0x7D);
+    const bool fnuz = type == dtype::e4m3fnuz;
+    const double middle = type == dtype::i8 ? code + 0.5 : (e4m3_value(code, fnuz) + e4m3_value(code + 1, fnuz)) / 2;
+    return middle * static_cast<double>(most / f);
   }
 
   const append_options o_;

@@ -2,7 +2,9 @@
 /// The oracle's own second writing of what kernels/device also knows; it shares no code with it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "kernels/tensor.hpp"
 
@@ -13,6 +15,14 @@ double decode(dtype type, std::uint32_t bits);
 
 /// Exact value of the element at `offset` (in elements) of a tensor.
 double load(const tensor& t, std::int64_t offset);
+
+/// Bits of the element at `offset`, of a type of at most 4 bytes.
+inline std::uint32_t load_bits(const tensor& t, std::int64_t offset) {
+  const std::int64_t bytes = size_bytes(t.type);
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, static_cast<const std::byte*>(t.data) + offset * bytes, static_cast<std::size_t>(bytes));
+  return bits;
+}
 
 /// Decodes `count` elements that lie next to each other from `offset` on. Same values as load(), faster.
 void load_contiguous(const tensor& t, std::int64_t offset, std::int64_t count, double* values);

@@ -1,15 +1,14 @@
-#include "oracle/enclose.hpp"
-
+/// The contract of attention, tile by tile; see contract.hpp.
 #include <algorithm>
 #include <stdexcept>
 
 #include "oracle/atoms.hpp"
+#include "oracle/attention.hpp"
 #include "oracle/combine.hpp"
-#include "oracle/float_environment.hpp"
 #include "oracle/interval.hpp"
 #include "oracle/logits.hpp"
-#include "oracle/mqa_logits.hpp"
 #include "oracle/paging.hpp"
+#include "oracle/replay.hpp"
 #include "oracle/tiles.hpp"
 
 namespace assay::oracle {
@@ -167,28 +166,17 @@ class evaluation {
   enclosure bounds_;
 };
 
-enclosure evaluate(const problem& planned, std::span<const named_tensor> inputs, const contract& declared,
-                   code_counts* counts) {
-  const ieee_arithmetic arithmetic_of_the_proofs;
+}  // namespace
+
+enclosure enclose_attention(const problem& planned, std::span<const named_tensor> inputs, const contract& declared,
+                            code_counts* counts) {
   if (planned.num_splits < 1) throw std::invalid_argument("oracle: num_splits is not planned");
-  if (planned.operation == operation_kind::mqa_logits) return enclose_mqa_logits(planned, inputs, declared);
   if (declared.tile_keys < 1 || declared.qk.products < 1 || declared.pv.products < 1)
     throw std::invalid_argument("oracle: the contract has no tiles or atoms");
   if (planned.kv_descale == descale_kind::per_page &&
       (declared.tile_rows < 1 || planned.page_size % declared.tile_keys != 0 || planned.num_splits != 1))
     throw std::invalid_argument("oracle: the contract does not say which tiles, each in one page, a block visits");
   return evaluation(planned, inputs, declared, counts).run();
-}
-
-}  // namespace
-
-enclosure enclose(const problem& planned, std::span<const named_tensor> inputs, const contract& declared) {
-  return evaluate(planned, inputs, declared, nullptr);
-}
-
-enclosure enclose(const problem& planned, std::span<const named_tensor> inputs, const contract& declared,
-                  code_counts& counts) {
-  return evaluate(planned, inputs, declared, &counts);
 }
 
 }  // namespace assay::oracle

@@ -12,8 +12,7 @@
 #include <vector>
 
 #include "oracle/arithmetic.hpp"
-#include "oracle/float_environment.hpp"
-#include "oracle/mqa_logits.hpp"
+#include "oracle/attention.hpp"
 #include "oracle/paging.hpp"
 
 namespace assay::oracle {
@@ -165,18 +164,14 @@ enclosure evaluate_rows(const problem& planned, const problem_view& view, Evalua
 
 }  // namespace
 
-enclosure evaluate_exactly(const problem& planned, std::span<const named_tensor> inputs) {
-  const ieee_arithmetic arithmetic_of_the_proofs;
-  if (planned.operation == operation_kind::mqa_logits) return evaluate_mqa_logits_exactly(planned, inputs);
+enclosure evaluate_attention_exactly(const problem& planned, std::span<const named_tensor> inputs) {
   const definition<mpfr_number> attention(planned, inputs);
   return evaluate_rows(planned, attention.view(), [&](std::int64_t seq, std::int64_t i, std::int64_t head) {
     return attention.evaluate(seq, i, head);
   });
 }
 
-enclosure evaluate_in_binary64(const problem& planned, std::span<const named_tensor> inputs) {
-  const ieee_arithmetic arithmetic_of_the_proofs;
-  if (planned.operation == operation_kind::mqa_logits) return evaluate_mqa_logits_in_binary64(planned, inputs);
+enclosure evaluate_attention_in_binary64(const problem& planned, std::span<const named_tensor> inputs) {
   const definition<double> attention(planned, inputs);
   const definition<mpfr_number> slower(planned, inputs);
   return evaluate_rows(planned, attention.view(), [&](std::int64_t seq, std::int64_t i, std::int64_t head) {

@@ -12,29 +12,67 @@
 namespace assay::oracle {
 namespace {
 
-/// Calls visit(flat, offset, value) for each element, row major over the logical shape. The index is kept by counting;
-/// rows that lie together are decoded together.
+/// How many indices of the first axis an enclosure covers.
+std::int64_t covered_count(const enclosed_tensor& bounds) {
+  if (bounds.indices) return static_cast<std::int64_t>(bounds.indices->size());
+  return bounds.shape.empty() ? 1 : bounds.shape[0];
+}
+
+/// Elements of one index of the first axis.
+std::int64_t slice_size(const enclosed_tensor& bounds) {
+  std::int64_t n = 1;
+  for (std::size_t d = 1; d < bounds.shape.size(); ++d) n *= bounds.shape[d];
+  return n;
+}
+
+/// Calls visit(flat, offset, value) for each covered element, row major. The index is kept by counting; rows that lie
+/// together are decoded together.
 template <class Visit>
-void for_each_element(const tensor& t, Visit visit) {
-  if (t.size() == 0) return;
+void for_each_element(const enclosed_tensor& bounds, const tensor& t, Visit visit) {
   const std::int64_t columns = t.rank > 0 ? t.shape[t.rank - 1] : 1, stride = t.rank > 0 ? t.stride[t.rank - 1] : 1;
-  std::vector<double> values(static_cast<std::size_t>(columns));
-  std::int64_t index[max_rank] = {}, flat = 0;
-  for (std::int64_t row = 0; row < t.size() / columns; ++row) {
-    const std::int64_t first = t.offset(index[0], index[1], index[2], index[3]);
+  std::int64_t flat = 0;
+  const auto visit_row = [&](std::int64_t first, std::vector<double>& values) {
     if (stride == 1)
-      load_contiguous(t, first, columns, values.data());
+      load_contiguous(t, first, static_cast<std::int64_t>(values.size()), values.data());
     else
-      for (std::int64_t c = 0; c < columns; ++c) values.data()[c] = load(t, first + c * stride);
-    for (std::int64_t c = 0; c < columns; ++c) visit(flat++, first + c * stride, values.data()[c]);
-    for (int d = t.rank - 2; d >= 0 && ++index[d] == t.shape[d]; --d) index[d] = 0;
+      for (std::size_t c = 0; c < values.size(); ++c)
+        values[c] = load(t, first + static_cast<std::int64_t>(c) * stride);
+    for (std::size_t c = 0; c < values.size(); ++c)
+      visit(flat++, first + static_cast<std::int64_t>(c) * stride, values[c]);
+  };
+  const std::int64_t count = covered_count(bounds), slice = slice_size(bounds);
+  if (count * slice == 0) return;
+  const bool is_vector = t.rank == 1 && bounds.indices;  // its rows are single elements
+  std::vector<double> values(static_cast<std::size_t>(is_vector ? 1 : columns));
+  if (t.rank < 2 && !is_vector) return visit_row(0, values);
+  const std::int64_t rows = is_vector ? 1 : slice / columns;
+  for (std::int64_t nth = 0; nth < count; ++nth) {
+    std::int64_t index[max_rank] = {bounds.indices ? (*bounds.indices)[static_cast<std::size_t>(nth)] : nth};
+    for (std::int64_t row = 0; row < rows; ++row) {
+      visit_row(t.offset(index[0], index[1], index[2], index[3]), values);
+      for (int d = t.rank - 2; d > 0 && ++index[d] == t.shape[d]; --d) index[d] = 0;
+    }
   }
 }
 
-std::vector<std::int64_t> unflatten(std::int64_t flat, const std::vector<std::int64_t>& shape) {
-  std::vector<std::int64_t> index(shape.size());
-  for (std::size_t d = shape.size(); d-- > 0; flat /= shape[d]) index[d] = flat % shape[d];
+/// The coordinates in the whole tensor of a covered element.
+std::vector<std::int64_t> unflatten(std::int64_t flat, const enclosed_tensor& bounds) {
+  std::vector<std::int64_t> index(bounds.shape.size());
+  for (std::size_t d = index.size(); d-- > 1; flat /= bounds.shape[d]) index[d] = flat % bounds.shape[d];
+  if (!index.empty()) index[0] = bounds.indices ? (*bounds.indices)[static_cast<std::size_t>(flat)] : flat;
   return index;
+}
+
+/// Whether the covered indices are ascending indices of the first axis.
+bool has_valid_indices(const enclosed_tensor& bounds) {
+  if (!bounds.indices) return true;
+  if (bounds.shape.empty()) return false;
+  std::int64_t before = -1;
+  for (const std::int64_t i : *bounds.indices) {
+    if (i <= before || i >= bounds.shape[0]) return false;
+    before = i;
+  }
+  return true;
 }
 
 /// Distance from the middle in units of the radius, by the ends as the type holds them. A missed point: in half ulps.
@@ -58,22 +96,21 @@ const tensor& matching(const enclosed_tensor& bounds, std::span<const named_tens
   if (t == nullptr) throw std::invalid_argument("oracle: output " + bounds.name + " is missing");
   bool fits = t->type == bounds.type && static_cast<std::size_t>(t->rank) == bounds.shape.size();
   for (int d = 0; fits && d < t->rank; ++d) fits = t->shape[d] == bounds.shape[static_cast<std::size_t>(d)];
-  fits = fits && (bounds.kept.empty() || bounds.kept.size() == bounds.elements.size());
-  if (!fits || static_cast<std::size_t>(t->size()) != bounds.elements.size())
+  const auto has_one_each = [&](std::size_t size) { return size == 0 || size == bounds.elements.size(); };
+  fits = fits && has_one_each(bounds.kept.size()) && has_one_each(bounds.held.size()) && has_valid_indices(bounds);
+  if (!fits || static_cast<std::size_t>(covered_count(bounds) * slice_size(bounds)) != bounds.elements.size())
     throw std::invalid_argument("oracle: output " + bounds.name + " does not have the type and shape of its enclosure");
   return *t;
-}
-
-std::uint32_t bits_at(const tensor& t, std::int64_t offset) {
-  const std::int64_t bytes = size_bytes(t.type);
-  std::uint32_t bits = 0;
-  std::memcpy(&bits, static_cast<const std::byte*>(t.data) + offset * bytes, static_cast<std::size_t>(bytes));
-  return bits;
 }
 
 /// What an element holds that nobody wrote.
 std::uint32_t unwritten_bits(dtype type) {
   return static_cast<std::uint32_t>((unwritten_byte * std::uint64_t{0x01010101}) >> (32 - 8 * size_bytes(type)));
+}
+
+/// What an element under a rule about bits must hold.
+std::uint32_t bits_due(const enclosed_tensor& bounds, std::int64_t flat) {
+  return bounds.held.empty() ? unwritten_bits(bounds.type) : bounds.held[static_cast<std::size_t>(flat)];
 }
 
 judgement judge_tensor(const enclosed_tensor& bounds, const tensor& output) {
@@ -85,17 +122,17 @@ judgement judge_tensor(const enclosed_tensor& bounds, const tensor& output) {
     worst = flat;
     j.worst_factor = factor;
     j.worst_value = value;
-    j.worst_bits = bits_at(output, offset);
+    j.worst_bits = load_bits(output, offset);
     j.worst_enclosure = bounds.elements[static_cast<std::size_t>(flat)];
     j.worst_had_to_stay = bounds.keeps(flat);
   };
-  for_each_element(output, [&](std::int64_t flat, std::int64_t offset, double value) {
+  for_each_element(bounds, output, [&](std::int64_t flat, std::int64_t offset, double value) {
     ++j.elements;
-    if (bounds.keeps(flat)) {
-      const bool is_kept = bits_at(output, offset) == unwritten_bits(bounds.type);
-      j.outside += is_kept ? 0 : 1;
-      j.overwritten += is_kept ? 0 : 1;
-      rank(flat, offset, value, is_kept ? 0 : infinity);
+    if (bounds.rule(flat) != element_rule::enclosed) {
+      const bool is_right = load_bits(output, offset) == bits_due(bounds, flat);
+      j.outside += is_right ? 0 : 1;
+      j.overwritten += !is_right && bounds.keeps(flat) ? 1 : 0;
+      rank(flat, offset, value, is_right ? 0 : infinity);
       return;
     }
     const interval& e = bounds.elements[static_cast<std::size_t>(flat)];
@@ -114,7 +151,7 @@ judgement judge_tensor(const enclosed_tensor& bounds, const tensor& output) {
     if (!is_inside) ++j.outside;
     rank(flat, offset, value, factor_of(value, rounded, bounds.type));
   });
-  if (worst >= 0) j.worst_index = unflatten(worst, bounds.shape);
+  if (worst >= 0) j.worst_index = unflatten(worst, bounds);
   return j;
 }
 

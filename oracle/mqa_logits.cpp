@@ -231,6 +231,7 @@ enclosed_tensor hidden_logits(const problem_view& view) {
 }
 
 enclosure enclose_mqa_logits(const problem& planned, std::span<const named_tensor> inputs, const contract& declared) {
+  if (planned.num_splits < 1) throw std::invalid_argument("oracle: num_splits is not planned");
   if (declared.qk.products < 1) throw std::invalid_argument("oracle: the contract has no atoms");
   return evaluation(planned, inputs, declared).run();
 }

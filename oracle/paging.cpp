@@ -1,32 +1,15 @@
 #include "oracle/paging.hpp"
 
 #include <algorithm>
-#include <initializer_list>
 #include <limits>
 #include <stdexcept>
 #include <string>
 
 #include "oracle/decode.hpp"
+#include "oracle/take.hpp"
 
 namespace assay::oracle {
 namespace {
-
-constexpr std::int64_t any = -1;
-
-const tensor* take(std::span<const named_tensor> inputs, const char* name, bool required, dtype type,
-                   std::initializer_list<std::int64_t> shape) {
-  const tensor* t = find(inputs, name);
-  const std::string who = std::string("oracle: tensor ") + name;
-  if (t == nullptr) {
-    if (required) throw std::invalid_argument(who + " is missing");
-    return nullptr;
-  }
-  bool fits = t->type == type && t->rank == static_cast<std::int32_t>(shape.size());
-  int d = 0;
-  for (const std::int64_t n : shape) fits = fits && (n == any || t->shape[d] == n), ++d;
-  if (!fits) throw std::invalid_argument(who + " does not have the type and shape that the problem states");
-  return t;
-}
 
 std::int64_t index_at(const tensor& t, std::int64_t i, std::int64_t j = 0) {
   return static_cast<const std::int32_t*>(t.data)[t.offset(i, j)];
@@ -85,10 +68,10 @@ problem_view::problem_view(const problem& stated, std::span<const named_tensor> 
     throw std::invalid_argument("oracle: in batch mode total_q is num_seqs * max_q");
   seqlens_k_ = take(inputs, "seqlens_k", true, dtype::i32, {p.num_seqs});
   if (p.page_table == page_table_kind::block_table) {
-    block_table_ = take(inputs, "block_table", true, dtype::i32, {p.num_seqs, any});
+    block_table_ = take(inputs, "block_table", true, dtype::i32, {p.num_seqs, any_extent});
   } else {
     page_indptr_ = take(inputs, "page_indptr", true, dtype::i32, {p.num_seqs + 1});
-    page_indices_ = take(inputs, "page_indices", true, dtype::i32, {any});
+    page_indices_ = take(inputs, "page_indices", true, dtype::i32, {any_extent});
   }
   prefix_offset_ = take(inputs, "prefix_offset", false, dtype::i32, {p.num_seqs});
   bias_ =

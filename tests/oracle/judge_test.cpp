@@ -122,6 +122,86 @@ TEST_CASE("an element that must keep its bits is outside as soon as one of them 
   CHECK_THROWS_AS(judge(bounds, {&output, 1}), std::invalid_argument);
 }
 
+TEST_CASE("of a tensor covered in part, only that part is read, counted and named", "[oracle][append]") {
+  testing::memory m("k", dtype::f32, {2, 2, 3});
+  for (std::int64_t i = 0; i < 12; ++i) m.set(i, static_cast<double>(i));
+  constexpr std::int64_t far = std::int64_t{1} << 40;
+  m.view.shape[0] = far + 2;  // no memory is behind the rest
+  m.view.data = m.bytes->data() - far * m.view.stride[0] * size_bytes(m.view.type);
+  const named_tensor output{"k", m.view};
+  enclosed_tensor t{"k", dtype::f32, {far + 2, 2, 3}, std::vector<interval>(6)};
+  for (std::size_t i = 0; i < 6; ++i) t.elements[i] = point(6 + static_cast<double>(i));
+  t.indices = {far + 1};
+  judgement j = judge({{t}}, {&output, 1})[0];
+  CHECK(j.elements == 6);
+  CHECK(j.outside == 0);
+  t.elements[4] = point(3);
+  j = judge({{t}}, {&output, 1})[0];
+  CHECK(j.outside == 1);
+  CHECK(j.worst_index == std::vector<std::int64_t>{far + 1, 1, 1});
+  CHECK(j.worst_value == 10);
+
+  t.elements.clear();
+  t.indices.emplace();  // covers nothing, which is not the same as everything
+  CHECK(judge({{t}}, {&output, 1})[0].elements == 0);
+  t.indices.reset();
+  CHECK_THROWS_AS(judge({{t}}, {&output, 1}), std::invalid_argument);
+}
+
+TEST_CASE("covered indices of a vector and of strided memory", "[oracle][append]") {
+  testing::memory m("k_descale", dtype::f32, {6});
+  for (std::int64_t i = 0; i < 6; ++i) m.set(i, static_cast<double>(i));
+  m.view.shape[0] = 3;
+  m.view.stride[0] = 2;
+  const named_tensor output{"k_descale", m.view};
+  enclosed_tensor t{"k_descale", dtype::f32, {3}, {point(0), point(5)}};
+  t.indices = {0, 2};
+  const judgement j = judge({{t}}, {&output, 1})[0];
+  CHECK(j.elements == 2);
+  CHECK(j.outside == 1);
+  CHECK(j.worst_index == std::vector<std::int64_t>{2});
+  for (const std::vector<std::int64_t>& wrong : {std::vector<std::int64_t>{2, 0}, {1, 1}, {-1, 0}, {0, 3}, {0}, {}}) {
+    t.indices = wrong;
+    CHECK_THROWS_AS(judge({{t}}, {&output, 1}), std::invalid_argument);
+  }
+}
+
+TEST_CASE("elements of in-out tensors keep the bits they held, NaN codes and -0 included", "[oracle][append]") {
+  const testing::memory m("k", dtype::e4m3fn, {4});
+  const std::uint32_t held[] = {0x7F, 0xFF, 0x80, 0x38};
+  const named_tensor output{"k", m.view};
+  for (const element_rule rule : {element_rule::kept, element_rule::copied}) {
+    enclosed_tensor t{"k", dtype::e4m3fn, {4}, std::vector<interval>(4, everything)};
+    t.kept.assign(4, static_cast<std::uint8_t>(rule));
+    t.held.assign(held, held + 4);
+    for (std::int64_t i = 0; i < 4; ++i) m.set_bits(i, held[i]);
+    CHECK(judge({{t}}, {&output, 1})[0].outside == 0);
+    for (std::int64_t i = 0; i < 4; ++i) {
+      m.set_bits(i, held[i] ^ 0x80U);  // another NaN, 0 for -0
+      const judgement j = judge({{t}}, {&output, 1})[0];
+      CHECK(j.outside == 1);
+      CHECK(j.overwritten == (rule == element_rule::kept ? 1 : 0));
+      CHECK(j.worst_had_to_stay == (rule == element_rule::kept));
+      CHECK(j.worst_factor == infinity);
+      CHECK(j.worst_index == std::vector<std::int64_t>{i});
+      m.set_bits(i, held[i]);
+    }
+    t.held.pop_back();
+    CHECK_THROWS_AS(judge({{t}}, {&output, 1}), std::invalid_argument);
+  }
+}
+
+TEST_CASE("an 8-bit type saturates, so values beyond it have its largest code and no NaN", "[oracle][append]") {
+  for (const dtype type : {dtype::e4m3fn, dtype::e4m3fnuz}) {
+    for (const interval e : {interval{500, 501}, point(1e30), interval{460, infinity}}) {
+      CHECK(judge_one(type, e, largest(type)).outside == 0);
+      CHECK(judge_one(type, e, std::nan("")).outside == 1);
+      CHECK(judge_one(type, e, next_down(type, largest(type))).outside == 1);
+    }
+    CHECK(judge_one(type, {-infinity, -500}, -largest(type)).outside == 0);
+  }
+}
+
 TEST_CASE("missing outputs, wrong shapes and enclosures that are no interval are errors, not verdicts", "[oracle]") {
   const testing::memory m("o", dtype::f32, {2});
   const named_tensor output{"o", m.view};

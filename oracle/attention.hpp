@@ -1,0 +1,20 @@
+/// Attention: the parts of enclose() and evaluate_exactly() for operation_kind::attention.
+#pragma once
+
+#include <span>
+
+#include "oracle/code_counts.hpp"
+#include "oracle/enclosure.hpp"
+
+namespace assay::oracle {
+
+/// Evaluates the contract; see enclose(). Adds the P codes that the contract rounds to `counts`, unless it is null.
+/// Throws std::invalid_argument where the contract has no tiles or atoms, or leaves open which tiles a block visits.
+enclosure enclose_attention(const problem& planned, std::span<const named_tensor> inputs, const contract& declared,
+                            code_counts* counts);
+
+/// Evaluate the definition; see evaluate_exactly() and evaluate_in_binary64().
+enclosure evaluate_attention_exactly(const problem& planned, std::span<const named_tensor> inputs);
+enclosure evaluate_attention_in_binary64(const problem& planned, std::span<const named_tensor> inputs);
+
+}  // namespace assay::oracle

@@ -1,0 +1,26 @@
+/// What the oracle knows of each operation. The public functions of enclosure.hpp look here and nowhere else.
+#pragma once
+
+#include <span>
+
+#include "oracle/code_counts.hpp"
+#include "oracle/enclosure.hpp"
+
+namespace assay::oracle {
+
+/// The evaluations of one operation.
+struct operation {
+  using contract_evaluation = enclosure (*)(const problem&, std::span<const named_tensor>, const contract&,
+                                            code_counts*);
+  using definition_evaluation = enclosure (*)(const problem&, std::span<const named_tensor>);
+
+  operation_kind kind;
+  contract_evaluation enclose;  ///< the counts may be null
+  definition_evaluation evaluate_exactly;
+  definition_evaluation evaluate_in_binary64;  ///< null: the exact evaluation is fast enough
+};
+
+/// Throws std::invalid_argument, with its number, for an operation that is not in the table.
+const operation& operation_of(operation_kind kind);
+
+}  // namespace assay::oracle

@@ -29,14 +29,19 @@ __device__ inline float block_maximum(append_page_lds& lds, float value) {
   return value;
 }
 
+/// How far a slot lies behind `start`. Those before it, and negative ones, wrap to more than a pool has slots: a pool's
+/// end is below 2^63 bytes, and no memory is as large as half of that.
+__device__ inline std::uint64_t slots_behind(std::int64_t start, std::int64_t slot) {
+  return static_cast<std::uint64_t>(slot) - static_cast<std::uint64_t>(start);
+}
+
 /// Whether a row before the block's own goes to the same page; the same for all threads.
 __device__ inline bool has_earlier_row(const append_kv_arguments& a, append_page_lds& lds, std::int64_t row,
                                        std::int64_t page_start) {
   for (std::int64_t end = row; end > 0; end -= append_page_threads) {
     const std::int64_t other = end - 1 - threadIdx.x;
-    // Slots before the page, and negative ones, wrap to large numbers.
     const bool is_here =
-        other >= 0 && static_cast<std::uint64_t>(a.slots[other] - page_start) < static_cast<std::uint64_t>(a.page_size);
+        other >= 0 && slots_behind(page_start, a.slots[other]) < static_cast<std::uint64_t>(a.page_size);
     if (block_maximum(lds, is_here ? 1.0F : 0.0F) > 0.0F) return true;
   }
   return false;
@@ -83,7 +88,7 @@ class page_update {
     __syncthreads();
     const auto slots = static_cast<std::uint64_t>(tile_slots(first));
     for (std::int64_t row = row_ + self; row < a_.rows; row += threads) {
-      const auto slot = static_cast<std::uint64_t>(a_.slots[row] - start() - first);
+      const std::uint64_t slot = slots_behind(start() + first, a_.slots[row]);
       if (slot < slots) lds_.row_of[slot] = static_cast<std::int32_t>(row);
     }
     __syncthreads();

@@ -110,7 +110,7 @@ TEST_CASE("append_kv raises a page's descale and moves its other codes, or leave
     for (const dtype cache : code_types)
       for (const rotary_kind rotary : all_rotary)
         for (const float descale : {1e-30F, 0.001F, 0.005F, 0.0F, 1000.0F})
-          check_both_waves({.slots = {21, 40, -1, 23, 17, 41},
+          check_both_waves({.slots = {21, 40, -1, 23, 17, INT64_MIN, 41},
                             .q_type = type,
                             .cache = cache,
                             .descales = descale_kind::per_page,

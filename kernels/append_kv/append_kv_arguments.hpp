@@ -12,6 +12,12 @@ namespace assay {
 inline constexpr int append_threads = 256;
 inline constexpr int append_page_threads = 128;
 
+/// Vectors of eight that a thread has on their way at a time: one alone leaves memory waiting for its slot's number.
+inline constexpr int append_vectors_in_flight = 4;
+
+/// Slots that a thread compares between two barriers when it looks for an earlier row of its page.
+inline constexpr int append_slots_in_flight = 8;
+
 /// Slots of a page whose rows are known at a time. Pages of more slots are done in several turns.
 inline constexpr int append_tile_slots = 1024;
 

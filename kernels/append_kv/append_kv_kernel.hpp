@@ -1,5 +1,6 @@
-/// append_kv with one scale for the pool, or none: a thread takes eight elements of a new row to their slot. Rows lie
-/// one behind the other in the threads of a block, so that neighbouring threads read and write neighbouring vectors.
+/// append_kv with one scale for the pool, or none: a thread takes vectors of eight elements of new rows to their
+/// slots. Rows lie one behind the other in the threads of a block, so that neighbours read and write neighbouring
+/// vectors.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -12,37 +13,53 @@
 
 namespace assay {
 
-/// Vector `at` of the heads of a row, all heads of K or of V counted through.
+/// Vector number `item` of a row, whose K is followed by its V.
+__device__ inline row_vector vector_of_row(const append_kv_arguments& a, std::int64_t row, int item) {
+  const int k_vectors = a.k.head_dim / device::vector_elements, v_vectors = a.v.head_dim / device::vector_elements;
+  const bool is_k = item < a.heads * k_vectors;
+  const int at = is_k ? item : item - a.heads * k_vectors, vectors = is_k ? k_vectors : v_vectors;
+  return {row, at / vectors, at % vectors, is_k};
+}
+
 template <class New, class Stored>
-__device__ inline void append_vector(const append_kv_arguments& a, bool is_k, std::int64_t row, std::int64_t slot,
-                                     int at) {
-  const append_kv_side& side = is_k ? a.k : a.v;
-  const int vectors = side.head_dim / device::vector_elements, head = at / vectors, vector = at % vectors;
-  Stored* const to = pool_vector<Stored>(side, place_of(slot, a.page_size), head, vector);
-  if constexpr (is_code<Stored>) {
-    device::store8(to, quantise8<Stored>(load_row<New>(a, is_k, row, head, vector), side.scale));
-  } else if (is_k && a.rotary != rotary_kind::none) {
-    device::store8(to, round8<Stored>(load_row<New>(a, is_k, row, head, vector)));
-  } else {
-    const New* const from = new_head<New>(side, row, head) + vector * device::vector_elements;
-    device::store8(to, load_bits(from, side.rows_aligned != 0));  // no arithmetic: the same bits
-  }
+__device__ inline void store_row(const append_kv_arguments& a, const row_vector& from, std::int64_t slot,
+                                 const device::packed<2>& loaded) {
+  const append_kv_side& side = from.is_k ? a.k : a.v;
+  Stored* const to = pool_vector<Stored>(side, place_of(slot, a.page_size), from.head, from.vector);
+  if constexpr (is_code<Stored>)
+    device::store8(to, quantise8<Stored>(value_of<New>(a, from, loaded), side.scale));
+  else if (from.is_k && a.rotary != rotary_kind::none)
+    device::store8(to, round8<Stored>(value_of<New>(a, from, loaded)));
+  else
+    device::store8(to, loaded);  // no arithmetic: the same bits
 }
 
 template <class New, class Stored>
 __global__ void __launch_bounds__(append_threads) append_rows_block(append_kv_arguments a) {
-  const int k_vectors = a.heads * (a.k.head_dim / device::vector_elements);
-  const int row_vectors = k_vectors + a.heads * (a.v.head_dim / device::vector_elements);
+  constexpr int in_flight = append_vectors_in_flight;
+  const int row_vectors = a.heads * ((a.k.head_dim + a.v.head_dim) / device::vector_elements);
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * a.rows_per_block;
-  const int items = a.rows_per_block * row_vectors;
-  for (int item = static_cast<int>(threadIdx.x); item < items; item += append_threads) {
-    const std::int64_t row = first + item / row_vectors;
-    if (row >= a.rows) break;
-    const std::int64_t slot = a.slots[row];
-    if (slot < 0) continue;
-    const int at = item % row_vectors;
-    const bool is_k = at < k_vectors;
-    append_vector<New, Stored>(a, is_k, row, slot, is_k ? at : at - k_vectors);
+  const int rows = static_cast<int>(device::min_of<std::int64_t>(a.rows_per_block, a.rows - first));
+  const int items = rows * row_vectors;
+  for (int start = static_cast<int>(threadIdx.x); start < items; start += in_flight * append_threads) {
+    row_vector from[in_flight];
+    std::int64_t slots[in_flight];
+    device::packed<2> loaded[in_flight];
+    // Of skipped rows too: that costs less than to wait for the slot before each load.
+    ASSAY_UNROLL
+    for (int i = 0; i < in_flight; ++i) {
+      const int item = start + i * append_threads;
+      slots[i] = -1;
+      if (item >= items) continue;
+      from[i] = vector_of_row(a, first + item / row_vectors, item % row_vectors);
+      slots[i] = a.slots[from[i].row];
+      loaded[i] = load_new<New>(a, from[i]);
+    }
+    ASSAY_UNROLL
+    for (int i = 0; i < in_flight; ++i) {
+      if (slots[i] < 0) continue;
+      store_row<New, Stored>(a, from[i], slots[i], loaded[i]);
+    }
   }
 }
 

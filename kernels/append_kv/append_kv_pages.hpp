@@ -38,10 +38,14 @@ __device__ inline std::uint64_t slots_behind(std::int64_t start, std::int64_t sl
 /// Whether a row before the block's own goes to the same page; the same for all threads.
 __device__ inline bool has_earlier_row(const append_kv_arguments& a, append_page_lds& lds, std::int64_t row,
                                        std::int64_t page_start) {
-  for (std::int64_t end = row; end > 0; end -= append_page_threads) {
-    const std::int64_t other = end - 1 - threadIdx.x;
-    const bool is_here =
-        other >= 0 && slots_behind(page_start, a.slots[other]) < static_cast<std::uint64_t>(a.page_size);
+  const auto size = static_cast<std::uint64_t>(a.page_size);
+  for (std::int64_t end = row; end > 0; end -= append_slots_in_flight * append_page_threads) {
+    bool is_here = false;
+    ASSAY_UNROLL
+    for (int i = 0; i < append_slots_in_flight; ++i) {
+      const std::int64_t other = end - 1 - i * append_page_threads - threadIdx.x;
+      is_here |= other >= 0 && slots_behind(page_start, a.slots[other]) < size;
+    }
     if (block_maximum(lds, is_here ? 1.0F : 0.0F) > 0.0F) return true;
   }
   return false;
@@ -102,6 +106,11 @@ class page_update {
     return static_cast<int>(device::min_of<std::int64_t>(append_tile_slots, a_.page_size - first));
   }
 
+  __device__ eight_floats load_row(std::int64_t row, int head, int vector) const {
+    const row_vector at{row, head, vector, is_k()};
+    return value_of<New>(a_, at, load_new<New>(a_, at));
+  }
+
   /// Of this thread's part of the tile's new rows.
   __device__ float largest_new(std::int64_t first, int head) const {
     const int items = tile_slots(first) * vectors();
@@ -109,7 +118,7 @@ class page_update {
     for (int item = static_cast<int>(threadIdx.x); item < items; item += append_page_threads) {
       const std::int32_t row = lds_.row_of[item / vectors()];
       if (row < 0) continue;
-      const eight_floats own = load_row<New>(a_, is_k(), row, head, item % vectors());
+      const eight_floats own = load_row(row, head, item % vectors());
       for (const float x : own.x) largest = device::max_of(largest, fabsf(x));
     }
     return largest;
@@ -123,7 +132,7 @@ class page_update {
       if (row < 0 && !rescales) continue;
       Stored* const codes = pool_vector<Stored>(side_, {page_, first + slot}, head, vector);
       if (row >= 0)
-        device::store8(codes, quantise8<Stored>(load_row<New>(a_, is_k(), row, head, vector), descale));
+        device::store8(codes, quantise8<Stored>(load_row(row, head, vector), descale));
       else
         device::store8(codes, rescale8<Stored>(device::load8(codes), ratio));
     }

@@ -130,19 +130,31 @@ __device__ inline eight_floats rotate_halves(const append_kv_arguments& a, const
   return to;
 }
 
-/// x of problem.hpp: a vector of a head of row `row` of k_new (`is_k`), rotated if so asked, or of v_new.
+/// A vector of a head of a row of k_new (`is_k`) or v_new.
+struct row_vector {
+  std::int64_t row;
+  int head;
+  int vector;
+  bool is_k;
+};
+
 template <class T>
-__device__ inline eight_floats load_row(const append_kv_arguments& a, bool is_k, std::int64_t row, int head,
-                                        int vector) {
-  const append_kv_side& side = is_k ? a.k : a.v;
-  const T* const data = new_head<T>(side, row, head);
-  const eight_floats own = to_floats<T>(load_bits(data + vector * device::vector_elements, side.rows_aligned != 0));
-  if (!is_k || a.rotary == rotary_kind::none) return own;
-  const std::int64_t position = a.positions[row];
+__device__ inline device::packed<2> load_new(const append_kv_arguments& a, const row_vector& at) {
+  const append_kv_side& side = at.is_k ? a.k : a.v;
+  return load_bits(new_head<T>(side, at.row, at.head) + at.vector * device::vector_elements, side.rows_aligned != 0);
+}
+
+/// x of problem.hpp, from what was loaded: rotated where it is of a key, and so asked.
+template <class T>
+__device__ inline eight_floats value_of(const append_kv_arguments& a, const row_vector& at,
+                                        const device::packed<2>& loaded) {
+  const eight_floats own = to_floats<T>(loaded);
+  if (!at.is_k || a.rotary == rotary_kind::none) return own;
+  const std::int64_t position = a.positions[at.row];
   const float* const cosines = a.rope_cos + position * a.cos_stride;
   const float* const sines = a.rope_sin + position * a.sin_stride;
-  if (a.rotary == rotary_kind::interleaved) return rotate_interleaved(a, own, cosines, sines, vector);
-  return rotate_halves(a, data, own, cosines, sines, vector);
+  if (a.rotary == rotary_kind::interleaved) return rotate_interleaved(a, own, cosines, sines, at.vector);
+  return rotate_halves(a, new_head<T>(a.k, at.row, at.head), own, cosines, sines, at.vector);
 }
 
 }  // namespace assay

@@ -12,8 +12,8 @@ namespace assay {
 inline constexpr int append_threads = 256;
 inline constexpr int append_page_threads = 128;
 
-/// Vectors of eight that a thread has on their way at a time: one alone leaves memory waiting for its slot's number.
-inline constexpr int append_vectors_in_flight = 4;
+/// Rows of which a thread has a vector on its way at a time: one alone leaves memory waiting for its slot's number.
+inline constexpr int append_rows_in_flight = 4;
 
 /// Slots that a thread compares between two barriers when it looks for an earlier row of its page.
 inline constexpr int append_slots_in_flight = 8;
@@ -51,7 +51,8 @@ struct append_kv_arguments {
   std::int32_t rows;
   std::int32_t heads;
   std::int32_t page_size;
-  std::int32_t rows_per_block;   ///< one descale for the pool
+  std::int32_t row_threads;      ///< of a block, one descale for the pool: threads that take a row together
+  std::int32_t rows_at_once;     ///< ... and how often they fit into a block
   std::int32_t heads_per_block;  ///< descales of pages
 };
 

@@ -61,9 +61,9 @@ append_kv_arguments arguments_of(const problem& p, const bound_tensors& t) {
   a.rows = p.total_q;
   a.heads = p.heads_kv;
   a.page_size = p.page_size;
-  // As many vectors as a block has on their way, or a row where that is more.
   const int row_vectors = p.heads_kv * ((p.head_dim_qk + p.head_dim_v) / device::vector_elements);
-  a.rows_per_block = std::max(1, append_vectors_in_flight * append_threads / row_vectors);
+  a.row_threads = std::min(append_threads, row_vectors);
+  a.rows_at_once = append_threads / a.row_threads;
   a.heads_per_block = p.total_q > append_rows_by_head ? p.heads_kv : 1;
   return a;
 }

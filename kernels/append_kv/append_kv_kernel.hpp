@@ -36,29 +36,29 @@ __device__ inline void store_row(const append_kv_arguments& a, const row_vector&
 
 template <class New, class Stored>
 __global__ void __launch_bounds__(append_threads) append_rows_block(append_kv_arguments a) {
-  constexpr int in_flight = append_vectors_in_flight;
+  constexpr int in_flight = append_rows_in_flight;
   const int row_vectors = a.heads * ((a.k.head_dim + a.v.head_dim) / device::vector_elements);
-  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * a.rows_per_block;
-  const int rows = static_cast<int>(device::min_of<std::int64_t>(a.rows_per_block, a.rows - first));
-  const int items = rows * row_vectors;
-  for (int start = static_cast<int>(threadIdx.x); start < items; start += in_flight * append_threads) {
-    row_vector from[in_flight];
+  const int lane = static_cast<int>(threadIdx.x) / a.row_threads;
+  if (lane >= a.rows_at_once) return;
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * a.rows_at_once * in_flight + lane;
+  for (int item = static_cast<int>(threadIdx.x) % a.row_threads; item < row_vectors; item += a.row_threads) {
+    row_vector from = vector_of_row(a, first, item);
     std::int64_t slots[in_flight];
     device::packed<2> loaded[in_flight];
     // Of skipped rows too: that costs less than to wait for the slot before each load.
     ASSAY_UNROLL
     for (int i = 0; i < in_flight; ++i) {
-      const int item = start + i * append_threads;
+      from.row = first + i * a.rows_at_once;
       slots[i] = -1;
-      if (item >= items) continue;
-      from[i] = vector_of_row(a, first + item / row_vectors, item % row_vectors);
-      slots[i] = a.slots[from[i].row];
-      loaded[i] = load_new<New>(a, from[i]);
+      if (from.row >= a.rows) continue;
+      slots[i] = a.slots[from.row];
+      loaded[i] = load_new<New>(a, from);
     }
     ASSAY_UNROLL
     for (int i = 0; i < in_flight; ++i) {
       if (slots[i] < 0) continue;
-      store_row<New, Stored>(a, from[i], slots[i], loaded[i]);
+      from.row = first + i * a.rows_at_once;
+      store_row<New, Stored>(a, from, slots[i], loaded[i]);
     }
   }
 }
@@ -72,7 +72,8 @@ void launch_append_kv(const append_kv_arguments& arguments) {
     }
   }
   void (*const append_kv)(append_kv_arguments) = append_rows_block<New, Stored>;  // the name that the platform reports
-  const std::int64_t blocks = (std::int64_t{arguments.rows} + arguments.rows_per_block - 1) / arguments.rows_per_block;
+  const std::int64_t block_rows = std::int64_t{arguments.rows_at_once} * append_rows_in_flight;
+  const std::int64_t blocks = (arguments.rows + block_rows - 1) / block_rows;
   hipLaunchKernelGGL(append_kv, dim3(static_cast<unsigned int>(blocks)), dim3(append_threads), 0, nullptr, arguments);
 }
 

@@ -1,8 +1,10 @@
 #include "kernels/host/bind.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 #include "kernels/host/check.hpp"
 #include "kernels/platform/current.hpp"
@@ -10,13 +12,32 @@
 namespace assay {
 namespace {
 
+/// What is written must have one place for each element: each dimension steps over all that the narrower ones span.
+/// That also refuses dimensions that interleave without a clash, which no pool or output has.
+assay_status check_overlap(const expectation& e, const tensor& t) {
+  std::pair<std::int64_t, int> steps[max_rank];  // magnitude of the stride, dimension
+  int count = 0;
+  for (int d = 0; d < t.rank; ++d)
+    if (t.shape[d] > 1) steps[count++] = {t.stride[d] < 0 ? -t.stride[d] : t.stride[d], d};
+  std::sort(steps, steps + count);
+  std::int64_t span = 1;
+  for (const auto& [step, d] : std::span(steps, static_cast<std::size_t>(count))) {
+    if (step < span)
+      return refuse(ASSAY_REJECTED, "tensor %s is written, but its elements overlap: stride %lld in dimension %d",
+                    e.name, static_cast<long long>(t.stride[d]), d);
+    span += step * (t.shape[d] - 1);
+  }
+  return {};
+}
+
 assay_status check_layout(const expectation& e, const tensor& t) {
   const std::int64_t element_bytes = size_bytes(t.type);
   const auto alignment_bytes = static_cast<std::uintptr_t>(element_bytes * e.vector_elements);
   if (alignment_bytes == 0) return refuse(ASSAY_REJECTED, "tensor %s has no element type", e.name);
   if (reinterpret_cast<std::uintptr_t>(t.data) % alignment_bytes != 0)
     return refuse(ASSAY_REJECTED, "tensor %s is not aligned to %d bytes", e.name, static_cast<int>(alignment_bytes));
-  if (t.size() == 0) return {};
+  // Not size(): a product of extents that a caller made up may wrap to 0.
+  if (std::find(t.shape, t.shape + t.rank, 0) != t.shape + t.rank) return {};
   if (t.data == nullptr) return refuse(ASSAY_REJECTED, "tensor %s has no data", e.name);
   __int128 reach = 0;
   for (int d = 0; d < t.rank; ++d) {
@@ -28,14 +49,12 @@ assay_status check_layout(const expectation& e, const tensor& t) {
     if (d < t.rank - 1 && stride % e.vector_elements != 0)
       return refuse(ASSAY_REJECTED, "tensor %s has stride %lld in dimension %d, must be a multiple of %d", e.name,
                     static_cast<long long>(stride), d, e.vector_elements);
-    if (e.is_output && stride == 0)
-      return refuse(ASSAY_REJECTED, "output tensor %s has stride 0 in dimension %d", e.name, d);
     const __int128 step = stride;
     reach += (step < 0 ? -step : step) * (t.shape[d] - 1);
   }
   if (reach > INT64_MAX / element_bytes - 1)
     return refuse(ASSAY_REJECTED, "tensor %s spans more than 2^63 bytes", e.name);
-  return {};
+  return e.role == ASSAY_INPUT ? assay_status{} : check_overlap(e, t);
 }
 
 assay_status convert(const expectation& e, const assay_tensor& given, tensor& to) {
@@ -43,6 +62,9 @@ assay_status convert(const expectation& e, const assay_tensor& given, tensor& to
   if (given.type != static_cast<std::int32_t>(e.type))
     return refuse(ASSAY_REJECTED, "tensor %s has type %s, must be %s", e.name, name_of(static_cast<dtype>(given.type)),
                   name_of(e.type));
+  if (e.role == ASSAY_IN_OUT && given.role != ASSAY_IN_OUT)
+    return refuse(ASSAY_REJECTED, "tensor %s has role %d, must be %d: the kernel reads it and changes it in part",
+                  e.name, given.role, static_cast<int>(ASSAY_IN_OUT));
   if (view.dtype.bits != 8 * size_bytes(e.type) || view.dtype.lanes != 1)
     return refuse(ASSAY_REJECTED, "tensor %s has elements of %d bits", e.name, view.dtype.bits * view.dtype.lanes);
   if (view.device.device_type != platform::device_type)
@@ -94,12 +116,12 @@ std::vector<expectation> paged_attention_tensors(const problem& p) {
   const std::int64_t sequences = p.num_seqs, rows = p.total_q, heads = p.heads_q;
   std::vector<expectation> all = {
       {"q", &b::q, p.q_type, {rows, heads, p.head_dim_qk}},
-      {"k", &b::k, p.k_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_qk}, true, true, false, 8},
-      {"v", &b::v, p.v_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_v}, true, true, false, 8},
+      {"k", &b::k, p.k_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_qk}, true, true, ASSAY_INPUT, 8},
+      {"v", &b::v, p.v_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_v}, true, true, ASSAY_INPUT, 8},
       {"seqlens_k", &b::seqlens_k, dtype::i32, {sequences}, true, true},
       {"prefix_offset", &b::prefix_offset, dtype::i32, {sequences}, false, true},
-      {"o", &b::o, p.o_type, {rows, heads, p.head_dim_v}, true, false, true},
-      {"lse", &b::lse, dtype::f32, {rows, heads}, true, false, true},
+      {"o", &b::o, p.o_type, {rows, heads, p.head_dim_v}, true, false, ASSAY_OUTPUT},
+      {"lse", &b::lse, dtype::f32, {rows, heads}, true, false, ASSAY_OUTPUT},
   };
   for (expectation& table : page_tables(p)) all.push_back(std::move(table));
   if (p.batching == q_batching::group)
@@ -113,7 +135,8 @@ assay_status bind_tensors(const problem& p, std::span<const expectation> expecte
     if (const assay_status status = bind_one(e, given, bound.*e.to); status.code != ASSAY_OK) return status;
   // A table too narrow for the longest sequence would be read past its row.
   const std::int64_t pages_needed = (std::int64_t{p.max_k} + p.page_size - 1) / p.page_size;
-  if (p.page_table == page_table_kind::block_table && p.num_seqs > 0 && bound.block_table.shape[1] < pages_needed)
+  const bool has_table = bound.block_table.rank == 2;  // some operations have none
+  if (has_table && p.num_seqs > 0 && bound.block_table.shape[1] < pages_needed)
     return refuse(ASSAY_REJECTED, "tensor block_table holds %lld pages a sequence, but max_k %d needs %lld",
                   static_cast<long long>(bound.block_table.shape[1]), p.max_k, static_cast<long long>(pages_needed));
   return {};

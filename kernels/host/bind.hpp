@@ -16,6 +16,7 @@ struct bound_tensors {
   tensor q, k, v, k_descale, v_descale;
   tensor cu_seqlens_q, seqlens_k, block_table, page_indptr, page_indices, prefix_offset, bias, sinks;
   tensor weights, k_row_scale;
+  tensor k_new, v_new, slots, positions, rope_cos, rope_sin;
   tensor o, lse, o_partial, lse_partial, logits;
 };
 
@@ -29,7 +30,7 @@ struct expectation {
   std::vector<std::int64_t> shape;  ///< any_extent: as given
   bool required = true;
   bool unit_last_stride = false;
-  bool is_output = false;
+  assay_tensor_role role = ASSAY_INPUT;  ///< what the kernel does to it; elements of what it writes do not overlap
   int vector_elements = 1;  ///< loads of that many elements: alignment of the start and of all but the last stride
 };
 

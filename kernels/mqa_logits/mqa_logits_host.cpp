@@ -123,10 +123,10 @@ std::vector<expectation> expectations(const problem& p) {
   std::vector<expectation> all = page_tables(p);
   all.push_back({"q", &b::q, p.q_type, {rows, p.heads_q, p.head_dim_qk}});
   all.push_back({"weights", &b::weights, dtype::f32, {rows, p.heads_q}});
-  all.push_back({"k", &b::k, p.k_type, {p.num_pages, p.page_size, 1, p.head_dim_qk}, true, true, false, 8});
+  all.push_back({"k", &b::k, p.k_type, {p.num_pages, p.page_size, 1, p.head_dim_qk}, true, true, ASSAY_INPUT, 8});
   all.push_back({"k_row_scale", &b::k_row_scale, dtype::f32, {p.num_pages, p.page_size}});
   all.push_back({"seqlens_k", &b::seqlens_k, dtype::i32, {p.num_seqs}, true, true});
-  all.push_back({"logits", &b::logits, dtype::f32, {rows, p.max_model_len}, true, true, true});
+  all.push_back({"logits", &b::logits, dtype::f32, {rows, p.max_model_len}, true, true, ASSAY_OUTPUT});
   return all;
 }
 

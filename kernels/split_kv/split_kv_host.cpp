@@ -100,8 +100,8 @@ std::vector<expectation> expectations(const problem& p) {
   if (p.bias_type != dtype::none) all.push_back({"bias", &b::bias, p.bias_type, {heads, rows, p.max_k}});
   if (p.num_splits > 1) {
     all.push_back(
-        {"o_partial", &b::o_partial, dtype::f32, {p.num_splits, rows, heads, p.head_dim_v}, true, false, true});
-    all.push_back({"lse_partial", &b::lse_partial, dtype::f32, {p.num_splits, rows, heads}, true, false, true});
+        {"o_partial", &b::o_partial, dtype::f32, {p.num_splits, rows, heads, p.head_dim_v}, true, false, ASSAY_OUTPUT});
+    all.push_back({"lse_partial", &b::lse_partial, dtype::f32, {p.num_splits, rows, heads}, true, false, ASSAY_OUTPUT});
   }
   return all;
 }

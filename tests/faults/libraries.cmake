@@ -19,7 +19,7 @@ endfunction()
 # A faulty copy of the kernels, tests/faults/NAME.patch applied: what the suite must catch. What the patch reaches is
 # compiled anew, in one combination of types; the rest is as it is.
 file(GLOB originals RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS kernels/*.cpp kernels/*/*.hip kernels/*/*.cpp)
-list(FILTER originals EXCLUDE REGEX "split_kv_(bf16|i8|f16_)|batch_prefill_(e4m3fn_f16|e4m3fnuz)|mqa_logits_e4m3fnuz")
+list(FILTER originals EXCLUDE REGEX "split_kv_(bf16|i8|f16_)|batch_prefill_(e4m3fn_f16|e4m3fnuz)|mqa_logits_e4m3fnuz|append_kv_(bf16|f16_e4m3fnuz)")
 foreach(source IN LISTS originals)
   include_closure(${source} closure_of_${source})
 endforeach()

@@ -37,7 +37,7 @@ TEST_CASE("mqa_logits rejects what is no problem of its operation", "[mqa]") {
   };
   REQUIRE(planned([](problem&) {}).code == ASSAY_OK);
   // NOLINTBEGIN(clang-analyzer-optin.core.EnumCastOutOfRange): values that a C caller may pass
-  rejected("operation", [](problem& p) { p.operation = static_cast<operation_kind>(2); });
+  rejected("operation", [](problem& p) { p.operation = static_cast<operation_kind>(3); });
   rejected("heads_kv", [](problem& p) { p.heads_kv = 2; });
   rejected("batching", [](problem& p) { p.batching = q_batching::group; });
   rejected("total_q", [](problem& p) { p.total_q = 3; });
@@ -95,7 +95,7 @@ TEST_CASE("mqa_logits rejects missing tensors and rows that overlap", "[mqa]") {
     CHECK(status.code == ASSAY_REJECTED);
     CHECK(names(status, (std::string("tensor ") + name + " is missing").c_str()));
   }
-  CHECK(names(t.run(launch, nullptr, 99), "row stride"));
+  CHECK(names(t.run(launch, nullptr, 99), "overlap"));
   CHECK(t.run(launch).code == ASSAY_OK);
   t.scalars.num_splits = 0;
   CHECK(names(t.run(launch), "num_splits"));

@@ -54,11 +54,23 @@ std::string memory_region::shape() const {
   return text + "]";
 }
 
+namespace {
+
+memory_role role_of(std::int32_t given) {
+  switch (given) {
+    case ASSAY_OUTPUT: return memory_role::output;
+    case ASSAY_IN_OUT: return memory_role::in_out;
+    default: return memory_role::input;
+  }
+}
+
+}  // namespace
+
 memory_region region_of(const assay_tensor& given) {
   const DLTensor& view = given.view;
   memory_region r;
   r.name = given.name;
-  r.role = given.role == ASSAY_OUTPUT ? memory_role::output : memory_role::input;
+  r.role = role_of(given.role);
   r.element_bytes = static_cast<std::uint64_t>((view.dtype.bits * view.dtype.lanes + 7) / 8);
   std::uint64_t reach = 1, elements = 1;
   for (int d = 0; d < view.ndim; ++d) {

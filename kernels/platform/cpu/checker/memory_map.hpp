@@ -15,6 +15,7 @@ namespace assay::cpu {
 enum class memory_role {
   input,      ///< may be read
   output,     ///< may be written, and read where it was written
+  in_out,     ///< may be read and written: it holds data from the start
   scratch,    ///< of hipMalloc: may be read and written; who wrote it before the launch is not known
   constants,  ///< arguments of the kernel, the executor's own: may be read
   module,     ///< constants and globals of the module: not checked
@@ -31,7 +32,7 @@ struct memory_region {
   std::uint64_t span_bytes = 0;  ///< from the first to past the last element
   std::uint64_t element_bytes = 1;
   bool is_dense = true;             ///< every byte of the span belongs to an element
-  access_record* writes = nullptr;  ///< shadow of outputs and scratch: a word for each element of the span
+  access_record* writes = nullptr;  ///< shadow of what may be written: a word for each element of the span
   access_record* reads = nullptr;
   memory_role role = memory_role::input;
   std::string name;

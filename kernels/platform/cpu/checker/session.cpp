@@ -36,7 +36,7 @@ launch_session::~launch_session() {
 
 void launch_session::add(memory_region region) {
   if (region.span_bytes == 0) return;
-  if (region.role == memory_role::output || region.role == memory_role::scratch) {
+  if (region.role == memory_role::output || region.role == memory_role::in_out || region.role == memory_role::scratch) {
     const std::uint64_t words = (region.span_bytes + region.element_bytes - 1) / region.element_bytes;
     region.writes = resources_.arena.take(words);
     region.reads = resources_.arena.take(words);

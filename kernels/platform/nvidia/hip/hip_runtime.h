@@ -6,6 +6,8 @@
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
+
 using hipError_t = cudaError_t;
 using hipStream_t = cudaStream_t;
 inline constexpr hipError_t hipSuccess = cudaSuccess;
@@ -18,6 +20,17 @@ inline const char* hipGetErrorString(hipError_t error) {
 }
 inline hipError_t hipDeviceSynchronize() {
   return cudaDeviceSynchronize();
+}
+inline hipError_t hipMalloc(void** memory, std::size_t size_bytes) {
+  return cudaMalloc(memory, size_bytes);
+}
+inline hipError_t hipFree(void* memory) {
+  return cudaFree(memory);
+}
+using hipMemcpyKind = cudaMemcpyKind;
+inline constexpr hipMemcpyKind hipMemcpyDeviceToHost = cudaMemcpyDeviceToHost;
+inline hipError_t hipMemcpy(void* to, const void* from, std::size_t size_bytes, hipMemcpyKind kind) {
+  return cudaMemcpy(to, from, size_bytes, kind);
 }
 
 #define HIP_DYNAMIC_SHARED(type, variable) extern __shared__ type variable[];

@@ -276,6 +276,28 @@ TEST_CASE("Stores to inputs and misaligned vectors are reported", "[checker]") {
   require_finding(short_tensors, ASSAY_OUT_OF_BOUNDS, "load of 16 bytes", copy(0));
 }
 
+TEST_CASE("An in-out tensor holds data from the start, and may be read and written", "[checker]") {
+  std::vector<float> held(4 * threads), results(threads);
+  toy_tensor pool("pool", held.data(), {threads, 2}, {3, 1}, ASSAY_IN_OUT);
+  toy_tensor out("out", results.data(), {threads}, {1}, ASSAY_OUTPUT);
+  const std::array tensors{pool.get(), out.get()};
+  require_silence(tensors,
+                  [&] { hipLaunchKernelGGL(sum_partials, 1, threads, 0, nullptr, held.data(), results.data(), 2); });
+  require_finding(tensors, ASSAY_OUT_OF_BOUNDS, "outside of pool of shape [128, 2]: pool[0, 2]",
+                  [&] { hipLaunchKernelGGL(sum_partials, 1, threads, 0, nullptr, held.data(), results.data(), 3); });
+  require_silence(tensors, [&] { hipLaunchKernelGGL(store_rows, 1, threads, 0, nullptr, held.data(), 64, 2, 3); });
+  require_finding(tensors, ASSAY_OUT_OF_BOUNDS, "outside of pool of shape [128, 2]: pool[0, 2]",
+                  [&] { hipLaunchKernelGGL(store_rows, 1, 3, 0, nullptr, held.data(), 1, 3, 3); });
+
+  toy_tensor both("both", held.data(), {threads}, {1}, ASSAY_IN_OUT);
+  const std::array dense{both.get(), out.get()};
+  require_silence(dense,
+                  [&] { hipLaunchKernelGGL(normalise_in_place, 1, threads, 0, nullptr, held.data(), results.data()); });
+  require_finding(dense, ASSAY_OUT_OF_BOUNDS, "outside of both of shape [128]: both[128]", [&] {
+    hipLaunchKernelGGL(normalise_in_place, 1, threads + 1, 0, nullptr, held.data(), results.data());
+  });
+}
+
 namespace {
 
 __global__ void all_blocks_store(int* out) {
@@ -319,6 +341,10 @@ TEST_CASE("Blocks that store to one place race, even the same value; atomics amo
   toy_tensor counter("counter", count.data(), {1}, {1}, ASSAY_OUTPUT);
   const std::array tensors{out.get(), counter.get()};
   require_race(tensors, "out[0]",
+               [&] { hipLaunchKernelGGL(all_blocks_store, blocks, threads, 0, nullptr, results.data()); });
+  toy_tensor pool("pool", results.data(), {blocks * threads}, {1}, ASSAY_IN_OUT);
+  const std::array in_out{pool.get()};
+  require_race(in_out, "pool[0]",
                [&] { hipLaunchKernelGGL(all_blocks_store, blocks, threads, 0, nullptr, results.data()); });
   require_silence(tensors, [&] {
     hipLaunchKernelGGL(initialise, 1, 1, 0, nullptr, count.data());

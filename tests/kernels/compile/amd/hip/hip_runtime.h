@@ -77,6 +77,10 @@ enum hipDeviceAttribute_t { hipDeviceAttributeMultiprocessorCount, hipDeviceAttr
 hipError_t hipGetLastError();
 const char* hipGetErrorString(hipError_t error);
 hipError_t hipDeviceSynchronize();
+enum hipMemcpyKind { hipMemcpyDeviceToHost = 2 };
+hipError_t hipMalloc(void** memory, size_t size_bytes);
+hipError_t hipFree(void* memory);
+hipError_t hipMemcpy(void* to, const void* from, size_t size_bytes, hipMemcpyKind kind);
 hipError_t hipMemGetInfo(size_t* free_bytes, size_t* total_bytes);
 hipError_t hipGetDevice(int* device);
 hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int device);

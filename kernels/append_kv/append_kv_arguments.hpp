@@ -1,0 +1,69 @@
+/// Arguments and launches of the append_kv kernels. kernels/append_kv/append_kv_kernel.hpp copies and quantises rows;
+/// kernels/append_kv/append_kv_pages.hpp does so where each page has its own descale.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/host/device_tensor.hpp"
+#include "kernels/problem.hpp"
+
+namespace assay {
+
+inline constexpr int append_threads = 256;
+inline constexpr int append_page_threads = 128;
+
+/// Rows of which a thread has a vector on its way at a time: one alone leaves memory waiting for its slot's number.
+inline constexpr int append_rows_in_flight = 4;
+
+/// Slots that a thread compares between two barriers when it looks for an earlier row of its page.
+inline constexpr int append_slots_in_flight = 8;
+
+/// Slots of a page whose rows are known at a time. Pages of more slots are done in several turns.
+inline constexpr int append_tile_slots = 1024;
+
+/// Calls of more rows have a block do all heads of a page: then finding the page's rows would cost more than the heads
+/// save.
+inline constexpr int append_rows_by_head = 256;
+
+/// Vectors of eight of a row, K's and V's. append_tile_slots times that many are counted in 32 bits.
+inline constexpr std::int64_t append_max_row_vectors = std::int64_t{1} << 20;
+
+/// K's or V's half of the work.
+struct append_kv_side {
+  device_tensor rows;     ///< k_new or v_new
+  device_tensor pool;     ///< k or v
+  device_tensor descale;  ///< of a page and head; no data where the whole pool has `scale`
+  std::int32_t head_dim;
+  std::int32_t rows_aligned;  ///< 1: each head of each new row starts at a multiple of 16 bytes
+  float scale;
+};
+
+/// Everything a block needs to know.
+struct append_kv_arguments {
+  append_kv_side k, v;
+  const std::int64_t* slots;
+  const std::int32_t* positions;  ///< these five: rotary only
+  const float* rope_cos;
+  const float* rope_sin;
+  std::int64_t cos_stride, sin_stride;
+  std::int32_t rope_aligned;  ///< 1: the rows of both tables start at multiples of 16 bytes
+  rotary_kind rotary;
+  std::int32_t rows;
+  std::int32_t heads;
+  std::int32_t page_size;
+  std::int32_t row_threads;      ///< of a block, one descale for the pool: threads that take a row together
+  std::int32_t rows_at_once;     ///< ... and how often they fit into a block
+  std::int32_t heads_per_block;  ///< descales of pages
+};
+
+/// Launches the kernel for one pair of types; errors come by hipGetLastError. Only 8-bit caches have descales of pages.
+using append_kv_launcher = void (*)(const append_kv_arguments& arguments);
+
+void launch_append_kv_f16(const append_kv_arguments& arguments);
+void launch_append_kv_bf16(const append_kv_arguments& arguments);
+void launch_append_kv_f16_e4m3fn(const append_kv_arguments& arguments);
+void launch_append_kv_f16_e4m3fnuz(const append_kv_arguments& arguments);
+void launch_append_kv_bf16_e4m3fn(const append_kv_arguments& arguments);
+void launch_append_kv_bf16_e4m3fnuz(const append_kv_arguments& arguments);
+
+}  // namespace assay

@@ -1,0 +1,100 @@
+/// The host side of append_kv: its plan, arguments and launches.
+#include "kernels/append_kv/append_kv_host.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "kernels/append_kv/append_kv_arguments.hpp"
+#include "kernels/append_kv/append_kv_check.hpp"
+#include "kernels/append_kv/append_kv_contract.hpp"
+#include "kernels/append_kv/append_kv_problem.hpp"
+#include "kernels/device/vector.hpp"
+#include "kernels/host/bind.hpp"
+#include "kernels/host/check.hpp"
+#include "kernels/host/host.hpp"
+#include "kernels/platform/current.hpp"
+
+namespace assay {
+namespace {
+
+constexpr std::int64_t load_bytes = 16;  // of the widest load
+
+assay_status plan(const problem* p, std::int64_t budget_bytes, assay_plan* chosen) {
+  if (const assay_status status = check_append_problem(p, false); status.code != ASSAY_OK) return status;
+  if (budget_bytes < 0) return refuse(ASSAY_REJECTED, "workspace_budget_bytes is negative");
+  if (chosen == nullptr) return refuse(ASSAY_REJECTED, "plan is null");
+  *chosen = {1, 0};
+  return {};
+}
+
+assay_status declare(const problem* p, const assay_launch* launch, contract* declared) {
+  if (const assay_status status = check_append_problem(p, true); status.code != ASSAY_OK) return status;
+  if (launch == nullptr || declared == nullptr) return refuse(ASSAY_REJECTED, "launch or contract is null");
+  *declared = declare_append_kv(*p);
+  return {};
+}
+
+/// Whether whatever all indices but the last one name starts at a multiple of the widest load.
+bool rows_are_aligned(const tensor& t) {
+  if (reinterpret_cast<std::uintptr_t>(t.data) % load_bytes != 0) return false;
+  for (int d = 0; d < t.rank - 1; ++d)
+    if (t.shape[d] > 1 && t.stride[d] * size_bytes(t.type) % load_bytes != 0) return false;
+  return true;
+}
+
+append_kv_side side_of(const tensor& rows, const tensor& pool, const tensor& descale, std::int32_t head_dim,
+                       float scale) {
+  return {to_device(rows), to_device(pool), to_device(descale), head_dim, rows_are_aligned(rows) ? 1 : 0, scale};
+}
+
+append_kv_arguments arguments_of(const problem& p, const bound_tensors& t) {
+  append_kv_arguments a{};
+  a.k = side_of(t.k_new, t.k, t.k_descale, p.head_dim_qk, p.k_scale);
+  a.v = side_of(t.v_new, t.v, t.v_descale, p.head_dim_v, p.v_scale);
+  a.slots = static_cast<const std::int64_t*>(t.slots.data);
+  a.positions = static_cast<const std::int32_t*>(t.positions.data);
+  a.rope_cos = static_cast<const float*>(t.rope_cos.data);
+  a.rope_sin = static_cast<const float*>(t.rope_sin.data);
+  a.cos_stride = t.rope_cos.stride[0], a.sin_stride = t.rope_sin.stride[0];
+  a.rope_aligned = rows_are_aligned(t.rope_cos) && rows_are_aligned(t.rope_sin) ? 1 : 0;
+  a.rotary = p.rotary;
+  a.rows = p.total_q;
+  a.heads = p.heads_kv;
+  a.page_size = p.page_size;
+  const int row_vectors = p.heads_kv * ((p.head_dim_qk + p.head_dim_v) / device::vector_elements);
+  a.row_threads = std::min(append_threads, row_vectors);
+  a.rows_at_once = append_threads / a.row_threads;
+  a.heads_per_block = p.total_q > append_rows_by_head ? p.heads_kv : 1;
+  return a;
+}
+
+append_check_arguments check_arguments_of(const problem& p, const append_kv_arguments& a, const bound_tensors& t) {
+  // The product is at most the pool's span, which is below 2^63.
+  return {a.slots, a.positions, p.num_pages * p.page_size, t.rope_cos.shape[0], p.total_q, nullptr};
+}
+
+assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t num_tensors, const assay_launch* launch) {
+  if (const assay_status status = check_append_problem(p, true); status.code != ASSAY_OK) return status;
+  if (const assay_status status = check_launch(tensors, num_tensors, launch); status.code != ASSAY_OK) return status;
+  const std::span<const assay_tensor> given(tensors, static_cast<std::size_t>(num_tensors));
+  bound_tensors bound;
+  if (const assay_status status = bind_tensors(*p, append_tensors(*p), given, bound); status.code != ASSAY_OK)
+    return status;
+  if (const assay_status status = check_append_tensors(bound); status.code != ASSAY_OK) return status;
+  if (p->total_q == 0) return {};
+
+  const append_kv_arguments arguments = arguments_of(*p, bound);
+  const platform::launch_guard guard(*launch, given);
+  if (const assay_status status = check_append_rows(check_arguments_of(*p, arguments, bound), p->page_size);
+      status.code != ASSAY_OK)
+    return status;
+  find_append_launcher (*p)(arguments);
+  if (const assay_status status = launch_outcome("append_kv"); status.code != ASSAY_OK) return status;
+  return finish("append_kv");
+}
+
+}  // namespace
+
+const assay_kernel append_kv_kernel = {"append_kv", plan, declare, run};
+
+}  // namespace assay

@@ -49,9 +49,12 @@ void correct(buffer& pool, const oracle::enclosed_tensor& bounds) {
     for (std::int64_t slot = 0; slot < t.shape[1]; ++slot)
       for (std::int64_t h = 0; h < t.shape[2]; ++h)
         for (std::int64_t d = 0; d < t.shape[3]; ++d, ++flat) {
-          if (bounds.keeps(static_cast<std::int64_t>(flat))) continue;
-          const oracle::interval& e = bounds.elements[flat];
           const std::int64_t at = t.offset(page, slot, h, d);
+          if (bounds.rule(static_cast<std::int64_t>(flat)) != oracle::element_rule::enclosed) {
+            set_bits(t, at, bounds.held[flat]);
+            continue;
+          }
+          const oracle::interval& e = bounds.elements[flat];
           const double lo = oracle::decode(t.type, round_to_bits(t.type, e.lo));
           const double hi = oracle::decode(t.type, round_to_bits(t.type, e.hi)), is = value_at(t, at);
           if (!(is >= lo && is <= hi)) set_bits(t, at, round_to_bits(t.type, e.lo));

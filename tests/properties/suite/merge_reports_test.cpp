@@ -87,7 +87,7 @@ TEST_CASE("reports of different runs do not merge; the files are named, and what
       {"platform '' and 'amd'", [](suite_report& r) { r.platform = "amd"; }},
       {"kernels '' and 'split_kv'", [](suite_report& r) { r.options.kernels = {"split_kv"}; }},
       {"types '' and 'f16, bf16'", [](suite_report& r) { r.options.types = {"f16", "bf16"}; }},
-      {"properties '' and 'output_enclosed'", [](suite_report& r) { r.options.selected = {&properties().front()}; }},
+      {"properties '' and 'output_enclosed'", [](suite_report& r) { r.options.selected = {&enclosure_property()}; }},
       {"cases '2000' and '40'", [](suite_report& r) { r.options.cases = 40; }},
       {"seconds '0' and '2.5'", [](suite_report& r) { r.options.seconds = 2.5; }},
       {"workspace budget '0' and '4096'", [](suite_report& r) { r.options.workspace_budget_bytes = 4096; }},

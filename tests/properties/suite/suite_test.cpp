@@ -137,7 +137,7 @@ TEST_CASE("failures of one kind are one finding, shrunk, written whole and faili
   const testing::scratch folder;
   suite_options options = options_for(13);
   options.findings = folder.path();
-  options.selected = {&properties().front()};
+  options.selected = {&enclosure_property()};
   const suite_result result = run_suite(*faulty, options);
   CHECK(exit_status(result) == 1);
   REQUIRE(result.findings.size() == 1);
@@ -201,7 +201,7 @@ TEST_CASE("a case that kills its process is a finding, and the run goes on") {
   const testing::scratch folder;
   suite_options options = options_for(26);
   options.findings = folder.path();
-  options.selected = {&properties().front()};
+  options.selected = {&enclosure_property()};
   options.jobs = 2;
   const suite_result result = run_suite(*faulty, options);
   CHECK(result.total.total() == 26);

@@ -1,5 +1,5 @@
 /// How fuzz targets end on a finding: what they print, and that an engine's own handler comes after it.
-#include "fuzz/finding.hpp"
+#include "fuzz/report_failure.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>

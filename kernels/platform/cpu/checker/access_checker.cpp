@@ -30,8 +30,8 @@ void access_checker::begin_block(launch_session& session, const block_coordinate
   }
   if (session.launches() != launch_) {
     launch_ = session.launches();
-    findings_.clear();
-    told_.clear();
+    defects_.clear();
+    reported_.clear();
     last_regions_.fill(&nowhere);
   }
   if (dynamic_locations_.count() < lds_bytes) dynamic_locations_ = mapped_array<location_record>(lds_bytes);

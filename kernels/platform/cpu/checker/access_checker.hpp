@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "kernels/platform/cpu/base/thread.hpp"
-#include "kernels/platform/cpu/checker/access_finding.hpp"
+#include "kernels/platform/cpu/checker/access_defect.hpp"
 #include "kernels/platform/cpu/checker/access_record.hpp"
 #include "kernels/platform/cpu/checker/atomic_order.hpp"
 #include "kernels/platform/cpu/checker/session.hpp"
@@ -90,9 +90,9 @@ class access_checker {
   void end_atomic();
   /// Accesses outside of the own stack that were checked since the last call.
   std::int64_t take_count();
-  std::vector<access_finding>& findings() { return findings_; }
-  /// The finding for which the block was ended, if it was.
-  const std::optional<access_finding>& fatal() const { return fatal_; }
+  std::vector<access_defect>& defects() { return defects_; }
+  /// The defect that ended the block, if one did.
+  const std::optional<access_defect>& fatal() const { return fatal_; }
 
   /// Before an access outside of the own stack.
   template <access_kind Kind>
@@ -158,9 +158,9 @@ class access_checker {
                                                                  const memory_region& region);
   [[gnu::cold, gnu::noinline]] void report_outside(checked_thread& self, const access& what);
   bool is_new(assay_defect_kind kind, std::uintptr_t pc);
-  access_finding make_finding(const checked_thread& self, assay_defect_kind kind, const access& what,
-                              std::string message) const;
-  [[noreturn]] void end_block(checked_thread& self, access_finding found);
+  access_defect make_defect(const checked_thread& self, assay_defect_kind kind, const access& what,
+                            std::string message) const;
+  [[noreturn]] void end_block(checked_thread& self, access_defect found);
   std::string what_it_is(const access& what) const;
   std::string who(access_record other, bool is_global) const;
   std::string place_of(std::uintptr_t address) const;
@@ -189,9 +189,9 @@ class access_checker {
   std::uint64_t launch_ = 0;
   std::int64_t block_ = 0;
   mapped_array<location_record> dynamic_locations_, static_locations_;
-  std::vector<access_finding> findings_;
-  std::vector<std::pair<assay_defect_kind, std::uintptr_t>> told_;  // in this launch
-  std::optional<access_finding> fatal_;
+  std::vector<access_defect> defects_;
+  std::vector<std::pair<assay_defect_kind, std::uintptr_t>> reported_;  // in this launch
+  std::optional<access_defect> fatal_;
 };
 
 }  // namespace assay::cpu

@@ -134,7 +134,7 @@ std::optional<failure> block_runner::outcome() {
     case ending::outside_own_mask: return failure{diagnose_outside_own_mask(), nullptr};
     case ending::absent_source: return failure{diagnose_absent_source(), nullptr};
     case ending::illegal_access: {
-      const access_finding& found = *checker_.fatal();
+      const access_defect& found = *checker_.fatal();
       return failure{defect(found.kind, found.message, found.wave, found.lane), nullptr};
     }
     case ending::needless: break;

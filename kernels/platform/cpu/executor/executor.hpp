@@ -30,7 +30,7 @@ namespace assay::cpu {
 inline constexpr std::size_t default_lds_limit_bytes = 65536;
 
 /// Sets the launch parameters of all kernels that the calling OS thread launches while the scope lives. Scopes nest.
-/// Without one: wave size 64, round robin, one worker, nobody told of defects.
+/// Without one: wave size 64, round robin, one worker, defects not reported.
 class launch_scope {
  public:
   /// With `parameters.checked`, `tensors` are what its kernels may touch in global memory, beside memory of hipMalloc.

@@ -28,7 +28,7 @@ TEST_CASE("a child's end is its exit status, its signal or the limit") {
   CHECK(run_child({{script(here, "b", "kill -9 $$\n")}, {}, log}, 60).status == 128 + 9);
   CHECK(run_child({{script(here, "c", "sleep 60\n")}, {}, log}, 0.2).status == 124);
   CHECK(run_child({{script(here, "d", "[ \"$1\" = 'two words' ]\n"), "two words"}, {}, log}, 60).status == 0);
-  CHECK_THROWS_AS(run_child({{here.file("absent").string()}, {}, log}, 60), environment_error);
+  CHECK_THROWS_AS(run_child({{here.file("absent")}, {}, log}, 60), environment_error);
   CHECK_THROWS_AS(run_child({{script(here, "e", "true\n")}, {}, here.file("no/log")}, 60), environment_error);
 }
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernels/device/mma/amd.hpp"
-#include "kernels/device/mma/bytes.hpp"
+#include "kernels/device/mma/fp8_words.hpp"
 
 namespace assay::device {
 

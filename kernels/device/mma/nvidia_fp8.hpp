@@ -3,7 +3,7 @@
 /// 2511.10909), fewer than P V over a few hundred keys needs.
 #pragma once
 
-#include "kernels/device/mma/bytes.hpp"
+#include "kernels/device/mma/fp8_words.hpp"
 #include "kernels/device/mma/nvidia.hpp"
 
 namespace assay::device {

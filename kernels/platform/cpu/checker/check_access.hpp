@@ -5,7 +5,7 @@
 #include <atomic>
 
 #include "kernels/platform/cpu/checker/access_checker.hpp"
-#include "kernels/platform/cpu/checker/conflict_flags.hpp"
+#include "kernels/platform/cpu/checker/note_conflict.hpp"
 
 namespace assay::cpu {
 

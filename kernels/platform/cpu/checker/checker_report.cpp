@@ -126,7 +126,7 @@ void access_checker::report_input_store(checked_thread& self, const access& what
 
 void access_checker::report_outside(checked_thread& self, const access& what) {
   const own_accesses own(self);
-  // Past the dynamic LDS lie its canaries: nothing breaks, and the block goes on.
+  // Canaries lie past the dynamic LDS: the access does no harm, so the block continues.
   if (what.address - dynamic_.low + local_memory::canary_bytes < dynamic_.size_bytes + 2 * local_memory::canary_bytes) {
     const auto offset = static_cast<std::int64_t>(what.address - dynamic_.low);
     if (is_new(ASSAY_OUT_OF_BOUNDS, what.pc))
@@ -154,13 +154,13 @@ void access_checker::report_outside(checked_thread& self, const access& what) {
                         nearest->describe(static_cast<std::int64_t>(what.address - nearest->low));
   access_defect defect = make_defect(self, ASSAY_OUT_OF_BOUNDS, what, std::move(message));
   if (distance > 0) end_block(self, std::move(defect));
-  // In a gap between rows: memory that is there.
+  // In a gap between rows, where memory exists.
   if (is_new(ASSAY_OUT_OF_BOUNDS, what.pc)) defects_.push_back(std::move(defect));
 }
 
 void access_checker::end_block(checked_thread& self, access_defect found) {
   fatal_ = std::move(found);
-  self.checker = this;  // no destructor of a caller will do it
+  self.checker = this;  // destructors of callers will not run
   leave_block_(self);
   __builtin_unreachable();
 }

@@ -12,7 +12,7 @@
 
 namespace assay::cpu {
 
-/// Where one thread stands.
+/// Where one thread stopped.
 struct block_runner::standing {
   enum class state { at_collective, at_barrier, ready, exited } now;
   meeting_place place;     // not for exited
@@ -142,7 +142,7 @@ found_defect block_runner::diagnose_stuck() const {
     if (waves_[static_cast<std::size_t>(w)].num_collectives == 0) continue;
     std::vector<standing> lanes = standings(w, w);
     std::string message = describe(lanes, "lane", &standing::lane);
-    // Lanes that have left are not waited for, so they are not the cause.
+    // Collectives do not wait for lanes that have left, so those are not the cause.
     std::erase_if(lanes, [](const standing& s) { return s.now == standing::state::exited; });
     const standing& odd = odd_one_out(lanes, [](const standing&) { return true; });
     return defect(ASSAY_DIVERGENT_COLLECTIVE, std::move(message), odd.wave, odd.lane);

@@ -10,9 +10,9 @@
 
 namespace assay::fuzz {
 
-/// The bytes of the case, or of the nearest one that has bytes, behind a head that is drawn from the text: cases begin
-/// with different ones. Nothing if the target does not take its kernel's cases. The text itself, where the target takes
-/// texts. `origin` names the text in the case_error that is thrown where a target of cases is given none.
+/// A target's input for a case: the text itself if the target takes texts, else the bytes of the case, or of the
+/// nearest case that bytes can encode, behind a head drawn from the text. Nothing if the target does not take cases of
+/// this kernel. Throws case_error, which begins with `origin`, if the text is not a case.
 std::optional<std::vector<std::uint8_t>> input_of(const input_form& form, std::string_view json,
                                                   std::string_view origin);
 

@@ -1,7 +1,7 @@
 #include "fuzz/check_case.hpp"
 
 #include "fuzz/counters.hpp"
-#include "fuzz/finding.hpp"
+#include "fuzz/report_failure.hpp"
 #include "properties/generate/bytes.hpp"
 
 namespace assay::fuzz {

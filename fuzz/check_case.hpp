@@ -9,10 +9,10 @@
 
 namespace assay::fuzz {
 
-/// Runs the case with all checks; a failure is reported.
+/// Runs the case with all checks and reports a failure.
 void check_case(const attention_case& c);
 
-/// The case of this kernel that the bytes are.
+/// Checks the case of this kernel that the bytes encode.
 void check_bytes(std::span<const std::uint8_t> bytes, const std::string& kernel);
 
 }  // namespace assay::fuzz

@@ -19,11 +19,11 @@
 namespace assay::fuzz {
 namespace {
 
-/// Edges of all kernels that a library may have; what is beyond shares a counter with an earlier edge. Ours have a
-/// quarter of it, and libFuzzer's work on it is some microseconds a run.
+/// Counters for edges of kernels. A library with more edges shares counters between edges; ours have a quarter of this.
+/// libFuzzer scans them in some microseconds per run.
 constexpr std::size_t most_edges = 1 << 15;
 
-// The engine finds the section by its name; what nobody reads the optimiser would remove.
+// The engine finds the section by its name. `used`: our code never reads it, so the optimiser would remove it.
 [[gnu::section("__libfuzzer_extra_counters"), gnu::used, gnu::aligned(64)]]
 volatile std::uint8_t counters[most_edges + num_features];
 
@@ -36,7 +36,7 @@ std::vector<std::uint8_t> conflicts_seen;  // a byte for each pair
 std::uint64_t num_conflicts_seen = 0;
 char hits_path[4096];
 char partial_path[sizeof hits_path + 8];
-std::atomic<bool> told{false};
+std::atomic<bool> is_printed{false};
 
 void begin() {
   if (const char* path = std::getenv("ASSAY_FUZZ_COUNTERS")) {
@@ -57,7 +57,7 @@ char* put_line(char* at, char* end, const char* name, std::uint64_t hits) {
   return at;
 }
 
-/// In one write: on stderr, it is not torn by another process's.
+/// In one write, so that other processes' output on stderr cannot come between.
 bool put_text(int file, const char* text, std::size_t size) {
   return write(file, text, size) == static_cast<ssize_t>(size);
 }
@@ -81,13 +81,13 @@ void count_edges(const library& lib) {
   }
 }
 
-void count_run(outcome came) {
+void count_run(outcome result) {
   static const bool begun = (begin(), true);
   static_cast<void>(begun);
   ++runs;
-  discarded_runs += came == outcome::discard ? 1 : 0;
-  undecided_runs += came == outcome::undecided ? 1 : 0;
-  // Of what a killed process ran, at most half and at most 1024 runs are not counted.
+  discarded_runs += result == outcome::discard ? 1 : 0;
+  undecided_runs += result == outcome::undecided ? 1 : 0;
+  // A killed process loses the counts of at most half of its runs, and of at most 1024.
   if (hits_path[0] != '\0' && (std::has_single_bit(runs) || runs % 1024 == 0)) write_hits();
 }
 
@@ -101,7 +101,7 @@ void count_features_of(const attention_case& c, const detailed_run& run) {
 }
 
 void write_hits() {
-  if (runs == 0 || (hits_path[0] == '\0' && told.exchange(true))) return;
+  if (runs == 0 || (hits_path[0] == '\0' && is_printed.exchange(true))) return;
   char text[4096];
   char* at = put_line(text, std::end(text), "runs", runs);
   at = put_line(at, std::end(text), "decided", runs - discarded_runs - undecided_runs);

@@ -1,5 +1,5 @@
-/// Arbitrary edits of a problem and of its tensors, as a broken caller may pass them. Memory stays honest: what a
-/// library cannot find out (a tensor shorter than its shape says) is not among them.
+/// Arbitrary edits of a problem and of its tensors, as a faulty caller may pass them. None of them is an error that a
+/// library cannot detect, such as a tensor shorter than its shape says.
 #pragma once
 
 #include <optional>
@@ -12,18 +12,19 @@
 
 namespace assay::fuzz {
 
-/// Sets up to four numbers to chosen values. Left alone is what known-bad mutations depend on in pairs, such as heads_q
-/// beside heads_kv: after an edit, they may mend it.
+/// Sets up to four numbers to chosen values. Spares numbers that mutations compare with each other, such as heads_q and
+/// heads_kv: after an edit of one, the mutation might repair the problem.
 void edit(problem& p, choice_source& choices);
 
-/// Shrinks a dimension, takes one away, changes a type or takes the data away, in up to three tensors, but for the one
-/// at `kept`.
+/// In up to three tensors except the one at `kept`: shrinks or removes a dimension, changes the type or removes the
+/// data.
 void edit(std::vector<assay_tensor>& tensors, std::size_t kept, choice_source& choices);
 
 /// One of so many.
 std::size_t choose(choice_source& choices, std::size_t count);
 
-/// Edits, breaks and passes the problem or a tensor, as chosen. Nothing where it is refused as it must be.
+/// Edits the problem and its tensors, breaks one of them, and passes them to the library. Nothing if the library
+/// refuses them as it must.
 std::optional<std::string> break_and_check(relations::refusal_check& checked, choice_source& choices);
 
 }  // namespace assay::fuzz

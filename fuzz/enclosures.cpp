@@ -11,30 +11,30 @@ using oracle::enclosed_tensor;
 using oracle::interval;
 
 std::string text_of(const interval& e) {
-  return fmt::format("[{:.17g}, {:.17g}]", e.lo, e.hi);  // all of their digits
+  return fmt::format("[{:.17g}, {:.17g}]", e.lo, e.hi);  // all digits
 }
 
-bool is_none(const interval& e) {
+bool is_invalid(const interval& e) {
   return !(e.lo <= e.hi);
 }
 
-std::optional<std::string> first_none(const enclosed_tensor& t) {
+std::optional<std::string> first_invalid(const enclosed_tensor& t) {
   for (std::size_t i = 0; i < t.elements.size(); ++i)
-    if (t.rule(static_cast<std::int64_t>(i)) == oracle::element_rule::enclosed && is_none(t.elements[i]))
-      return fmt::format("element {} of {} is enclosed by {}, which is no interval", i, t.name, text_of(t.elements[i]));
+    if (t.rule(static_cast<std::int64_t>(i)) == oracle::element_rule::enclosed && is_invalid(t.elements[i]))
+      return fmt::format("element {} of {}: {} is not an interval", i, t.name, text_of(t.elements[i]));
   return std::nullopt;
 }
 
 std::optional<std::string> disagreement(const enclosed_tensor& bounds, const enclosed_tensor& exact) {
   if (bounds.elements.size() != exact.elements.size() || bounds.indices != exact.indices)
-    return "two sizes of " + bounds.name;
+    return bounds.name + ": the two enclosures differ in size";
   for (std::size_t i = 0; i < bounds.elements.size(); ++i) {
     const auto flat = static_cast<std::int64_t>(i);
     // Of an in-out tensor the contract may leave open what the definition keeps: intervals say what the bits are.
     const bool is_open =
         !exact.held.empty() && exact.keeps(flat) && bounds.rule(flat) == oracle::element_rule::enclosed;
     if (bounds.rule(flat) != exact.rule(flat) && !is_open)
-      return fmt::format("element {} of {} is kept by one", i, bounds.name);
+      return fmt::format("element {} of {}: only one of the enclosures leaves it unwritten", i, bounds.name);
     const interval &a = bounds.elements[i], &b = exact.elements[i];
     if (bounds.rule(flat) == oracle::element_rule::enclosed && !(a.lo <= b.hi && b.lo <= a.hi))
       return fmt::format("element {} of {}: {} and {} do not meet", i, bounds.name, text_of(a), text_of(b));
@@ -47,7 +47,7 @@ std::optional<std::string> disagreement(const enclosed_tensor& bounds, const enc
 contract loosened(contract declared) {
   declared.p_type = dtype::f32;
   declared.p_flush = 0;
-  // Just not to nearest: else mqa_logits takes dot products as f32 numbers alone.
+  // Slightly above round-to-nearest: mqa_logits would otherwise take dot products to be f32 numbers.
   declared.qk.result_roundoff *= 1 + 0x1p-20F;
   declared.head_rows = 0;
   return declared;
@@ -56,10 +56,10 @@ contract loosened(contract declared) {
 std::optional<std::string> disagreement(const oracle::enclosure& bounds, const oracle::enclosure& exact) {
   for (const oracle::enclosure* e : {&bounds, &exact})
     for (const enclosed_tensor& t : e->tensors)
-      if (auto wrong = first_none(t)) return wrong;
+      if (auto wrong = first_invalid(t)) return wrong;
   for (const enclosed_tensor& t : exact.tensors) {
     const auto of = std::ranges::find(bounds.tensors, t.name, &enclosed_tensor::name);
-    if (of == bounds.tensors.end()) return t.name + " has one enclosure only";
+    if (of == bounds.tensors.end()) return t.name + ": the contract does not enclose it";
     if (auto wrong = disagreement(*of, t)) return wrong;
   }
   return std::nullopt;

@@ -8,13 +8,13 @@
 
 namespace assay::fuzz {
 
-/// The contract without the roundings that the definition lacks: P is not rounded, dot products need not be f32
-/// numbers, and sums over heads have no order. So it holds exact arithmetic, too.
+/// The contract loosened until exact arithmetic meets it: P is not rounded, dot products need not be f32 numbers, and
+/// sums over heads have no order.
 contract loosened(contract declared);
 
-/// The first element whose intervals are none (a NaN, or ends the wrong way round) or do not meet, or that one
-/// enclosure leaves to be written and the other does not. Of tensors that `exact` lacks only the former. Nothing: all
-/// are well.
+/// The first element for which one of the intervals is invalid (a bound is NaN, or lo > hi), the intervals do not meet,
+/// or only one enclosure leaves the element unwritten. Tensors that only `bounds` has are checked for invalid intervals
+/// alone. Nothing if the enclosures agree.
 std::optional<std::string> disagreement(const oracle::enclosure& bounds, const oracle::enclosure& exact);
 
 }  // namespace assay::fuzz

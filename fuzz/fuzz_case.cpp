@@ -1,7 +1,7 @@
-/// Any bytes as JSON text are refused with a case_error or are a valid case whose text is that case again; any bytes
-/// are the byte form of some case, whose bytes are that case again.
-#include "fuzz/finding.hpp"
+/// Any bytes, as JSON text, are refused with a case_error or are a valid case that survives being written and read
+/// again. Any bytes, as bytes of a case, are a case that survives being encoded and decoded again.
 #include "fuzz/input_form.hpp"
+#include "fuzz/report_failure.hpp"
 #include "properties/generate/bytes.hpp"
 
 using namespace assay;
@@ -15,7 +15,8 @@ void check_text(std::string_view text) {
     const attention_case c = from_json(text, "input");
     fuzz::announce(to_json(c));
     validate(c);
-    if (from_json(to_json(c), "output") != c) fuzz::report("json", "the case's text is another case");
+    if (from_json(to_json(c), "output") != c)
+      fuzz::report("json", "the case changes when it is written and read again");
   } catch (const case_error& e) {
     if (std::string_view(e.what()).starts_with("output")) fuzz::report("json", e.what());
   }
@@ -28,5 +29,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const attention_case c = decode_case({data, size});
   if (decode_case(encode_case(c)) == c) return 0;
   fuzz::announce(to_json(c));
-  fuzz::report("bytes", "the case's bytes are another case");
+  fuzz::report("bytes", "the case changes when it is encoded and decoded again");
 }

@@ -1,9 +1,8 @@
-/// The contract's enclosure, where P and the dot products need not be rounded, and the definition's, computed another
-/// way, meet in every element.
+/// The enclosure of the loosened contract and that of the definition, computed in another way, meet in every element.
 #include "fuzz/counters.hpp"
 #include "fuzz/enclosures.hpp"
-#include "fuzz/finding.hpp"
 #include "fuzz/input_form.hpp"
+#include "fuzz/report_failure.hpp"
 #include "properties/generate/bytes.hpp"
 #include "properties/generate/kernel_space.hpp"
 #include "properties/run/execute.hpp"

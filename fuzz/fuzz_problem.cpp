@@ -1,10 +1,10 @@
-/// A case, some arbitrary edits of its problem and tensors, and one change last that makes any problem bad: the host
-/// must refuse it with a reason, launch nothing and touch no output. The first bytes choose the edits, the rest is the
+/// A case, arbitrary edits of its problem and tensors, and one mutation that makes any problem bad. The host must
+/// refuse it with a reason, launch no kernel and write no output. The first bytes choose the edits; the rest encode the
 /// case.
 #include "fuzz/counters.hpp"
 #include "fuzz/edits.hpp"
-#include "fuzz/finding.hpp"
 #include "fuzz/input_form.hpp"
+#include "fuzz/report_failure.hpp"
 #include "properties/generate/bytes.hpp"
 #include "properties/generate/choice.hpp"
 #include "properties/generate/kernel_space.hpp"

@@ -1,7 +1,7 @@
-/// The schedule of a fixed case: no order of waves moves a bit of its outputs, or makes a defect.
+/// The bytes choose a schedule of a fixed case. No order of waves changes a bit of its outputs or causes a defect.
 #include "fuzz/counters.hpp"
-#include "fuzz/finding.hpp"
 #include "fuzz/input_form.hpp"
+#include "fuzz/report_failure.hpp"
 #include "fuzz/schedules.hpp"
 #include "properties/generate/choice.hpp"
 

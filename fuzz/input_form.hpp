@@ -1,4 +1,4 @@
-/// The inputs of a target: what its mutator, its replaying main and the writer of seeds need to know.
+/// The form of a target's inputs, for its mutator, its replaying main and its writer of seeds.
 #pragma once
 
 #include <cstddef>

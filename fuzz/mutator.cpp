@@ -19,7 +19,7 @@ attention_case case_of(const std::uint8_t* data, std::size_t size) {
   return decode_case({data + head, size - head}, form.kernels);
 }
 
-/// Writes the case's bytes behind a head as long as the form's. Returns 0 where they do not fit.
+/// Writes the case's bytes behind a head of the form's length. Returns 0 if they do not fit.
 std::size_t put_case(const attention_case& c, std::uint8_t* out, std::size_t max_size) {
   const std::vector<std::uint8_t> bytes = encode_case(c, form.kernels);
   const std::size_t size = form.head_bytes + bytes.size();
@@ -39,7 +39,7 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
     return size;
   }
   if (seed % 8 == 1) return LLVMFuzzerMutate(data, size, max_size);
-  // From the empty input, which is the simplest case, near ones are a long way to those that show something.
+  // Now and then a new case: mutations of the empty input, the simplest case, take long to reach interesting ones.
   const attention_case mutant =
       seed % 8 == 3 ? draw_case(seed, form.kernels) : mutate_case(case_of(data, size), seed, form.kernels);
   if (size < form.head_bytes && form.head_bytes <= max_size) std::memset(data + size, 0, form.head_bytes - size);

@@ -1,6 +1,5 @@
-/// The plain main of every fuzz target: runs it on the files given, so that targets are built and tested without an
-/// engine. A file whose name ends in .json also runs as the bytes of the case that it holds, where the target's inputs
-/// have such bytes.
+/// The main of fuzz targets without an engine: runs the target on files, so that every build can test it. If the target
+/// takes cases, a .json file runs a second time as the bytes of its case.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

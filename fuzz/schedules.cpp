@@ -39,9 +39,9 @@ std::int64_t choose(choice_source& choices, std::int64_t lo, std::int64_t hi) {
   return choices.choose({&all, 1}, lo);
 }
 
-/// A case's inputs, and what the default schedule made of them.
+/// A case's inputs, and their run with the default schedule.
 struct baseline {
-  inputs given;
+  inputs data;
   execution ran;
 };
 
@@ -79,7 +79,7 @@ verdict check_schedule(const library& lib, const attention_case& c) {
   baseline& expected = at->second;
   if (auto decided = verdict_of(expected.ran)) return *decided;
   clear_edges(lib);
-  const execution ran = execute(lib, c, expected.given);
+  const execution ran = execute(lib, c, expected.data);
   count_edges(lib);
   if (auto decided = verdict_of(ran)) return *decided;
   if (const auto difference = first_difference(expected.ran.written, ran.written))

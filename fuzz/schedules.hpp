@@ -6,14 +6,13 @@
 
 namespace assay::fuzz {
 
-/// The cases: several waves and blocks, splits, double-buffered stages, descales of neighbouring pages that differ.
+/// The cases. They have several waves and blocks, splits, double-buffered stages, and pages with different descales.
 const std::vector<attention_case>& schedule_cases();
 
 /// One of the cases with a schedule, as chosen.
 attention_case choose_schedule(choice_source& choices);
 
-/// Runs it and compares with the round-robin schedule of its wave size (which belongs to the contract). A pass, or what
-/// is wrong.
+/// Runs the case and compares its outputs with those of the round-robin schedule of the same wave size.
 verdict check_schedule(const library& lib, const attention_case& c);
 
 }  // namespace assay::fuzz

@@ -10,7 +10,7 @@ elseif(ASSAY_FUZZ)  # with -fsanitize=fuzzer comes a runtime of UBSan, whose han
     OUTPUT_VARIABLE fuzzing_engine OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 endif()
 add_library(assay_fuzz STATIC fuzz/case_bytes.cpp fuzz/check_case.cpp fuzz/counters.cpp fuzz/edits.cpp
-  fuzz/enclosures.cpp fuzz/finding.cpp fuzz/schedules.cpp)
+  fuzz/enclosures.cpp fuzz/report_failure.cpp fuzz/schedules.cpp)
 target_link_libraries(assay_fuzz PUBLIC assay_properties)
 foreach(name IN LISTS fuzz_targets)
   add_executable(${name} fuzz/${name}.cpp)

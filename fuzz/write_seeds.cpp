@@ -1,6 +1,6 @@
-/// A target that is linked with an engine, asked for seeds: with the environment variable ASSAY_FUZZ_SEEDS, a folder,
-/// it writes the inputs of the case files that it is given there, named by what is in them, and ends; with status 2
-/// after a file that is no case, 3 where it cannot write.
+/// Seeds of a target that is linked with an engine. If the environment variable ASSAY_FUZZ_SEEDS names a folder, the
+/// target converts its arguments, case files, to inputs in that folder, named by their content, and exits: with status
+/// 2 after a bad case file, 3 if it cannot write.
 #include <fmt/format.h>
 
 #include <cstdio>

@@ -15,7 +15,7 @@ namespace {
 constexpr double nothing = -std::numeric_limits<double>::infinity();
 constexpr double log2_e = 0x1.71547652b82fep+0;
 
-/// All visible keys of the row, with logit and value; probabilities are still to come.
+/// All visible keys of the row, with logit and value, without probabilities.
 std::vector<key_share> shares_of(const problem_view& view, std::int64_t seq, std::int64_t row, std::int64_t head,
                                  std::int64_t column, key_range keys) {
   const problem& p = view.stated();

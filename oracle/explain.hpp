@@ -1,4 +1,4 @@
-/// Where an output element comes from: for people who look at a defect. Plain binary64, no verdict rests on it.
+/// Where an output element comes from, for people who debug a defect. In plain binary64: verdicts do not depend on it.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ struct element_story {
   std::int64_t head_kv = 0;
   std::int64_t visible_begin = 0;
   std::int64_t visible_end = 0;
-  double sink = 0;  ///< -inf: none
+  double sink = 0;  ///< -inf without a sink
   double value = 0;
   double lse = 0;
   std::vector<tile_story> tiles;

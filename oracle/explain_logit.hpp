@@ -1,4 +1,5 @@
-/// Where a logit of mqa_logits comes from: for people who look at a defect. Plain binary64, no verdict rests on it.
+/// Where a logit of mqa_logits comes from, for people who debug a defect. In plain binary64: verdicts do not depend on
+/// it.
 #pragma once
 
 #include <cstdint>

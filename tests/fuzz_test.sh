@@ -61,7 +61,7 @@ for file in $(reported "$scratch"/[0-9]*.txt "$scratch/last.txt"); do
   total=$((total + 1))
 done
 for artifact in "$scratch"/state/artifacts/*; do
-  [[ ! -e $artifact ]] || { echo "$artifact was not looked into"; exit 1; }
+  [[ ! -e $artifact ]] || { echo "$artifact was not examined"; exit 1; }
 done
 entries=$(find "$scratch/state/corpus" -type f | wc -l)
 "$binary" -runs=0 "$scratch/state/corpus" >"$scratch/runs.txt" 2>&1 ||

@@ -107,7 +107,7 @@ void check_affected(const std::string& title, const outcomes& all, const outcome
 /// Faults that touch memory that is not there may end the process: each probe in one of its own. Prints a line per
 /// probe.
 void check_memory_faults(const std::string& title, const library& lib, const std::string& origin) {
-  const property& enclosed = properties().front();
+  const property& enclosed = enclosure_property();
   fmt::print("{}\n{:<14} {:>9} {:>9} | {:>8}\n", title, "pages", "upstream", "fixed", "verdict");
   for (const probe& p : probes) {
     const verdict v = isolated_judge(lib, enclosed, 60)(load_probe(p));

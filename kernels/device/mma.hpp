@@ -6,7 +6,7 @@
 ///   mma_chain(c, count, load_a, load_b) c += A_0 B_0 + ... + A_n-1 B_n-1, atom by atom, ascending; load_x(i, fragment)
 ///   accumulation_model(type)            what one atom's arithmetic does, for the contract
 ///   flushed_below(type)                 P below this magnitude may be taken as 0, for the contract
-/// FP8 is multiplied by atoms of depth 32: device/mma/bytes.hpp.
+/// FP8 is multiplied by atoms of depth 32: device/mma/fp8_words.hpp.
 #pragma once
 
 #include <hip/hip_runtime.h>

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "properties/campaign/judges.hpp"
-#include "properties/campaign/process.hpp"
+#include "properties/campaign/target_process.hpp"
 #include "properties/system/interrupts.hpp"
 #include "properties/system/write_file.hpp"
 
@@ -16,34 +16,30 @@ namespace {
 namespace fs = std::filesystem;
 
 std::vector<fs::path> json_files(const std::vector<fs::path>& places) {
-  std::vector<fs::path> files;
+  std::vector<fs::path> all;
   for (const fs::path& place : places) {
-    if (!fs::is_directory(place)) {
-      files.push_back(place);
-      continue;
-    }
-    for (const auto& entry : fs::recursive_directory_iterator(place))
-      if (entry.path().extension() == ".json") files.push_back(entry.path());
+    const std::vector<fs::path> files = files_below(place, ".json");
+    all.insert(all.end(), files.begin(), files.end());
   }
-  return files;
+  return all;
 }
 
-/// The target knows its inputs: it is asked to write those of the cases into the folder.
+/// Has the target write the inputs of the cases into the folder: only it knows the form of its inputs.
 void write_inputs(const options& given, const std::vector<fs::path>& cases, const fs::path& folder) {
   constexpr std::size_t at_once = 1000;  // an argument list holds at least 2 MiB / 16
   fs::create_directories(folder);
-  for (std::size_t begin = 0; begin < cases.size() && !interrupts::came(); begin += at_once) {
+  for (std::size_t begin = 0; begin < cases.size() && !interrupts::seen(); begin += at_once) {
     command what{{given.fuzzed.binary.string()}, target_environment(given), folders(given.folder).logs / "seeds.txt"};
     what.environment.push_back("ASSAY_FUZZ_SEEDS=" + folder.string());
     for (std::size_t i = begin; i < std::min(begin + at_once, cases.size()); ++i)
       what.arguments.push_back(cases[i].string());
-    process writer(what);
-    while (writer.poll() && !interrupts::came()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    target_process writer(what);
+    while (writer.poll() && !interrupts::seen()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
     writer.kill();
-    if (writer.succeeded() || interrupts::came()) continue;
+    if (writer.succeeded() || interrupts::seen()) continue;
     if (writer.exit_status() == 2) throw case_error(writer.log().last_line);
-    throw environment_error(fmt::format("{} {} when it was asked for seeds: {}", given.fuzzed.binary.string(),
-                                        writer.end(), writer.log().last_line));
+    throw environment_error(fmt::format("{} {} while writing seeds: {}", given.fuzzed.binary.string(), writer.end(),
+                                        writer.log().last_line));
   }
 }
 
@@ -52,11 +48,11 @@ void write_inputs(const options& given, const std::vector<fs::path>& cases, cons
 void plant_seeds(const options& given, result& into) {
   const folders at(given.folder);
   const fs::path written = fs::absolute(at.logs / "seeds");
-  fs::remove_all(written);  // of a campaign that was killed here
+  fs::remove_all(written);  // left by a campaign that was killed
   write_inputs(given, json_files(given.seeds), written);
   for (const auto& entry : fs::directory_iterator(written)) {
     const fs::path name = entry.path().filename();
-    if (name.extension() == ".part") continue;  // of a writer that was interrupted
+    if (name.extension() == ".part") continue;  // left by a writer that was interrupted
     const bool fits = static_cast<std::int64_t>(entry.file_size()) <= given.max_len;
     ++(fits ? into.seeds : into.seeds_outside);
     if (fits && !fs::exists(at.corpus / name) && !fs::exists(at.failing / name))
@@ -68,7 +64,7 @@ void plant_seeds(const options& given, result& into) {
 int put_aside(const folders& at, const std::string& bytes) {
   int moved = 0;
   for (const auto& entry : fs::directory_iterator(at.corpus)) {
-    std::error_code gone;  // a process may replace an entry by a shorter one
+    std::error_code gone;  // a process may replace the entry at any time
     if (entry.file_size(gone) != bytes.size() || gone || read_file(entry.path()) != bytes) continue;
     fs::rename(entry.path(), at.failing / entry.path().filename(), gone);
     ++moved;
@@ -78,13 +74,13 @@ int put_aside(const folders& at, const std::string& bytes) {
 
 void readmit(const options& given, const library& lib) {
   const folders at(given.folder);
-  const auto judge = isolated_judge(lib, properties().front(), given.limit_seconds);
+  const auto judge = isolated_judge(lib, enclosure_property(), given.limit_seconds);
   std::vector<fs::path> entries;
   for (const auto& entry : fs::directory_iterator(at.failing)) entries.push_back(entry.path());
   for (const fs::path& entry : entries) {
     const std::string bytes = read_file(entry);
     const auto c = case_of(given.fuzzed, {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
-    if (interrupts::came() || (c && judge(*c).result == outcome::fail)) continue;
+    if (interrupts::seen() || (c && judge(*c).result == outcome::fail)) continue;
     fs::rename(entry, at.corpus / entry.filename());
   }
 }

@@ -17,11 +17,11 @@ void take(std::string_view line, std::string_view key, std::int64_t& value) {
 
 /// libFuzzer's and the sanitizers' "SUMMARY: TOOL: WHAT".
 complaint summarized(std::string_view text) {
-  complaint is = split(text);
-  if (is.origin != "libFuzzer") return is;
-  if (is.what.starts_with("timeout")) return {"hang", is.what};
-  if (is.what.starts_with("out-of-memory")) return {"out of memory", is.what};
-  return {"crash", is.what};
+  complaint failure = split(text);
+  if (failure.origin != "libFuzzer") return failure;
+  if (failure.what.starts_with("timeout")) return {"hang", failure.what};
+  if (failure.what.starts_with("out-of-memory")) return {"out of memory", failure.what};
+  return {"crash", failure.what};
 }
 
 }  // namespace
@@ -40,10 +40,10 @@ void read_line(fuzzer_log& log, std::string_view line) {
   if (log.in_input) {
     log.input.append(line).append("\n");
   } else if (line.starts_with(own)) {
-    log.is = split(line.substr(own.size()));
+    log.complaint = split(line.substr(own.size()));
     log.in_input = true;
   } else if (line.starts_with(summary)) {
-    if (!log.is) log.is = summarized(line.substr(summary.size()));
+    if (!log.complaint) log.complaint = summarized(line.substr(summary.size()));
   } else if (line.starts_with("#")) {  // "#4096 pulse  cov: 10 ft: 11 corp: 2/6b lim: 43 exec/s: 2048 rss: 32Mb"
     take(line, "#", log.executions);
     take(line, " cov: ", log.coverage);

@@ -1,4 +1,4 @@
-/// What a libFuzzer process says on stderr.
+/// The log of a libFuzzer process.
 #pragma once
 
 #include <cstdint>
@@ -8,27 +8,27 @@
 
 namespace assay::campaign {
 
-/// What is wrong, in the terms of a verdict.
+/// What went wrong, in the terms of a verdict.
 struct complaint {
-  std::string origin;  ///< which check: as a verdict's, or "hang", "out of memory", "crash", a sanitizer's name
+  std::string origin;  ///< the check: a verdict's origin, "hang", "out of memory", "crash" or a sanitizer's name
   std::string what;    ///< one line
   bool operator==(const complaint&) const = default;
 };
 
-/// "ORIGIN: WHAT", apart.
+/// The parts of "ORIGIN: WHAT".
 complaint split(std::string_view text);
 
-/// What was read so far.
+/// What the lines so far say.
 struct fuzzer_log {
   std::int64_t executions = 0;
   std::int64_t coverage = 0;  ///< edges of 8-bit counters
   std::int64_t features = 0;
-  std::int64_t corpus = 0;      ///< entries that the process holds in memory
-  bool loaded = false;          ///< the corpus was run through; mutation has begun
-  std::optional<complaint> is;  ///< the target's own words win over a sanitizer's, these over libFuzzer's
-  std::string input;            ///< what the target says that it ran, after its words of a finding: a case's JSON
-  std::string last_line;        ///< for processes that end before they begin
-  bool in_input = false;        ///< lines go to `input` until the engine speaks
+  std::int64_t corpus = 0;                       ///< entries that the process holds in memory
+  bool loaded = false;                           ///< the corpus is loaded; mutation has begun
+  std::optional<campaign::complaint> complaint;  ///< the target's own wins over a sanitizer's, that over libFuzzer's
+  std::string input;                             ///< what the target ran, printed after its complaint: a case's JSON
+  std::string last_line;                         ///< explains a process that ends at once
+  bool in_input = false;                         ///< lines go to `input` until the engine prints one of its own
 };
 
 /// Takes one line, without its end.

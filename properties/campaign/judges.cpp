@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "properties/campaign/kinds.hpp"
-#include "properties/campaign/process.hpp"
+#include "properties/campaign/target_process.hpp"
 #include "properties/run/execute.hpp"
 #include "properties/system/write_file.hpp"
 
@@ -39,8 +39,7 @@ command target_command(const options& given, std::vector<std::string> arguments,
 }
 
 double patience_seconds(const options& given) {
-  // libFuzzer looks at its clock every limit / 2 + 1 s: an input that began just after it did so is seen to be over the
-  // limit up to that much later.
+  // libFuzzer checks its clock every limit / 2 + 1 s, so it may notice an input over the limit that much later.
   const double limit = std::ceil(given.limit_seconds);
   return limit + limit / 2 + 1 + given.grace_seconds;
 }
@@ -50,13 +49,13 @@ verdict run_target(const options& given, const fs::path& input, std::string* sho
   bool passes = false;
   const fuzzer_log log = run_to_end(what, patience_seconds(given), &passes);
   if (shown != nullptr) *shown = log.input;
-  return passes ? passed() : failed(log.is->origin, log.is->what);
+  return passes ? passed() : failed(log.complaint->origin, log.complaint->what);
 }
 
 judge_function target_judge(const options& given) {
   return [given](const attention_case& c) {
     const auto bytes = bytes_of(given.fuzzed, c);
-    if (!bytes) return discarded("no bytes of the target are this case");
+    if (!bytes) return discarded("the target has no input for this case");
     const fs::path input = folders(given.folder).logs / "judged";
     write_by_rename(input, text_of(*bytes));
     return run_target(given, input);

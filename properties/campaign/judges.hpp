@@ -4,28 +4,28 @@
 #include <memory>
 
 #include "properties/campaign/options.hpp"
-#include "properties/campaign/process.hpp"
+#include "properties/campaign/target_process.hpp"
 
 namespace assay::campaign {
 
-/// What a process of the target is told by its environment: the library under test, and what is checked.
+/// Environment of a target's process: names the library under test and the checks.
 std::vector<std::string> target_environment(const options& given);
 
-/// The line of a process: the target's binary, its limits, `arguments`, and its environment.
+/// The command of a target's process: its binary, limits, `arguments` and environment.
 command target_command(const options& given, std::vector<std::string> arguments, const std::filesystem::path& log);
 
-/// How long an input may run before the process is to be ended from outside: libFuzzer has ended it by then, unless it
-/// cannot.
+/// How long an input may run before the campaign kills the process. libFuzzer normally ends it before.
 double patience_seconds(const options& given);
 
-/// Runs the target's binary on one input. Sees what only the instrumented build does, and inputs that are no case.
-/// `shown`, where not null, receives what the target says of the input that fails.
+/// Runs the target's binary on one input. Unlike running the library on a case, this takes inputs that are not cases,
+/// and shows failures of the instrumented build alone. `shown`, if not null, receives what the target prints of a
+/// failing input.
 verdict run_target(const options& given, const std::filesystem::path& input, std::string* shown = nullptr);
 
-/// run_target on the bytes of a case; discards cases that no bytes make.
+/// run_target on the bytes of a case; discards a case that no bytes encode.
 judge_function target_judge(const options& given);
 
-/// Lets a failure of another kind than `kept` pass, so that minimizing does not slip from one defect to another.
+/// Counts failures of kinds other than `kept` as passes, so that minimizing stays with one defect.
 judge_function only_of_kind(judge_function judge, std::string kept);
 
 }  // namespace assay::campaign

@@ -7,14 +7,14 @@
 
 namespace assay::campaign {
 
-/// Whether it says how a process ended and no more: whatever the defects are, they are all of this one kind.
-bool is_vague(const complaint& is);
+/// Whether the complaint says only how a process ended. All such failures are of one kind, whatever their defects.
+bool is_vague(const complaint& failure);
 
-/// The complaint without what differs between two inputs that fail alike: numbers become "N". The number of a source
-/// line ("x.hip:274") stays, and so do digits of names ("f16").
-std::string kind_of(const complaint& is);
+/// The complaint without what differs between two inputs that fail alike: numbers become "N". Numbers of source lines
+/// ("x.hip:274") and digits of names ("f16") stay.
+std::string kind_of(const complaint& failure);
 
-/// Names the file of a finding of that kind: "enclosure-1f2e3d4c".
-std::string name_of_kind(const complaint& is);
+/// The name of a finding of that kind: "enclosure-1f2e3d4c".
+std::string name_of_kind(const complaint& failure);
 
 }  // namespace assay::campaign

@@ -1,4 +1,4 @@
-/// A fuzzing campaign: what it is given, where it keeps its state, and what came of it.
+/// A fuzzing campaign: its options, its folders and its result.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct options {
   std::filesystem::path dictionary;          ///< of libFuzzer; empty: none
   std::int64_t max_len = 4096;               ///< bytes of an input
   double limit_seconds = 25;                 ///< for one input
-  double grace_seconds = 10;                 ///< for the words of a process that failed: sanitizers look up symbols
+  double grace_seconds = 10;                 ///< for a failing process to print its report: sanitizers look up symbols
   std::int64_t rss_limit_mib = 2560;         ///< for one process
   shrink_budget budget;                      ///< for each finding
   std::filesystem::path folder;              ///< the state
@@ -33,8 +33,8 @@ struct options {
   bool progress = false;                     ///< on stderr, where that is a terminal
 };
 
-/// The campaign's state, all of it in files, so that it goes on wherever it was ended. What a process writes itself
-/// (corpus entries, artifacts) may be half-written after a kill: any bytes are an input.
+/// The campaign's state. All of it is in files, so a campaign can continue after a kill. Files that targets write
+/// (corpus entries, artifacts) may then be incomplete, which does no harm: any bytes are an input.
 struct folders {
   explicit folders(const std::filesystem::path& root)
       : corpus(root / "corpus"),
@@ -43,25 +43,25 @@ struct folders {
         findings(root / "findings"),
         logs(root / "logs") {}
   std::filesystem::path corpus;     ///< inputs worth mutating
-  std::filesystem::path failing;    ///< corpus entries that fail, out of the way of processes that start
-  std::filesystem::path artifacts;  ///< inputs that ended a process and were not looked into yet
-  std::filesystem::path findings;   ///< what came of them, and logs of processes that left no input
+  std::filesystem::path failing;    ///< corpus entries that fail, moved here so that new processes can start
+  std::filesystem::path artifacts;  ///< inputs that ended a process and were not examined yet
+  std::filesystem::path findings;   ///< a file for each finding
   std::filesystem::path logs;       ///< of each job's last process, and the targets' counters
 };
 
-/// One kind of failure.
+/// A kind of failure, as kept.
 struct finding {
-  std::string name;  ///< of its file, without ending: the origin, and a fingerprint of the kind
-  complaint is;      ///< of the minimized case, where there is one
+  std::string name;               ///< origin and fingerprint of the kind: its file's name without the ending
+  campaign::complaint complaint;  ///< of the minimized case, where there is one
   std::filesystem::path file;
-  std::string replay;        ///< the line that shows it again; empty: no input is left
+  std::string replay;        ///< the command that repeats it; empty if there is no input
   std::string shape;         ///< the case, or a description of the bytes
-  bool flaky = false;        ///< did not come again whenever it was repeated
-  bool is_old = false;       ///< in a file of a campaign before
-  bool passes = false;       ///< an old one, which does not fail any more
+  bool flaky = false;        ///< did not fail every time
+  bool is_old = false;       ///< found by an earlier campaign
+  bool passes = false;       ///< old, and no longer fails
   int steps = 0;             ///< of the minimization
   std::int64_t alike = 1;    ///< inputs that failed like this
-  double after_seconds = 0;  ///< since the start, when it was known
+  double after_seconds = 0;  ///< from the start to its discovery
 };
 
 /// One moment of the campaign: the best of any process so far.
@@ -74,7 +74,7 @@ struct growth {
 };
 
 struct result {
-  std::vector<finding> findings;                 ///< in the order in which they came
+  std::vector<finding> findings;                 ///< in order of discovery
   std::vector<growth> points;                    ///< a few, the last one at the end
   std::map<std::string, std::int64_t> counters;  ///< what the targets count, over all processes
   std::int64_t seeds = 0;                        ///< inputs made of cases
@@ -82,8 +82,8 @@ struct result {
   std::int64_t processes = 0;
   double seconds = 0;
   double process_seconds = 0;  ///< over all processes
-  std::string ended_early;     ///< why, in one line; empty if the time was up
-  std::int64_t unseen = 0;     ///< inputs that ended a process and wait to be looked into, for the next campaign
+  std::string ended_early;     ///< why, in one line; empty if the time ran out
+  std::int64_t unseen = 0;     ///< inputs that ended a process and are left for the next campaign to examine
 };
 
 }  // namespace assay::campaign

@@ -24,27 +24,27 @@ namespace {
 namespace fs = std::filesystem;
 using clock = std::chrono::steady_clock;
 
-/// A place for a process, and what the processes before in it did.
+/// A place for one process at a time, and what its earlier processes did.
 struct slot {
   int number = 0;
   int generation = 0;
-  std::unique_ptr<process> running;
+  std::unique_ptr<target_process> running;
   std::string prefix;       ///< of its artifacts' names
-  bool is_hung = false;     ///< ended from here, because it went on for too long
-  bool is_stopped = false;  ///< ended from here, because the campaign ends
+  bool is_hung = false;     ///< killed, because it ran for too long
+  bool is_stopped = false;  ///< killed, because the campaign ends
   std::int64_t executions_before = 0;
 };
 
-/// An input to look into.
+/// An input to examine.
 struct pending {
   fs::path artifact;
-  std::optional<complaint> said;
+  std::optional<complaint> reported;
 };
 
 class supervisor {
  public:
   supervisor(const options& given, const library& lib, result& into, const std::function<void(const finding&)>& found)
-      : given_(given),
+      : options_(given),
         at_(given.folder),
         result_(into),
         found_(found),
@@ -56,7 +56,7 @@ class supervisor {
 
   void run() {
     for (const fs::path& artifact : failures_in_artifacts())
-      look_into({artifact, std::nullopt});  // a killed campaign's
+      examine({artifact, std::nullopt});  // left by a campaign that was killed
     start_ = clock::now();
     constexpr auto tick = std::chrono::milliseconds(20);
     while (step()) std::this_thread::sleep_for(tick);
@@ -68,11 +68,12 @@ class supervisor {
 
  private:
   double seconds() const { return std::chrono::duration<double>(clock::now() - start_).count(); }
-  bool is_stopped() const { return interrupts::came() || !result_.ended_early.empty(); }
+  bool is_stopped() const { return interrupts::seen() || !result_.ended_early.empty(); }
 
-  /// libFuzzer counts whole seconds, and takes 0 for no end. However short the time is, each place has a process in it.
+  /// libFuzzer counts whole seconds and takes 0 for no limit. Each slot runs at least one process, however short the
+  /// time.
   bool may_start(const slot& s) const {
-    return !is_stopped() && (s.generation == 0 || given_.seconds - seconds() >= 1);
+    return !is_stopped() && (s.generation == 0 || options_.seconds - seconds() >= 1);
   }
 
   static std::vector<fs::path> files_in(const fs::path& folder) {
@@ -82,7 +83,7 @@ class supervisor {
     return files;
   }
 
-  /// Artifacts whose names begin so, in order. Slow units are remarks, no failures: they are removed.
+  /// Artifacts with this prefix, sorted. Removes slow units, which are not failures.
   std::vector<fs::path> failures_in_artifacts(std::string_view prefix = "") const {
     std::vector<fs::path> files = files_in(at_.artifacts);
     std::erase_if(files, [&](const fs::path& file) {
@@ -93,7 +94,7 @@ class supervisor {
     return files;
   }
 
-  /// False when all is done.
+  /// Whether there is more to do.
   bool step() {
     bool busy = false;
     for (slot& s : slots_) {
@@ -107,38 +108,37 @@ class supervisor {
     if (todo_.empty()) return busy;
     const pending next = todo_.front();
     todo_.pop_front();
-    look_into(next);
+    examine(next);
     return busy || !todo_.empty();
   }
 
-  /// A campaign that ends ends its processes. Those whose time is up end themselves between two inputs.
+  /// Kills the process if the campaign is stopped or the process hangs. One whose time is up ends by itself.
   void end_if_due(slot& s) const {
     s.is_stopped = is_stopped();
-    s.is_hung = !s.is_stopped && seconds() > given_.seconds + patience_seconds(given_);
+    s.is_hung = !s.is_stopped && seconds() > options_.seconds + patience_seconds(options_);
     if (s.is_stopped || s.is_hung) s.running->kill();
   }
 
   void start(slot& s) {
     s.prefix = fmt::format("{}.{}.", s.number, s.generation);
-    // libFuzzer's seed has 32 bits, and 0 stands for the clock. Processes of a campaign, one after the other or beside
-    // each other, draw differently.
-    const std::string draws = fmt::format("{} {} {}", given_.seed, s.number, s.generation++);
+    // libFuzzer's seed has 32 bits, and 0 stands for the clock. Every process of a campaign has another seed.
+    const std::string draws = fmt::format("{} {} {}", options_.seed, s.number, s.generation++);
     std::vector<std::string> arguments{
         at_.corpus.string() + "/",
         fmt::format("-artifact_prefix={}/{}", at_.artifacts.string(), s.prefix),
         fmt::format("-seed={}", std::max(1U, fingerprint(draws))),
-        fmt::format("-max_total_time={:.0f}", std::max(1.0, std::floor(given_.seconds - seconds()))),
-        fmt::format("-max_len={}", given_.max_len),
+        fmt::format("-max_total_time={:.0f}", std::max(1.0, std::floor(options_.seconds - seconds()))),
+        fmt::format("-max_len={}", options_.max_len),
         "-reload=1",
         "-entropic_scale_per_exec_time=1",  // cases differ a thousandfold in size
         "-print_final_stats=1",
-        "-detect_leaks=0",  // asks after each input: a leak is no kernel's defect, and costs half the speed
+        "-detect_leaks=0",  // kernels cannot leak, and the check after each input halves the speed
     };
-    if (!given_.dictionary.empty()) arguments.push_back("-dict=" + given_.dictionary.string());
-    command what = target_command(given_, arguments, log_of(s));
+    if (!options_.dictionary.empty()) arguments.push_back("-dict=" + options_.dictionary.string());
+    command what = target_command(options_, arguments, log_of(s));
     fs::remove(counters_of(s));
     what.environment.push_back("ASSAY_FUZZ_COUNTERS=" + fs::absolute(counters_of(s)).string());
-    s.running = std::make_unique<process>(what);
+    s.running = std::make_unique<target_process>(what);
     ++result_.processes;
   }
 
@@ -151,52 +151,52 @@ class supervisor {
     std::size_t artifacts = 0;
     for (const fs::path& file : failures_in_artifacts(s.prefix)) {
       aside += put_aside(at_, read_file(file));
-      todo_.push_back({file, log.is});
+      todo_.push_back({file, log.complaint});
       ++artifacts;
     }
     began_ = began_ || log.loaded;
-    const bool failed = !s.running->succeeded() && !s.is_stopped && !interrupts::came();
+    const bool failed = !s.running->succeeded() && !s.is_stopped && !interrupts::seen();
     judge_start(s, failed, aside, artifacts);
-    // A process that is hung before it is loaded has a long way through the corpus, which has no limit.
-    if (failed && artifacts == 0 && (log.loaded || log.is || !s.is_hung)) take_lost(s);
+    // Loading the corpus has no time limit: a process that hangs there is not a finding.
+    if (failed && artifacts == 0 && (log.loaded || log.complaint || !s.is_hung)) take_lost(s);
     s.running.reset();
   }
 
-  /// Processes that end before they begin would do so forever. Where nothing is known yet, the target does not run.
+  /// Ends a campaign whose processes fail before they have loaded the corpus. Throws if the target does not run at all.
   void judge_start(const slot& s, bool failed, int aside, std::size_t artifacts) {
     const fuzzer_log& log = s.running->log();
     const bool stuck = failed && !log.loaded && aside == 0;
-    if (stuck && artifacts == 0 && !log.is && !s.is_hung && !began_ && result_.findings.empty())
-      throw environment_error(fmt::format("{} {}: {}", given_.fuzzed.binary.string(), s.running->end(), log.last_line));
+    if (stuck && artifacts == 0 && !log.complaint && !s.is_hung && !began_ && result_.findings.empty())
+      throw environment_error(
+          fmt::format("{} {}: {}", options_.fuzzed.binary.string(), s.running->end(), log.last_line));
     stuck_ = stuck ? stuck_ + 1 : 0;
     constexpr int patience = 3;
-    if (stuck_ >= patience * given_.jobs)
-      result_.ended_early =
-          artifacts > 0 ? "every process fails on the empty input, which each begins with"
-                        : "every process ends before it has run through the corpus, and leaves no input that does it";
+    if (stuck_ >= patience * options_.jobs)
+      result_.ended_early = artifacts > 0 ? "every process fails on the empty input, which runs first"
+                                          : "every process ends while it loads the corpus, and leaves no input";
   }
 
-  /// A process that failed and left no input: killed by the machine for its memory, no place on the disk, no stack. Its
-  /// log would be gone when the next one starts.
+  /// Keeps the log of a process that failed and left no input (out of memory, disk or stack): the next process would
+  /// overwrite it.
   void take_lost(const slot& s) {
     const fuzzer_log& log = s.running->log();
-    complaint is{"crash", s.running->end() + "; no input is left"};
-    if (s.is_hung) is = {"hang", fmt::format("ended after {:.0f} s; no input is left", s.running->seconds())};
-    if (const finding* f = triage_.take_lost(log.is.value_or(is), log_of(s))) tell(*f);
+    complaint failure{"crash", s.running->end() + " and left no input"};
+    if (s.is_hung) failure = {"hang", fmt::format("killed after {:.0f} s; left no input", s.running->seconds())};
+    if (const finding* f = triage_.take_lost(log.complaint.value_or(failure), log_of(s))) announce(*f);
   }
 
   fs::path log_of(const slot& s) const { return at_.logs / fmt::format("job{}.txt", s.number); }
 
   fs::path counters_of(const slot& s) const { return at_.logs / fmt::format("job{}.counters", s.number); }
 
-  void tell(const finding& f) {
+  void announce(const finding& f) {
     shown_.clear();
     found_(f);
   }
 
-  void look_into(const pending& p) {
-    shown_.show(fmt::format("looking into {}", p.artifact.filename().string()));
-    if (const finding* f = triage_.look_into(p.artifact, p.said)) tell(*f);
+  void examine(const pending& p) {
+    shown_.show(fmt::format("examining {}", p.artifact.filename().string()));
+    if (const finding* f = triage_.examine(p.artifact, p.reported)) announce(*f);
   }
 
   growth now() const {
@@ -229,7 +229,7 @@ class supervisor {
                             best_.features, best_.corpus, result_.findings.size()));
   }
 
-  const options& given_;
+  const options& options_;
   folders at_;
   result& result_;
   const std::function<void(const finding&)>& found_;
@@ -240,7 +240,7 @@ class supervisor {
   growth best_;
   double next_point_ = 1;
   int stuck_ = 0;
-  bool began_ = false;  ///< a process has got to the end of the corpus
+  bool began_ = false;  ///< some process has loaded the corpus
   clock::time_point start_ = clock::now();
 };
 
@@ -251,14 +251,14 @@ result run(const options& given, const library& lib, const std::function<void(co
   std::error_code error;
   for (const fs::path& folder : {at.corpus, at.failing, at.artifacts, at.findings, at.logs})
     if (fs::create_directories(folder, error); error)
-      throw environment_error(fmt::format("{}: cannot be made: {}", folder.string(), error.message()));
+      throw environment_error(fmt::format("{}: cannot be created: {}", folder.string(), error.message()));
   const folder_lock alone(given.folder);
   const interrupts noted;
-  result came;
+  result done;
   readmit(given, lib);
-  plant_seeds(given, came);
-  supervisor(given, lib, came, found).run();
-  return came;
+  plant_seeds(given, done);
+  supervisor(given, lib, done, found).run();
+  return done;
 }
 
 }  // namespace assay::campaign

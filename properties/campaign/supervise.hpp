@@ -7,9 +7,9 @@
 
 namespace assay::campaign {
 
-/// Runs it, going on from what is in the folder. `found` is called for each finding as soon as it is on disk. Throws
-/// environment_error when the target does not run, when its state cannot be written, or when another campaign is at
-/// work in the folder.
+/// Runs a campaign, continuing from the state in its folder. Calls `found` for each finding as soon as it is on disk.
+/// Throws environment_error if the target does not run, if the state cannot be written, or if another campaign uses the
+/// folder.
 result run(const options& given, const library& lib, const std::function<void(const finding&)>& found);
 
 }  // namespace assay::campaign

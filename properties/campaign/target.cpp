@@ -46,7 +46,7 @@ std::vector<fs::path> target_folders(const fs::path& given) {
 
 target target_named(const std::string& name) {
   if (const auto names = target_names(); std::ranges::find(names, name) == names.end())
-    throw case_error(fmt::format("no target '{}' (see: assay list targets)", name));
+    throw case_error(fmt::format("unknown target '{}' (see: assay list targets)", name));
   target t{name, name.substr(std::string_view("fuzz_").size()), {}};
   if (find_kernel_space(t.kernel) == nullptr) t.kernel.clear();
   return t;
@@ -62,7 +62,7 @@ target find_target(const std::string& name, const std::vector<fs::path>& folders
     looked.push_back(t.binary.string());
   }
   throw environment_error(
-      fmt::format("{}: no binary with libFuzzer at {}; './assay fuzz' builds it, or: cmake "
+      fmt::format("{}: found no binary with libFuzzer at {}; './assay fuzz' builds it, or: cmake "
                   "--preset fuzz && ninja -C build/fuzz {}",
                   name, fmt::join(looked, " or "), name));
 }
@@ -74,10 +74,10 @@ std::optional<attention_case> case_of(const target& t, std::span<const std::uint
 
 std::optional<std::vector<std::uint8_t>> bytes_of(const target& t, const attention_case& c) {
   if (t.kernel.empty() || c.kernel != t.kernel) return std::nullopt;
-  attention_case said = c;
-  said.why.clear();  // no byte form has reasons
+  attention_case plain = c;
+  plain.why.clear();  // bytes do not encode it
   try {
-    return encode_case(said, only(t));
+    return encode_case(plain, only(t));
   } catch (const case_error&) {
     return std::nullopt;
   }

@@ -14,29 +14,28 @@ namespace assay::campaign {
 
 struct target {
   std::string name;              ///< "fuzz_split_kv"
-  std::string kernel;            ///< whose cases its bytes are; empty: they are something else
-  std::filesystem::path binary;  ///< linked with libFuzzer; empty where it is not needed
+  std::string kernel;            ///< whose cases its inputs encode; empty: its inputs are not cases
+  std::filesystem::path binary;  ///< linked with libFuzzer; empty if only its inputs matter
 };
 
 /// All targets, as `assay list targets` prints them.
 std::vector<std::string> target_names();
 
-/// Where the binaries of targets are looked for, in this order: `given` alone if it is not empty, else the fuzz build
-/// beside the build of this program, else beside this program.
+/// The folders to search for targets' binaries, in order: `given` alone if it is not empty; else the fuzz build beside
+/// this program's build, then this program's own folder.
 std::vector<std::filesystem::path> target_folders(const std::filesystem::path& given);
 
-/// The target of that name, which is what its bytes are. Throws case_error for an unknown one.
+/// The target of that name, without its binary. Throws case_error for an unknown name.
 target target_named(const std::string& name);
 
-/// The target of that name, with its binary from the first folder that has one linked with libFuzzer (every build has
-/// binaries with a plain main, too). Throws case_error for an unknown name, environment_error where there is no such
-/// binary.
+/// The target of that name, with its binary from the first folder that has one linked with libFuzzer (other builds have
+/// binaries with a plain main). Throws case_error for an unknown name, environment_error if there is no such binary.
 target find_target(const std::string& name, const std::vector<std::filesystem::path>& folders);
 
-/// What the target makes of the bytes; nothing if its bytes are no case.
+/// The case that the bytes encode; nothing if the target's inputs are not cases.
 std::optional<attention_case> case_of(const target& t, std::span<const std::uint8_t> bytes);
 
-/// The bytes from which the target makes this case; nothing if no bytes do.
+/// The bytes that encode this case; nothing if none do.
 std::optional<std::vector<std::uint8_t>> bytes_of(const target& t, const attention_case& c);
 
 }  // namespace assay::campaign

@@ -8,7 +8,7 @@ namespace assay::campaign {
 
 void add_counters(const std::filesystem::path& file, std::map<std::string, std::int64_t>& sums) {
   std::ifstream lines(file);
-  for (std::string line; std::getline(lines, line) && !lines.eof();) {  // the last line may lack its end
+  for (std::string line; std::getline(lines, line) && !lines.eof();) {  // the last line may be incomplete
     const auto space = line.rfind(' ');
     if (space == 0 || space == std::string::npos) continue;
     std::int64_t hits = 0;

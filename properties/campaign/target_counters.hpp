@@ -1,4 +1,4 @@
-/// The targets' counters of what edges cannot see.
+/// The counters that fuzz targets write.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,8 @@
 
 namespace assay::campaign {
 
-/// Adds the lines "NAME HITS" of a process's file to `sums`, by name; of names that begin with "most_", which count
-/// different things, the largest of any process stays. Other lines do not count. A target need not count: there may be
-/// no file.
+/// Adds the lines "NAME HITS" of a process's file to `sums`, by name. For names that begin with "most_" it keeps the
+/// largest number of any process instead. Ignores other lines, and a missing file.
 void add_counters(const std::filesystem::path& file, std::map<std::string, std::int64_t>& sums);
 
 }  // namespace assay::campaign

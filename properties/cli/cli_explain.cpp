@@ -18,7 +18,7 @@ int run(const explain_arguments& given, const cli_context& context) {
   const auto lib = given.from.open(context);
   const attention_case c = load_case(given.file);
   // What kills a process is found out in another one.
-  const verdict first = isolated_judge(*lib, properties().front(), given.limit_seconds)(c);
+  const verdict first = isolated_judge(*lib, enclosure_property(), given.limit_seconds)(c);
   if (first.origin == "crash" || first.origin == "hang" || first.origin == "memory") {
     context.out << "verdict: fail\n  " << first.origin << ": " << first.what << '\n';
     return exit_defect;

@@ -8,9 +8,9 @@
 
 #include "properties/campaign/target.hpp"
 #include "properties/cli/cli.hpp"
-#include "properties/nightly/child.hpp"
 #include "properties/nightly/night_report.hpp"
 #include "properties/nightly/stages.hpp"
+#include "properties/system/child_process.hpp"
 #include "properties/system/progress.hpp"
 #include "properties/system/write_file.hpp"
 

@@ -21,8 +21,8 @@
 namespace assay::corpus {
 namespace {
 
-/// Fields of one object: what is a choice by name, what is an amount by bucket, what is optional also by
-/// whether it is there. Text, lists, seeds and scales of data say nothing by themselves.
+/// Names the fields of one object: choices by value, amounts by bucket, optionals also by whether they are set. Leaves
+/// out texts, lists, seeds and scales of data.
 template <typename T>
 void add_fields(const T& object, std::vector<std::string>& names) {
   boost::mp11::mp_for_each<boost::describe::describe_members<T, boost::describe::mod_public>>([&](auto member) {
@@ -38,7 +38,7 @@ void add_fields(const T& object, std::vector<std::string>& names) {
       names.push_back(!value       ? fmt::format("{} none", member.name)
                       : *value < 0 ? fmt::format("{} negative", member.name)
                                    : fmt::format("{} bucket {}", member.name, bucket_of(*value)));
-    else if constexpr (std::is_signed_v<field>)  // seeds, which are not, are all alike
+    else if constexpr (std::is_signed_v<field>)  // leaves out seeds, which are unsigned
       if (std::string_view(member.name) != "version")
         names.push_back(fmt::format("{} bucket {}", member.name, bucket_of(value)));
   });
@@ -108,19 +108,19 @@ std::vector<std::vector<std::uint32_t>> features_of(const library& lib, std::spa
     return std::to_string(next_case++);
   };
   run_workers(jobs, limit_seconds, serve, next, [&](const work_result& worked) {
-    std::vector<std::string>& of = named[parse(worked.request)];
+    std::vector<std::string>& features = named[parse(worked.request)];
     if (worked.reply) {
       std::istringstream lines(*worked.reply);
-      for (std::string line; std::getline(lines, line);) of.push_back(line);
+      for (std::string line; std::getline(lines, line);) features.push_back(line);
     } else {
       const attention_case& c = cases[parse(worked.request)];
-      of = fields_of(c);
-      of.push_back("ends its process: " + verdict_of(worked).origin);
-      of = of_kernel(c, std::move(of));
+      features = fields_of(c);
+      features.push_back("ends its process: " + verdict_of(worked).origin);
+      features = of_kernel(c, std::move(features));
     }
     shown.show(fmt::format("{}/{} cases", ++done, cases.size()));
   });
-  // Numbers depend on the cases alone, not on which process was the faster.
+  // Numbered in the order of the cases, so that numbers do not depend on the speed of processes.
   std::vector<std::vector<std::uint32_t>> numbers(cases.size());
   for (std::size_t i = 0; i < cases.size(); ++i)
     for (const std::string& name : named[i]) numbers[i].push_back(names.number_of(name));

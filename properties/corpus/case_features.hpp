@@ -1,4 +1,4 @@
-/// What a case is there for: everything that it reaches and others may not.
+/// The features of a case: what it exercises that other cases may not.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,13 @@ class feature_names {
   std::vector<std::string> names_;
 };
 
-/// Runs the case and names, each beginning with the kernel: its verdict; its fields (names of enumerations and
-/// switches as they are, numbers by bucket_of()); what features.hpp counts, by bucket; and the edges of the kernels'
-/// code, where the library tells them. Sorted, each once.
+/// Runs the case and names its features, each beginning with the kernel, sorted, each once: the verdict; the fields
+/// (values of enumerations and switches, numbers by bucket_of()); what features.hpp counts, by bucket; and the edges of
+/// the kernels' code, if the library counts them.
 std::vector<std::string> features_of(const library& lib, const attention_case& c);
 
-/// The same of many cases, on so many processes, as numbers: a case that ends its process has the feature that it
-/// does, beside its fields. Throws nothing for what kernels do.
+/// The same for many cases, in `jobs` processes, as numbers. A case that ends its process has that as a feature, beside
+/// its fields. Failures of kernels never throw.
 std::vector<std::vector<std::uint32_t>> features_of(const library& lib, std::span<const attention_case> cases, int jobs,
                                                     double limit_seconds, feature_names& names);
 

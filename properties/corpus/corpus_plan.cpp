@@ -15,24 +15,16 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view own_reason = "covers ";
 
-std::vector<fs::path> files_at(const std::string& place, bool with_bytes) {
-  if (!fs::is_directory(place)) return {place};
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::recursive_directory_iterator(place))
-    if (entry.is_regular_file() && (with_bytes || entry.path().extension() == ".json")) files.push_back(entry.path());
-  std::ranges::sort(files);
-  return files;
-}
-
 attention_case read_case(const fs::path& file, const campaign::target& t) {
   const std::string text = read_file(file);
   if (file.extension() == ".json") return from_json(text, file.string());
   const auto c = campaign::case_of(t, {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
-  if (!c) throw case_error(fmt::format("{}: is no .json file, and no target says what its bytes are", file.string()));
+  if (!c)
+    throw case_error(fmt::format("{}: must be a .json file, or give the target whose input it is", file.string()));
   return *c;
 }
 
-/// "pass", "fail", "discard" or "undecided"; a case that ends its process has no verdict, and fails.
+/// "pass", "fail", "discard" or "undecided"; "fail" for a case that ends its process.
 std::string verdict_in(const std::vector<std::uint32_t>& features, const feature_names& names) {
   constexpr std::string_view key = ": verdict ";
   for (const std::uint32_t f : features) {
@@ -50,7 +42,7 @@ std::string verdict_in(const std::vector<std::uint32_t>& features, const feature
 std::vector<stored_case> read_cases(const std::vector<std::string>& places, const campaign::target& t) {
   std::vector<stored_case> cases;
   for (const std::string& place : places) {
-    const std::vector<fs::path> files = files_at(place, !t.kernel.empty());
+    const std::vector<fs::path> files = files_below(place, t.kernel.empty() ? ".json" : "");
     cases.reserve(cases.size() + files.size());
     for (const fs::path& file : files) cases.push_back({file, read_case(file, t), false, {}});
   }
@@ -85,7 +77,7 @@ corpus_plan plan_corpus(const library& lib, std::vector<stored_case> cases, int 
 std::string reason_of(const feature_names& names, const std::vector<std::uint32_t>& adds) {
   constexpr std::size_t most = 3;
   std::vector<std::string> some;
-  // Names of the case's own terms say more than numbers of edges.
+  // Edges, which have only numbers, come last.
   for (const bool edges : {false, true})
     for (const std::uint32_t f : adds)
       if (some.size() < most && (names.name_of(f).find(": edge ") != std::string::npos) == edges)
@@ -101,7 +93,7 @@ fs::path place_in(const fs::path& corpus, const stored_case& added, const std::s
   const bool is_named = added.file.extension() == ".json";
   const std::string stem = is_named ? added.file.stem().string() : fmt::format("covers_{:08x}", fingerprint(text));
   fs::path place = corpus / c.kernel / (stem + ".json");
-  for (; fs::exists(place) || taken.contains(place); text += ' ')  // fingerprints are short enough to coincide
+  for (; fs::exists(place) || taken.contains(place); text += ' ')  // fingerprints may coincide
     place = corpus / c.kernel / fmt::format("{}-{:08x}.json", stem, fingerprint(text));
   return place;
 }

@@ -1,4 +1,4 @@
-/// What to keep of a corpus, and what to add to it.
+/// Which cases to keep in a corpus, and which to add.
 #pragma once
 
 #include <filesystem>
@@ -17,22 +17,22 @@ struct stored_case {
   std::filesystem::path file;
   attention_case c;
   bool is_pinned = false;
-  std::string verdict;  ///< what plan_corpus() saw: "pass", "fail" (also of its process), "discard", "undecided"
+  std::string verdict;  ///< set by plan_corpus(): "pass", "fail" (also if it ends its process), "discard", "undecided"
 };
 
-/// The cases in files, and in folders of them, sorted. A file that does not end in .json holds the bytes of `t`, if
-/// that makes cases of bytes; else it is left out if it is in a folder. Throws case_error for a bad file.
+/// The cases in files, and in folders of them, sorted. A file that does not end in .json is an input of `t`. If inputs
+/// of `t` are not cases, such files in folders are left out. Throws case_error for a bad file.
 std::vector<stored_case> read_cases(const std::vector<std::string>& places, const campaign::target& t);
 
-/// Whether somebody said what the case is there for; the tool's own reasons begin with "covers ".
+/// Whether its `why` was written by a person; the tool's own begin with "covers ".
 bool has_own_reason(const attention_case& c);
 
-/// What of the cases is needed, and for what.
+/// Which cases are needed, and for which features.
 struct corpus_plan {
   std::vector<stored_case> cases;
   std::vector<placement> placed;     ///< of `cases`
-  std::vector<stored_case> failing;  ///< cannot be in a corpus, whose cases pass; not among `cases` unless pinned
-  std::vector<stored_case> open;     ///< neither pass nor fail, so that they verify nothing; only those not pinned
+  std::vector<stored_case> failing;  ///< cases of a corpus must pass; not among `cases` unless pinned
+  std::vector<stored_case> open;     ///< discarded or undecided, and not pinned
   feature_names names;               ///< of all features that any case has
 };
 
@@ -42,8 +42,8 @@ corpus_plan plan_corpus(const library& lib, std::vector<stored_case> cases, int 
 /// "covers 7 features of its own: ...": some of them by name.
 std::string reason_of(const feature_names& names, const std::vector<std::uint32_t>& adds);
 
-/// Where a case that is added goes: a folder for each kernel, a name by what is in it unless it has one. Where a file
-/// of that name is already, or will be (`taken`), the name has what is in the case added to it.
+/// The file for a case that is added: in the folder of its kernel, with the name of its own file or a fingerprint. If
+/// that name is used or in `taken`, a fingerprint is appended.
 std::filesystem::path place_in(const std::filesystem::path& corpus, const stored_case& added,
                                const std::set<std::filesystem::path>& taken);
 

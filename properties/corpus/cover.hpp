@@ -1,4 +1,4 @@
-/// The smallest set that keeps all features, as near as greed comes to it.
+/// A small set of members that has all features, found greedily.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ struct member {
   bool is_pinned = false;  ///< is in the set, whatever it adds
 };
 
-/// What became of a member.
+/// Whether a member is in the set, and what for.
 struct placement {
   bool is_kept = false;
-  std::vector<std::uint32_t> adds;  ///< features that no other kept member has; of one not kept: empty
+  std::vector<std::uint32_t> adds;  ///< features that no other kept member has; empty if not kept
 };
 
-/// Takes the pinned members, then time and again the one that adds most features (the cheaper one, the earlier one
-/// among equals), and then lets go of those that later ones made superfluous, dearest first. The union of the kept
-/// ones' features is that of all.
+/// Takes the pinned members, then repeatedly the member that adds most features (of equals the cheaper, then the
+/// earlier one), and finally drops members that later ones made superfluous, the most expensive first. The kept members
+/// together have all features.
 std::vector<placement> cover(std::span<const member> members);
 
 }  // namespace assay::corpus

@@ -14,7 +14,7 @@ std::string logit_lines(const detailed_run& run, std::int64_t row, std::int64_t 
                                  story.row_in_sequence, p.max_q, story.visible_end, story.context);
   if (!story.is_visible)
     return text + (p.fills_hidden != 0 ? "  the column is hidden: it becomes -inf\n"
-                                       : "  the column is hidden: nothing may write it\n");
+                                       : "  the column is hidden: the kernel must not write it\n");
   text += fmt::format("  key {} (page {}, slot {}): scale {:.6g}, logit {:.6g}, {} of {} heads positive\n", column,
                       story.page, story.slot, story.key_scale, story.value, story.positive_heads, p.heads_q);
   for (const oracle::head_share& h : story.heads)

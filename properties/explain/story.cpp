@@ -45,7 +45,7 @@ std::string accuracy_line(const tensor& out, const oracle::enclosed_tensor& exac
   std::int64_t flat = 0;
   for_each_index(out, [&](const std::vector<std::int64_t>& index) {
     const std::int64_t at = flat++;
-    if (exact.keeps(at)) return;  // nobody writes it
+    if (exact.keeps(at)) return;  // the kernel does not write it
     const double truth = middle(exact.elements[static_cast<std::size_t>(at)]);
     const double value = value_at(out, offset_of(out, index));
     const double distance = value == truth ? 0.0 : std::fabs(value - truth) / oracle::ulp(out.type, truth);
@@ -154,18 +154,19 @@ element parse_element(const std::string& text, const outputs& out) {
   }
   element e{parts.front(), {}};
   const buffer* b = find_buffer(out.buffers, e.tensor);
-  if (b == nullptr) throw fail("no output of that name");
+  if (b == nullptr) throw fail("unknown output");
   for (std::size_t i = 1; i < parts.size(); ++i) {
     std::int64_t value = -1;
     const char* end = parts[i].data() + parts[i].size();
     const auto read = std::from_chars(parts[i].data(), end, value);
-    if (read.ec != std::errc{} || read.ptr != end) throw fail("not an index");
+    if (read.ec != std::errc{} || read.ptr != end)
+      throw fail("must be an output's name and its indices, as in o,0,1,2");
     e.index.push_back(value);
   }
   if (static_cast<std::int32_t>(e.index.size()) != b->view().rank)
-    throw fail(fmt::format("{} has {} dimensions", e.tensor, b->view().rank));
+    throw fail(fmt::format("{} needs {} indices", e.tensor, b->view().rank));
   for (std::size_t d = 0; d < e.index.size(); ++d)
-    if (e.index[d] < 0 || e.index[d] >= b->view().shape[d]) throw fail("outside of the output");
+    if (e.index[d] < 0 || e.index[d] >= b->view().shape[d]) throw fail("lies outside the output");
   return e;
 }
 

@@ -1,4 +1,4 @@
-/// What happened to one output element, for a person who looks at a defect.
+/// How one output element came about, for people who debug a defect.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@ struct element {
   std::vector<std::int64_t> index;
 };
 
-/// "o,1,2,3". Throws case_error unless the text names an element of these outputs.
+/// Reads "o,1,2,3". Throws case_error unless it is an element of these outputs.
 element parse_element(const std::string& text, const outputs& out);
 
-/// The element that a verdict is about: the worst one outside its enclosure, else the one nearest to its bound.
+/// The worst element of a verdict: the one farthest outside its enclosure, else the one nearest to its bound.
 std::optional<element> worst_element(const verdict& v);
 
-/// The case, the verdict per tensor, how far the output is from exact attention, and the story of one element: value,
-/// enclosure, exact value; sequence, row, head; and tile by tile the split, the running state and the keys that count
-/// most, with page and slot.
+/// The case, the verdict for each tensor, the distance of the output from exact attention, and the story of one
+/// element: value, enclosure and exact value; sequence, row and head; and for each tile the split, the running state
+/// and the keys that add most, with page and slot.
 std::string explain(const attention_case& c, const detailed_run& run, const std::optional<element>& chosen);
 
 }  // namespace assay

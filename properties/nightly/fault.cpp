@@ -29,11 +29,11 @@ int positive(const std::string& text, const std::string& where) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || value < 1)
-    throw case_error(fmt::format("{}: '{}' is no number above 0", where, text));
+    throw case_error(fmt::format("{}: '{}' must be a whole number above 0", where, text));
   return value;
 }
 
-/// Sets the field that `key` names; false if none is named so.
+/// Sets the field that `key` names. False if the key is unknown.
 bool set(fault& f, const std::string& key, const std::string& value, const std::string& where) {
   if (key == "Caught-by")
     f.caught_by = split(value);
@@ -68,7 +68,7 @@ fault read_fault(const fs::path& patch) {
     f.summary += (f.summary.empty() ? "" : " ") + line;
   }
   if (f.caught_by.empty() && f.checker.empty())
-    throw case_error(patch.string() + ": its head names no check (Caught-by, Checker)");
+    throw case_error(patch.string() + ": the head must name a check (Caught-by or Checker)");
   return f;
 }
 
@@ -77,7 +77,7 @@ std::vector<fault> read_faults(const fs::path& folder) {
   if (fs::is_directory(folder))
     for (const fs::directory_entry& entry : fs::directory_iterator(folder))
       if (entry.path().extension() == ".patch") patches.push_back(entry.path());
-  if (patches.empty()) throw environment_error(folder.string() + ": no patches there");
+  if (patches.empty()) throw environment_error(folder.string() + ": contains no .patch files");
   std::ranges::sort(patches);
   std::vector<fault> all;
   for (const fs::path& patch : patches) all.push_back(read_fault(patch));

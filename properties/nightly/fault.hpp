@@ -1,5 +1,5 @@
-/// Planted faults: patches of the kernels (tests/faults/NAME.patch) whose heads say what must catch them. Each is built
-/// as a library of its own, lib/fault_NAME.so.
+/// Planted faults: patches of the kernels (tests/faults/NAME.patch). The head of each names the checks that must catch
+/// it. Each is built as a library of its own, lib/fault_NAME.so.
 #pragma once
 
 #include <filesystem>
@@ -9,25 +9,26 @@
 
 namespace assay {
 
-/// What the head of a patch, the lines before its first "---", says.
+/// The head of a patch: the lines before its first "---".
 struct fault {
   std::string name;
   std::string summary;  ///< the lines without a key, joined
-  /// "Caught-by: <origin>[, <origin>...]": an origin of unchecked verdicts each; empty: only the checker can see it
+  /// "Caught-by: <origin>[, <origin>...]": origins of verdicts, loads and stores unchecked; empty: only the checker
+  /// can catch it
   std::set<std::string> caught_by;
-  std::string checker;  ///< "Checker: <origin>": what the checker of loads and stores must report; empty: nothing
-  std::string line;     ///< "Line: <path>: <text>": of the patched file, which that names; empty: one that is added
+  std::string checker;              ///< "Checker: <origin>": what the checker of loads and stores must report
+  std::string line;                 ///< "Line: <path>: <text>": the line to report; empty: any line that the patch adds
   std::string kernel = "split_kv";  ///< "Kernel: <name>"
-  std::string types = "f16";        ///< "Types: <types>": the combination that is built
+  std::string types = "f16";        ///< "Types: <types>": the only combination that is built
   int heads = 1;                    ///< "Heads: <n>": query heads of the smallest failing case
-  int cases = 700;                  ///< "Cases: <n>": how many the suite may need
-  bool races = false;  ///< "Races: yes": blocks write the same element, so that some findings do not come again
+  int cases = 700;                  ///< "Cases: <n>": how many cases the suite may need
+  bool races = false;               ///< "Races: yes": blocks write the same element, so some findings are flaky
 };
 
-/// Reads a patch's head. Throws case_error that names the file and what its head lacks or says wrong.
+/// Reads a patch's head. Throws case_error that names the file and the error.
 fault read_fault(const std::filesystem::path& patch);
 
-/// All patches of a folder, by name. Throws environment_error if there are none.
+/// The heads of all patches in a folder, sorted by name. Throws environment_error if it contains none.
 std::vector<fault> read_faults(const std::filesystem::path& folder);
 
 }  // namespace assay

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/json.hpp>
 
 #include "properties/nightly/fault_places.hpp"
@@ -17,7 +18,7 @@ double failed_share(const counts& c) {
   return static_cast<double>(c.fail) / static_cast<double>(c.total());
 }
 
-/// "output_enclosed 91%, other_rows 3%": surest first.
+/// "output_enclosed 91%, other_rows 3%": largest share first.
 std::string in_order(const std::map<std::string, counts>& caught) {
   std::vector<std::pair<double, std::string>> order;
   for (const auto& [name, cases] : caught) order.emplace_back(-failed_share(cases), name);
@@ -28,17 +29,69 @@ std::string in_order(const std::map<std::string, counts>& caught) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-/// "data race", where it named the line.
+/// "data race"; "data race elsewhere" if it named another line than expected.
 std::string checker_of(const fault_row& row) {
   if (row.planted.checker.empty()) return "-";
   const bool is_elsewhere = !row.checker_origins.empty() && !row.names_place;
   return fmt::format("{}{}", fmt::join(row.checker_origins, ", "), is_elsewhere ? " elsewhere" : "");
 }
 
+bool has_all_origins(const fault_row& row) {
+  return std::ranges::includes(row.origins, row.planted.caught_by);
+}
+
+/// Most faults show in the first few cases.
+std::array<int, 2> case_counts(const fault& planted) {
+  return {planted.cases / 4, planted.cases};
+}
+
+/// Fills in what all properties report with loads and stores unchecked.
+void try_unchecked(library& faulty, suite_options options, fault_row& row) {
+  options.selected.clear();
+  for (const property& p : properties()) options.selected.push_back(&p);
+  options.origins = row.planted.caught_by;
+  const execution_checks usual = faulty.checks;
+  faulty.checks.accesses = false;
+  for (const int cases : case_counts(row.planted)) {
+    options.cases = cases;
+    suite_result result = run_suite(faulty, options);
+    row.cases = result.total.total();
+    row.seconds += result.seconds;
+    row.caught.clear();
+    for (const auto& [key, one] : result.table)
+      if (one.fail > 0) row.caught[std::get<1>(key)] += one;
+    row.findings = std::move(result.findings);
+    for (const finding& f : row.findings)
+      if (f.shrunk.reproduced) row.origins.insert(f.shrunk.result.origin);
+    if (has_all_origins(row)) break;
+  }
+  faulty.checks = usual;
+}
+
+/// Fills in what the checker of loads and stores reports.
+void try_checker(const library& faulty, suite_options options, const std::vector<std::string>& places, fault_row& row) {
+  options.selected = {&enclosure_property()};
+  options.origins = {row.planted.checker};
+  options.budget.seconds = std::min(options.budget.seconds, 2.0);  // the report does not depend on the size of the case
+  for (const int cases : case_counts(row.planted)) {
+    if (row.names_place) break;
+    options.cases = cases;
+    suite_result result = run_suite(faulty, options);
+    row.cases += result.total.total();
+    row.seconds += result.seconds;
+    row.checker_findings = std::move(result.findings);
+    for (const finding& f : row.checker_findings) {
+      if (!f.shrunk.reproduced) continue;
+      row.checker_origins.insert(f.shrunk.result.origin);
+      row.names_place |= f.shrunk.result.origin == row.planted.checker && names_one_of(f.shrunk.result.what, places);
+    }
+  }
+}
+
 }  // namespace
 
 bool fault_row::is_caught() const {
-  return std::ranges::includes(origins, planted.caught_by) &&
+  return has_all_origins(*this) &&
          (planted.checker.empty() || (checker_origins.contains(planted.checker) && names_place));
 }
 
@@ -47,42 +100,11 @@ fault_row try_fault(library& faulty, const fault& planted, const std::vector<std
   suite_options options = given;
   options.kernels = {planted.kernel};
   options.types = {planted.types};
-  options.selected.clear();
-  for (const property& p : properties()) options.selected.push_back(&p);
   options.seconds = 0;
-  options.origins = planted.caught_by;
   fault_row row;
   row.planted = planted;
-  const execution_checks usual = faulty.checks;
-  faulty.checks.accesses = false;
-  for (const int cases : {planted.cases / 4, planted.cases}) {  // most faults show in the first few
-    options.cases = cases;
-    const suite_result result = run_suite(faulty, options);
-    row.cases = result.total.total();
-    row.seconds += result.seconds;
-    row.caught.clear();
-    for (const auto& [key, one] : result.table)
-      if (one.fail > 0) row.caught[std::get<1>(key)] += one;
-    for (const finding& f : result.findings)
-      if (f.shrunk.reproduced) row.origins.insert(f.shrunk.result.origin);
-    if (std::ranges::includes(row.origins, planted.caught_by)) break;
-  }
-  faulty.checks = usual;
-  if (planted.checker.empty()) return row;
-  options.selected.resize(1);
-  options.origins = {planted.checker};
-  for (const int cases : {planted.cases / 4, planted.cases}) {  // most show in the first few
-    if (row.names_place) break;
-    options.cases = cases;
-    const suite_result checked = run_suite(faulty, options);
-    for (const finding& f : checked.findings) {
-      if (!f.shrunk.reproduced) continue;
-      row.checker_origins.insert(f.shrunk.result.origin);
-      row.names_place |= f.shrunk.result.origin == planted.checker && names_one_of(f.shrunk.result.what, places);
-    }
-    row.cases += checked.total.total();
-    row.seconds += checked.seconds;
-  }
+  try_unchecked(faulty, options, row);
+  if (!planted.checker.empty()) try_checker(faulty, options, places, row);
   return row;
 }
 

@@ -10,28 +10,32 @@
 
 namespace assay {
 
-/// What the suite made of one faulty library.
+/// What the suite reported about one faulty library.
 struct fault_row {
   fault planted;
-  std::map<std::string, counts> caught;   ///< what became of the cases of each property that some of them failed
-  std::set<std::string> origins;          ///< named ones, if they came again; loads and stores were not checked
-  std::set<std::string> checker_origins;  ///< the same when they were, for faults that name one
-  bool names_place = false;               ///< whether such a report named a place that is expected of it
-  std::int64_t cases = 0;                 ///< that were run
+  // The run of all properties, loads and stores unchecked.
+  std::map<std::string, counts> caught;  ///< for each property with failing cases: its counts
+  std::vector<finding> findings;
+  std::set<std::string> origins;  ///< of the findings that reproduced
+  // The run of the enclosure, loads and stores checked; only for faults that name a checker's report.
+  std::vector<finding> checker_findings;
+  std::set<std::string> checker_origins;  ///< of the findings that reproduced
+  bool names_place = false;               ///< whether the expected report named one of the expected places
+  std::int64_t cases = 0;                 ///< of both runs
   double seconds = 0;
-  /// Whether every check that the patch names caught it.
+  /// Whether every check that the patch names caught the fault.
   bool is_caught() const;
 };
 
-/// Runs all properties on the library, without checks of loads and stores, on a quarter of the cases that the fault may
-/// need and, where these do not show it, on all; if the fault names what these checks report, the first property with
-/// them, whose report has to name one of `places` (fault_places.hpp). `options` gives seed, jobs, limits and the folder
-/// for findings.
+/// Runs all properties on the library, with loads and stores unchecked. Then, if the fault names a report of the
+/// checker, runs the enclosure with loads and stores checked; that report must name one of `places` (fault_places.hpp).
+/// Each run takes a quarter of the fault's cases; if these do not catch it, all of them. `options` gives seed, jobs,
+/// limits and the folder for findings.
 fault_row try_fault(library& faulty, const fault& planted, const std::vector<std::string>& places,
                     const suite_options& options);
 
-/// A line per fault: whether it was caught as its patch says, by which checks, and which share of each property's cases
-/// failed.
+/// A line per fault: whether the checks that its patch names caught it, which checks did, and which share of each
+/// property's cases failed.
 std::string fault_matrix_text(const std::vector<fault_row>& rows);
 
 /// The same as JSON; stable keys, version 1.

@@ -25,7 +25,7 @@ std::string place(const fs::path& file, std::size_t number) {
   return fmt::format("{}:{}", file.filename().string(), number);
 }
 
-/// The first line of the patched file that a hunk is about; 0 if it says none.
+/// The first line of a hunk in the patched file; 0 if its head is malformed.
 std::size_t start_of(const std::string& hunk) {
   std::size_t number = 0;
   const std::size_t plus = hunk.find('+');
@@ -48,7 +48,7 @@ std::vector<std::string> added_places(const fs::path& patch, const fs::path& cop
     } else if (number > 0 && !line.starts_with('-')) {
       if (line.starts_with('+')) {
         if (number > patched.size() || patched[number - 1] != line.substr(1))
-          throw case_error(fmt::format("{}: line {} of {} is not what it adds there", patch.string(), number,
+          throw case_error(fmt::format("{}: line {} of {} differs from the added line", patch.string(), number,
                                        (copy / file).string()));
         added.push_back(place(file, number));
       }
@@ -71,17 +71,16 @@ std::vector<std::string> places_of(const std::string& text, const fs::path& file
 std::vector<std::string> expected_places(const fault& planted, const fs::path& patch, const fs::path& copy) {
   const std::size_t colon = planted.line.find(": ");
   if (!planted.line.empty() && colon == std::string::npos)
-    throw case_error(fmt::format("{}: Line: '{}' is not '<path>: <text>'", patch.string(), planted.line));
+    throw case_error(fmt::format("{}: Line: '{}' must be '<path>: <text>'", patch.string(), planted.line));
   const std::vector<std::string> places =
       planted.line.empty() ? added_places(patch, copy)
                            : places_of(planted.line.substr(colon + 2), planted.line.substr(0, colon), copy);
-  if (places.empty())
-    throw case_error(fmt::format("{}: there is no line that the checker's report could name", patch.string()));
+  if (places.empty()) throw case_error(fmt::format("{}: names no line for the checker's report", patch.string()));
   return places;
 }
 
 bool names_one_of(std::string_view report, const std::vector<std::string>& places) {
-  // Places stand as in "(mma.hpp:37, from split_kv_kernel.hpp:170)": no longer name or number may be taken for one.
+  // Reports hold places as in "(mma.hpp:37, from split_kv_kernel.hpp:170)". A longer name or number must not match.
   return std::ranges::any_of(places, [&](const std::string& one) {
     for (std::size_t at = report.find(one); at != std::string_view::npos; at = report.find(one, at + 1)) {
       const std::size_t end = at + one.size();

@@ -1,4 +1,4 @@
-/// Where the report of the checker of loads and stores has to point for a planted fault to count as caught.
+/// The source lines that the checker's report of a planted fault may name.
 #pragma once
 
 #include <filesystem>
@@ -10,10 +10,10 @@
 
 namespace assay {
 
-/// Places of which the checker's report must name one, as it writes them ("split_kv_kernel.hpp:120"): the lines that
-/// hold the text of the fault's `line`; without it, those that its patch adds. `copy` is the folder with the patched
-/// files that the library was built from. Throws case_error for a patch, or a copy that is not as the patch makes it,
-/// where there is no such place.
+/// Places as the checker writes them ("split_kv_kernel.hpp:120"); its report must name one of them. They are the lines
+/// with the text of the fault's `line` or, without it, the lines that the patch adds. `copy` is the folder with the
+/// patched files that the library was built from. Throws case_error if there is no such line, or if the copy differs
+/// from what the patch makes.
 std::vector<std::string> expected_places(const fault& planted, const std::filesystem::path& patch,
                                          const std::filesystem::path& copy);
 

@@ -59,7 +59,7 @@ std::string status_text(int status) {
     case 0: return "verified";
     case 1: return "DEFECT";
     case 2: return "bad usage";
-    case 3: return "environment lacks something";
+    case 3: return "environment error";
     case 124: return "took too long";
     default: return status > 128 ? fmt::format("ended by signal {}", status - 128) : fmt::format("exit {}", status);
   }
@@ -89,12 +89,12 @@ night night_from_json(const std::string& written, const std::string& origin) {
   try {
     const json::value parsed = json::parse(written);
     const json::object& o = parsed.as_object();
-    if (o.at("version").to_number<int>() != 1) throw std::runtime_error("its version is not 1");
+    if (o.at("version").to_number<int>() != 1) throw std::runtime_error("version must be 1");
     night n{text(o, "started"), o.at("minutes").to_number<double>(), o.at("seed").to_number<std::uint64_t>(), {}};
     for (const json::value& v : o.at("stages").as_array()) n.stages.push_back(stage_of(v.as_object()));
     return n;
   } catch (const std::exception& e) {
-    throw case_error(fmt::format("{}: is no report of a night: {}", origin, e.what()));
+    throw case_error(fmt::format("{}: cannot be read as the report of a night: {}", origin, e.what()));
   }
 }
 

@@ -1,4 +1,4 @@
-/// A night: stages that ran one after the other, and what they said. Plain data, with its JSON.
+/// A night: the stages that ran one after the other, and their results. Plain data, with its JSON.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@ namespace assay {
 /// A failure that a stage reported.
 struct night_finding {
   std::string stage;
-  std::string kernel;  ///< of the case; empty where the stage says which
+  std::string kernel;  ///< of the case; may be empty
   std::string origin;
   std::string what;
   std::string file;    ///< the case; may be empty
-  std::string replay;  ///< the line that shows it again; may be empty
-  /// Equal for findings of one kind (properties/campaign/kinds.hpp) in one kernel, on different nights and by whichever
-  /// stage that says its kernel.
+  std::string replay;  ///< the command that repeats it; may be empty
+  /// Equal for findings of one kind (properties/campaign/kinds.hpp) in one kernel, on all nights and in all stages that
+  /// name the kernel.
   std::string key() const;
 };
 
-/// "verified", "DEFECT", "ended by signal 9": what a stage's status means.
+/// The meaning of a stage's status: "verified", "DEFECT", "ended by signal 9".
 std::string status_text(int status);
 
-/// The stage that replays what the properties found on nights before.
+/// The stage that replays what the properties found on earlier nights.
 inline constexpr const char* old_findings_stage = "old findings";
 
 /// One command of the program.
@@ -33,10 +33,10 @@ struct night_stage {
   std::vector<std::string> arguments;
   int status = 0;  ///< exit status; 128 + n: ended by signal n; 124: took too long
   double seconds = 0;
-  std::map<std::string, double> numbers;  ///< what is compared with other nights; more is better
+  std::map<std::string, double> numbers;  ///< compared between nights; more is better
   std::vector<night_finding> findings;
-  std::string log;        ///< file of what it printed
-  bool reported = false;  ///< `findings` are all that it found; otherwise it may have found what is not there
+  std::string log;        ///< the file with its output
+  bool reported = false;  ///< it wrote a report, so `findings` are complete
 };
 
 struct night {
@@ -48,7 +48,7 @@ struct night {
 };
 
 std::string to_json(const night& n);
-/// Throws case_error, naming `origin`, for what to_json did not write.
+/// Reads what to_json wrote. Throws case_error, which begins with `origin`.
 night night_from_json(const std::string& text, const std::string& origin);
 
 }  // namespace assay

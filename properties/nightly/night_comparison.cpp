@@ -18,8 +18,8 @@ const night_stage* stage_of(const night& n, const std::string& name) {
   return at == n.stages.end() ? nullptr : &*at;
 }
 
-/// Whether today something looked for the finding again: its stage did, if that got as far as to report. The properties
-/// draw other cases every night: what they found is replayed.
+/// Whether a stage that reported today would have found it again. For findings of the properties, which draw other
+/// cases every night, that is the stage that replays old findings.
 bool was_sought(const night_finding& f, const night& today) {
   const night_stage* stage = stage_of(today, f.stage == "properties" ? old_findings_stage : f.stage);
   return stage != nullptr && stage->reported;

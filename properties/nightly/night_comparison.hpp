@@ -18,9 +18,9 @@ struct number_change {
 };
 
 struct comparison {
-  std::vector<night_finding> appeared;  ///< in this night and not in the one before
+  std::vector<night_finding> appeared;  ///< in this night but not in the one before
   std::vector<night_finding> stayed;
-  std::vector<night_finding> gone;  ///< in the one before, and a stage that looked for them again did not find them
+  std::vector<night_finding> gone;  ///< in the night before; a stage looked for them again and did not find them
   std::vector<number_change> numbers;
 };
 

@@ -16,7 +16,7 @@ std::string numbers_of(const night_stage& s) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-/// What would end a cell or a line of a table.
+/// Escapes what would end a cell or a row of a table.
 std::string cell(std::string text) {
   std::ranges::replace(text, '\n', ' ');
   for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, 1, '\\');
@@ -36,7 +36,7 @@ std::string list(const std::string& title, const std::vector<night_finding>& fin
 std::string changes(const comparison& c, const night& before) {
   std::string text = fmt::format("\n## Since {}\n", before.started);
   text += list("New findings", c.appeared) + list("Still there", c.stayed) + list("Gone", c.gone);
-  if (c.appeared.empty() && c.stayed.empty() && c.gone.empty()) text += "\nNo findings, then as now.\n";
+  if (c.appeared.empty() && c.stayed.empty() && c.gone.empty()) text += "\nNeither night has findings.\n";
   if (c.numbers.empty()) return text;
   text += "\n| stage | number | before | now | change |\n|---|---|---:|---:|---:|\n";
   for (const number_change& n : c.numbers)
@@ -48,7 +48,7 @@ std::string changes(const comparison& c, const night& before) {
 }  // namespace
 
 std::string night_markdown(const night& now, const night* before) {
-  std::string text = fmt::format("# Night of {}: {}\n\n{} minutes asked for, seed {}.\n\n", now.started,
+  std::string text = fmt::format("# Night of {}: {}\n\n{} minutes planned, seed {}.\n\n", now.started,
                                  now.is_clean() ? "verified" : "DEFECT", now.minutes, now.seed);
   text += "| stage | result | seconds | numbers |\n|---|---|---:|---|\n";
   for (const night_stage& s : now.stages)
@@ -56,7 +56,7 @@ std::string night_markdown(const night& now, const night* before) {
   if (before != nullptr) return text + changes(compare(*before, now), *before);
   std::vector<night_finding> all;
   for (const night_stage& s : now.stages) all.insert(all.end(), s.findings.begin(), s.findings.end());
-  return text + list("Findings", all) + "\nThere is no earlier night to compare with.\n";
+  return text + list("Findings", all) + "\nThis is the first night: there is no earlier night to compare with.\n";
 }
 
 std::string night_junit(const night& now) {

@@ -1,4 +1,4 @@
-/// A night for people and for continuous integration.
+/// Reports of a night, for people and for continuous integration.
 #pragma once
 
 #include <string>
@@ -7,8 +7,7 @@
 
 namespace assay {
 
-/// Markdown: the stages, then what appeared, stayed and went since the night before, then the numbers beside its.
-/// `before` null: there was none.
+/// Markdown: the stages; then, if `before` is not null, new, remaining and fixed findings and the changes of numbers.
 std::string night_markdown(const night& now, const night* before);
 
 /// JUnit XML: a test case per stage.

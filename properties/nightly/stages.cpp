@@ -8,7 +8,7 @@
 #include <chrono>
 
 #include "properties/case/case.hpp"
-#include "properties/nightly/child.hpp"
+#include "properties/system/child_process.hpp"
 #include "properties/system/write_file.hpp"
 
 namespace assay {
@@ -18,7 +18,7 @@ namespace json = boost::json;
 namespace fs = std::filesystem;
 using clock = std::chrono::steady_clock;
 
-/// What a report may hold that nights compare, and what it is called there.
+/// Numbers of reports that nights compare, and their names in the comparison.
 constexpr std::pair<const char*, const char*> compared[] = {
     {"/total/pass", "cases passed"},
     {"/cases_per_second", "cases/s"},
@@ -34,7 +34,7 @@ std::string text(const json::object& o, const char* key) {
   return v != nullptr && v->is_string() ? std::string(v->as_string()) : std::string();
 }
 
-/// How far a campaign has come: its last point.
+/// The growth of a campaign at its last point.
 void read_growth(const json::value& report, night_stage& stage) {
   boost::system::error_code error;
   const json::value* points = report.find_pointer("/points", error);
@@ -52,16 +52,16 @@ std::vector<std::string> with_seconds(std::vector<std::string> arguments, double
   return arguments;
 }
 
-/// A stage's name as that of a file.
+/// The name of a stage's files.
 std::string file_stem(std::string name) {
   std::ranges::replace(name, ' ', '_');
   return name;
 }
 
-/// Beyond what a stage was given: the last case, shrinking, writing down.
+/// Added to a stage's time for its last case, shrinking and the report.
 constexpr double grace_seconds = 600;
 
-/// Faults that are not caught any more, of the report of `faults`.
+/// Faults that the report of `faults` lists as not caught.
 void read_faults_missed(const json::object& report, night_stage& stage) {
   const json::value* faults = report.if_contains("faults");
   if (faults == nullptr || !faults->is_array()) return;
@@ -76,13 +76,15 @@ void read_faults_missed(const json::object& report, night_stage& stage) {
 
 /// Runs the stage's command, given `seconds`.
 void run_stage(const stage_plan& p, double seconds, const fs::path& program, night_stage& stage) {
-  const child_end end = run_child(program, stage.arguments, stage.log, std::max(1.0, seconds) + grace_seconds);
+  command what{{program.string()}, {}, stage.log};
+  what.arguments.insert(what.arguments.end(), stage.arguments.begin(), stage.arguments.end());
+  const child_end end = run_child(what, std::max(1.0, seconds) + grace_seconds);
   stage.status = end.status;
   stage.seconds = end.seconds;
   if (fs::exists(p.report)) {
     read_report(p.report, stage);
     stage.reported = true;
-  } else if (stage.status == 0) {  // nothing says what was verified
+  } else if (stage.status == 0) {  // it may have verified nothing
     throw case_error("the stage wrote no report");
   }
 }
@@ -96,7 +98,7 @@ std::vector<stage_plan> plan_night(const night_options& o, const fs::path& work)
   std::vector<stage_plan> plan{
       {"corpus", {"replay", o.corpus.string(), "--jobs", jobs, "--json", report("corpus")}, report("corpus"), 0},
       {"faults",
-       // With its own seed: how many cases a fault needs, as its patch says, is a matter of the seed.
+       // With its default seed, for which the patches state how many cases a fault needs.
        {"faults", "--jobs", jobs, "--findings", (work / "faults").string(), "--json", report("faults")},
        report("faults"),
        0},
@@ -105,7 +107,7 @@ std::vector<stage_plan> plan_night(const night_options& o, const fs::path& work)
        {"run", "--seconds", "{seconds}", "--seed", seed, "--jobs", jobs, "--findings", old_findings.string(), "--json",
         report("properties"), "--junit", (work / "properties.xml").string()},
        report("properties"),
-       // Half of the time for what is drawn evenly, half for what coverage guides.
+       // Half of the time for cases drawn evenly, half for cases that coverage guides.
        std::max<double>(1, static_cast<double>(o.targets.size()))},
   };
   if (fs::exists(old_findings) && !fs::is_empty(old_findings))
@@ -127,7 +129,7 @@ void read_report(const fs::path& report, night_stage& stage) {
   const std::string written = read_file(report);
   boost::system::error_code error;
   const json::value parsed = json::parse(written, error);
-  if (error || !parsed.is_object()) throw case_error(report.string() + ": is no report");
+  if (error || !parsed.is_object()) throw case_error(report.string() + ": must be a JSON object");
   for (const auto& [pointer, name] : compared)
     if (const json::value* v = parsed.find_pointer(pointer, error); v != nullptr && v->is_number())
       stage.numbers[name] = v->to_number<double>();
@@ -135,9 +137,9 @@ void read_report(const fs::path& report, night_stage& stage) {
   if (const json::value* found = parsed.as_object().if_contains("findings"); found != nullptr && found->is_array())
     for (const json::value& v : found->as_array())
       if (const json::object* f = v.if_object()) {
-        const bool came_again = !text(*f, "origin").empty();
-        stage.findings.push_back({stage.name, text(*f, "kernel"), text(*f, came_again ? "origin" : "failed_as"),
-                                  came_again ? text(*f, "what") : text(*f, "seen") + ", but not when repeated",
+        const bool is_reproduced = !text(*f, "origin").empty();
+        stage.findings.push_back({stage.name, text(*f, "kernel"), text(*f, is_reproduced ? "origin" : "failed_as"),
+                                  is_reproduced ? text(*f, "what") : text(*f, "seen") + ", but not when repeated",
                                   text(*f, "file"), text(*f, "replay")});
       }
   read_faults_missed(parsed.as_object(), stage);
@@ -162,7 +164,7 @@ night run_night(const night_options& options, const fs::path& program, const fs:
     stage.log = (work / (file_stem(p.name) + ".log")).string();
     try {
       run_stage(p, given, program, stage);
-    } catch (const std::exception& e) {  // what the other stages say is not lost with this one
+    } catch (const std::exception& e) {  // the other stages still count
       stage.status = std::max(stage.status, 1);
       stage.findings.push_back({p.name, "", "report", e.what(), "", ""});
     }

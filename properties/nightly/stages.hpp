@@ -1,4 +1,4 @@
-/// What a night consists of.
+/// The stages of a night.
 #pragma once
 
 #include <filesystem>
@@ -19,8 +19,8 @@ struct night_options {
   std::vector<std::string> targets;              ///< to fuzz
 };
 
-/// A command of the night. Those without a share take as long as they need and come first; the rest divide what time is
-/// left by their shares.
+/// A command of the night. Stages without a share come first and take the time they need; the others divide the rest of
+/// the time by their shares.
 struct stage_plan {
   std::string name;
   std::vector<std::string> arguments;  ///< "{seconds}" stands for the time given to it
@@ -31,12 +31,12 @@ struct stage_plan {
 /// The stages for these options. Reports and logs go to `work`.
 std::vector<stage_plan> plan_night(const night_options& options, const std::filesystem::path& work);
 
-/// Numbers and findings out of the JSON report of any command of the program, a fault that is not caught among them;
-/// what is not there is left out. Throws case_error for a file that is no JSON.
+/// Takes numbers and findings from the JSON report of any command of the program; a fault that is not caught is a
+/// finding. Ignores missing fields. Throws case_error if the file is not JSON.
 void read_report(const std::filesystem::path& report, night_stage& stage);
 
-/// Runs the stages one after the other, also after one that fails, dies or reports nonsense: that is a finding of it.
-/// `begin` is told each before it runs.
+/// Runs the stages one after the other. A stage that fails, dies or writes a bad report is a finding; the night goes
+/// on. Calls `begin` before each stage.
 night run_night(const night_options& options, const std::filesystem::path& program, const std::filesystem::path& work,
                 const std::function<void(const stage_plan&)>& begin);
 

@@ -30,4 +30,7 @@ bool applies(const property& p, std::string_view kernel);
 /// The one table of all properties.
 std::span<const property> properties();
 
+/// Its first row, output_enclosed: each output lies inside the enclosure that its contract implies.
+const property& enclosure_property();
+
 }  // namespace assay

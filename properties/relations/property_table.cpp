@@ -25,4 +25,8 @@ std::span<const property> properties() {
   return table;
 }
 
+const property& enclosure_property() {
+  return properties().front();
+}
+
 }  // namespace assay

@@ -101,7 +101,7 @@ void add(throughput& t, const verdict& v) {
 throughput measure_suite(const library& lib) {
   suite_options options;
   options.kernels = lib.kernels();
-  options.selected = {&properties().front()};
+  options.selected = {&enclosure_property()};
   throughput t;
   constexpr std::int64_t cases = 202;  // twice through all sizes
   const auto start = clock::now();
@@ -113,7 +113,7 @@ throughput measure_suite(const library& lib) {
 throughput measure_tiny(const library& lib) {
   throughput t;
   const attention_case c = tiny_case();
-  run_case(lib, c);  // fiber stacks and the like are made once
+  run_case(lib, c);  // allocates fiber stacks and the like
   const auto start = clock::now();
   while (seconds_since(start) < 1.0) add(t, run_case(lib, c));
   t.seconds = seconds_since(start);
@@ -145,11 +145,11 @@ void measure_exact(const library& lib, bench_result& result) {
   const oracle::enclosure exact = oracle::evaluate_exactly(run.ran.planned, run.given.tensors());
   result.exact_seconds = seconds_since(start);
   start = clock::now();
-  constexpr int repeats = 20;  // the contract's evaluation is too short to be timed once
+  constexpr int repeats = 20;  // one evaluation of the contract is too short to time
   for (int i = 0; i < repeats; ++i) oracle::enclose(run.ran.planned, run.given.tensors(), run.ran.declared);
   result.contract_seconds = seconds_since(start) / repeats;
 
-  // Without rounding of P the contract is attention itself, but for errors that it encloses.
+  // Without the rounding of P, the contract encloses attention itself.
   run.ran.declared.p_type = dtype::f32;
   const oracle::enclosure bounds = oracle::enclose(run.ran.planned, run.given.tensors(), run.ran.declared);
   for (std::size_t t = 0; t < exact.tensors.size(); ++t)

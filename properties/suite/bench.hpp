@@ -1,4 +1,4 @@
-/// What verifying costs and how sharp it is.
+/// The cost of verifying, and how sharp it is.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace assay {
 
-/// How wide the enclosure of o is before its final rounding, on normal data of one combination of types.
+/// The width of the output's enclosure before its final rounding, on normal data of one combination of types.
 struct sharpness {
-  /// As in the run's table, with "paged" for per-page descales and "logits" for what is not O.
+  /// As in the run's table, then "paged" for per-page descales and the output's name if it is not "o".
   std::string types;
   std::int64_t elements = 0;
   double median_radius_ulp = 0;  ///< in units of the output type's last place
@@ -38,7 +38,7 @@ struct bench_result {
   double exact_seconds = 0;     ///< MPFR evaluation of one case
   double contract_seconds = 0;  ///< contract evaluation of the same case
   std::int64_t unquantised_elements = 0;
-  std::int64_t unquantised_contained = 0;  ///< of those, how many enclosures hold the exact value; all must
+  std::int64_t unquantised_contained = 0;  ///< of those: enclosures that hold the exact value; all must
   double switch_seconds = 0;               ///< from fiber to fiber
 };
 

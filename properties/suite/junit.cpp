@@ -17,7 +17,7 @@ std::string failures_of(const suite_options& options, const suite_result& result
                           xml_text(f.shrunk.reproduced ? f.shrunk.result.origin : f.origin),
                           xml_text(f.shrunk.reproduced ? f.shrunk.result.what : f.what),
                           xml_text(finding_text(options, f)));
-  // Its failures may be of a kind whose first case another property met.
+  // Another property may have met the first case of this kind.
   if (text.empty()) text = fmt::format("      <failure message=\"{} cases failed\"/>\n", failed_cases);
   return text;
 }
@@ -50,7 +50,7 @@ std::string report_junit(const suite_options& options, const suite_result& resul
         "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\" time=\"{:.3f}\">\n{}  </testsuite>\n",
         xml_text(kernel), rows.size(), failures, result.seconds, body);
   }
-  // What keeps a run without a defect from being verified fails here too.
+  // A shortfall fails the run, so it fails here too.
   if (const std::string missing = shortfall(result); !missing.empty())
     text += fmt::format(
         "  <testsuite name=\"health\" tests=\"1\" failures=\"1\" errors=\"0\"><testcase classname=\"health\" "

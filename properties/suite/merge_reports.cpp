@@ -22,7 +22,7 @@ std::int64_t whole_at(const json::object& o, const char* key) {
 const property& property_at(const json::value& name) {
   const auto text = json::value_to<std::string>(name);
   const auto at = std::ranges::find(properties(), text, &property::name);
-  if (at == properties().end()) throw case_error(fmt::format("no property '{}'", text));
+  if (at == properties().end()) throw case_error(fmt::format("unknown property '{}'", text));
   return *at;
 }
 
@@ -51,7 +51,7 @@ finding finding_of(const json::object& o) {
 
 suite_report report_of(const json::object& o) {
   suite_report r;
-  if (whole_at(o, "version") != 1) throw case_error("no report of version 1");
+  if (whole_at(o, "version") != 1) throw case_error("version must be 1");
   r.library = text_at(o, "library");
   r.platform = text_at(o, "platform");
   const json::object& asked = o.at("asked").as_object();
@@ -83,7 +83,7 @@ suite_report report_of(const json::object& o) {
   return r;
 }
 
-/// All that shards of one run agree in, by name.
+/// What the shards of one run agree in, by name.
 std::vector<std::pair<std::string, std::string>> common_to_shards(const suite_report& r) {
   std::vector<std::string> properties;
   properties.reserve(r.options.selected.size());
@@ -110,12 +110,12 @@ void require_same_run(const suite_report& one, const suite_report& other) {
       differences.push_back(fmt::format("{} '{}' and '{}'", ours[i].first, ours[i].second, theirs[i].second));
   if (!differences.empty())
     throw case_error(
-        fmt::format("{} and {} are of different runs: {}", one.file, other.file, fmt::join(differences, "; ")));
+        fmt::format("{} and {} belong to different runs: {}", one.file, other.file, fmt::join(differences, "; ")));
 }
 
 /// Throws unless they are the shards of one run, each once.
 void require_one_run(std::span<const suite_report> shards) {
-  if (shards.empty()) throw case_error("no report to merge");
+  if (shards.empty()) throw case_error("found no report to merge");
   const suite_report& first = shards.front();
   std::vector<bool> here(static_cast<std::size_t>(first.options.shards), false);
   for (const suite_report& r : shards) {
@@ -160,7 +160,7 @@ suite_report read_report(std::string_view text, std::string_view origin) {
     r.file = origin;
     return r;
   } catch (const std::exception& e) {
-    throw case_error(fmt::format("{}: no report of 'assay run --json': {}", origin, e.what()));
+    throw case_error(fmt::format("{}: must be a report of 'assay run --json': {}", origin, e.what()));
   }
 }
 

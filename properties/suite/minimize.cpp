@@ -25,7 +25,7 @@ class descent {
     return found_.tries >= budget_.tries || seconds > budget_.seconds;
   }
 
-  /// Takes the first simpler case that fails as well; false if there is none.
+  /// Replaces the case by the first simpler one that fails in the same way. False if all simpler ones pass.
   bool step() {
     for (attention_case& candidate : simpler(found_.smallest)) {
       if (spent()) return false;

@@ -7,7 +7,7 @@
 
 namespace assay {
 
-/// When to stop looking.
+/// When to stop shrinking.
 struct shrink_budget {
   double seconds = 20;
   int tries = 4000;
@@ -16,19 +16,19 @@ struct shrink_budget {
 struct minimized {
   attention_case smallest;
   verdict result;           ///< of `smallest`
-  bool reproduced = false;  ///< the given case failed when it was tried; otherwise nothing was shrunk
+  bool reproduced = false;  ///< the given case failed again; else it was not shrunk
   int steps = 0;            ///< successful reductions
   int tries = 0;
 };
 
-/// How a candidate is judged: in this process or, where it may crash, in another.
+/// Judges a candidate, in this process or, if it may crash, in another.
 using judge_function = std::function<verdict(const attention_case&)>;
 
 /// Descends greedily through `simpler`: takes the first candidate that fails with the same origin, and starts over.
 minimized minimize(const attention_case& failing, const judge_function& judge, const shrink_budget& budget = {});
 
-/// Checks a property on a case in a child process that is replaced when the case ends it; a crash or a hang is a
-/// failure of that origin.
+/// Checks a property on a case in a child process. A crash or hang of the child is a failure of that origin, and costs
+/// only the child.
 judge_function isolated_judge(const library& lib, const property& p, double limit_seconds);
 
 /// The same within this process: exceptions become failures.

@@ -8,7 +8,7 @@
 namespace assay {
 namespace {
 
-/// Columns: the types that ran on a kernel, in the order of their names.
+/// Columns: the types that ran on a kernel, by name.
 std::vector<std::string> types_on(const suite_result& result, const std::string& kernel) {
   std::set<std::string> types;
   for (const auto& [key, cell] : result.table)
@@ -61,8 +61,8 @@ std::string verdict_line(const suite_result& result) {
 
 }  // namespace
 
-std::string replay_line(const suite_options& options, const finding& f) {
-  return "./assay replay" + options.library_arguments + " " + f.file.string();
+std::string replay_line(const std::string& arguments, const std::filesystem::path& file) {
+  return "./assay replay" + arguments + " " + file.string();
 }
 
 std::string finding_text(const suite_options& options, const finding& f) {
@@ -73,12 +73,12 @@ std::string finding_text(const suite_options& options, const finding& f) {
                         f.index, options.seed, f.shrunk.steps, f.shrunk.tries, shape_text(f.shrunk.smallest), f.alike,
                         f.alike == 1 ? "" : "s");
   } else {
-    text += fmt::format("  {}: {}\n  case {} of seed {} failed so, but not when it was repeated: it is flaky\n",
-                        f.origin, f.what, f.index, options.seed);
+    text += fmt::format("  {}: {}\n  case {} of seed {} failed so once, but not when repeated: it is flaky\n", f.origin,
+                        f.what, f.index, options.seed);
   }
   text += to_json(f.shrunk.smallest);
   if (!text.ends_with('\n')) text += '\n';
-  return text + replay_line(options, f) + "\n";
+  return text + replay_line(options.library_arguments, f.file) + "\n";
 }
 
 std::string report_text(const suite_options& options, const suite_result& result) {
@@ -98,11 +98,10 @@ std::string report_text(const suite_options& options, const suite_result& result
                   result.total.total(), result.seconds, all / std::max(1e-9, result.seconds), options.jobs,
                   result.total.pass, result.total.fail, result.total.discard,
                   100 * static_cast<double>(result.total.discard) / all, result.total.undecided);
-  if (result.outputs_judged > 0)  // a contract may be legal and yet so coarse that little can leave its enclosures
-    text += fmt::format(
-        "{} output elements have an enclosure that is no point: {:.1f}% of these admit at most two values\n",
-        result.outputs_judged,
-        100 * static_cast<double>(result.outputs_sharp) / static_cast<double>(result.outputs_judged));
+  if (result.outputs_judged > 0)  // shows a contract whose enclosures are too wide to catch much
+    text += fmt::format("{} output elements have an inexact enclosure; {:.1f}% of those allow at most two values\n",
+                        result.outputs_judged,
+                        100 * static_cast<double>(result.outputs_sharp) / static_cast<double>(result.outputs_judged));
   text += result.accesses_checked > 0
               ? fmt::format("{:.3g} loads and stores checked\n", static_cast<double>(result.accesses_checked))
               : "loads and stores were not checked\n";

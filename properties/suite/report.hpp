@@ -1,6 +1,8 @@
-/// What a run found, for people, for programs and for continuous integration.
+/// Reports of a run, for people, for programs and for continuous integration.
 #pragma once
 
+#include <boost/json/value_from.hpp>
+#include <filesystem>
 #include <string>
 
 #include "properties/suite/suite.hpp"
@@ -10,10 +12,10 @@ namespace assay {
 /// The table of what ran, the discards by reason, the findings, and the verdict in one line.
 std::string report_text(const suite_options& options, const suite_result& result);
 
-/// One failure: the broken sentence, what is wrong and where, the shrunk case, and the line that replays it.
+/// One finding: the property that failed, what is wrong and where, the shrunk case, and the line that replays it.
 std::string finding_text(const suite_options& options, const finding& f);
 
-/// The same as JSON; stable keys, version 1. The library by its path and platform.
+/// The report as JSON with stable keys, version 1. Names the library by path and platform.
 std::string report_json(const std::string& path, const std::string& platform, const suite_options& options,
                         const suite_result& result);
 std::string report_json(const library& lib, const suite_options& options, const suite_result& result);
@@ -21,7 +23,10 @@ std::string report_json(const library& lib, const suite_options& options, const 
 /// JUnit XML: a suite per kernel, a test case per property.
 std::string report_junit(const suite_options& options, const suite_result& result);
 
-/// The line that replays a file.
-std::string replay_line(const suite_options& options, const finding& f);
+/// The line that replays a file; `arguments` as suite_options::library_arguments.
+std::string replay_line(const std::string& arguments, const std::filesystem::path& file);
+
+/// {"pass": .., "fail": .., "discard": .., "undecided": ..}
+void tag_invoke(const boost::json::value_from_tag&, boost::json::value& to, const counts& c);
 
 }  // namespace assay

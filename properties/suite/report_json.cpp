@@ -7,10 +7,6 @@ namespace {
 
 namespace json = boost::json;
 
-json::object to_object(const counts& c) {
-  return {{"pass", c.pass}, {"fail", c.fail}, {"discard", c.discard}, {"undecided", c.undecided}};
-}
-
 json::object to_object(const suite_options& options, const finding& f) {
   return {{"kernel", f.shrunk.smallest.kernel},
           {"met_by", f.met_by->name},
@@ -26,11 +22,11 @@ json::object to_object(const suite_options& options, const finding& f) {
           {"steps", f.shrunk.steps},
           {"tries", f.shrunk.tries},
           {"file", f.file.string()},
-          {"replay", replay_line(options, f)},
+          {"replay", replay_line(options.library_arguments, f.file)},
           {"case", json::parse(to_json(f.shrunk.smallest))}};
 }
 
-/// What the run was asked for: shards of one run agree in it. Cases are 0 where it was seconds.
+/// The options in which shards of one run agree. `cases` is 0 for a run of `seconds`.
 json::object asked_of(const suite_options& options) {
   return {{"kernels", json::value_from(options.kernels)},
           {"types", json::value_from(options.types)},
@@ -41,6 +37,10 @@ json::object asked_of(const suite_options& options) {
 
 }  // namespace
 
+void tag_invoke(const json::value_from_tag&, json::value& to, const counts& c) {
+  to = {{"pass", c.pass}, {"fail", c.fail}, {"discard", c.discard}, {"undecided", c.undecided}};
+}
+
 std::string report_json(const std::string& path, const std::string& platform, const suite_options& options,
                         const suite_result& result) {
   json::array properties;
@@ -48,7 +48,8 @@ std::string report_json(const std::string& path, const std::string& platform, co
   json::array table;
   for (const auto& [key, cell] : result.table) {
     json::object row{{"kernel", std::get<0>(key)}, {"property", std::get<1>(key)}, {"types", std::get<2>(key)}};
-    for (const auto& field : to_object(cell)) row.insert(field);
+    const json::value fields = json::value_from(cell);
+    for (const auto& field : fields.as_object()) row.insert(field);
     table.push_back(std::move(row));
   }
   json::object discards;
@@ -72,7 +73,7 @@ std::string report_json(const std::string& path, const std::string& platform, co
                             {"kernel_seconds", result.kernel_seconds},
                             {"oracle_seconds", result.oracle_seconds},
                             {"verified", exit_status(result) == 0},
-                            {"total", to_object(result.total)},
+                            {"total", json::value_from(result.total)},
                             {"table", std::move(table)},
                             {"discards", std::move(discards)},
                             {"findings", std::move(findings)}};

@@ -9,7 +9,6 @@
 #include "properties/case/types.hpp"
 #include "properties/generate/arbitrary.hpp"
 #include "properties/generate/shrink.hpp"
-#include "properties/relations/relations.hpp"
 #include "properties/run/execute.hpp"
 #include "properties/run/verdict_json.hpp"
 #include "properties/system/progress.hpp"
@@ -54,7 +53,7 @@ attention_case generate(const suite_options& options, std::int64_t index) {
   return c;
 }
 
-/// A reason without its sizes, so that alike reasons are counted together: numbers become "N", names keep theirs.
+/// A reason with "N" for each number, so that similar reasons are counted together. Digits of names stay.
 std::string without_numbers(const std::string& reason) {
   std::string text;
   for (std::size_t i = 0; i < reason.size(); ++i) {
@@ -70,7 +69,7 @@ std::string without_numbers(const std::string& reason) {
   return text;
 }
 
-/// Where results come together.
+/// Collects results.
 class tally {
  public:
   tally(const suite_options& options, suite_result& result) : options_(options), result_(result) {}
@@ -80,7 +79,7 @@ class tally {
     const verdict v = verdict_of(worked);
     const attention_case c = suite_case(options_, index);
     counts& cell = result_.table[{c.kernel, suite_property(options_, index).name, types_of(c)}];
-    for (counts* at : {&cell, &result_.total}) ++field(*at, v.result);
+    for (counts* at : {&cell, &result_.total}) ++at->of(v.result);
     result_.outputs_judged += v.outputs_judged;
     result_.outputs_sharp += v.outputs_sharp;
     result_.accesses_checked += v.accesses_checked;
@@ -90,8 +89,8 @@ class tally {
     if (v.result == outcome::fail) add_failure(index, v, worked.seconds);
   }
 
-  /// The first case of each kind of failure, and how many cases are of that kind; by number. Results come in any order;
-  /// the first case does not depend on it.
+  /// The first case of each kind of failure, and how many cases are of that kind, by case number. Does not depend on
+  /// the order in which results arrive.
   std::vector<finding> first_failures() const {
     std::vector<finding> first;
     first.reserve(failures_.size());
@@ -113,29 +112,19 @@ class tally {
     f.seconds = seconds;
   }
 
-  static std::int64_t& field(counts& c, outcome result) {
-    switch (result) {
-      case outcome::pass: return c.pass;
-      case outcome::fail: return c.fail;
-      case outcome::discard: return c.discard;
-      case outcome::undecided: break;
-    }
-    return c.undecided;
-  }
-
   const suite_options& options_;
   suite_result& result_;
   std::map<std::string, finding> failures_;  ///< by origin
 };
 
-/// Numbers of the cases to run, one after the other.
+/// The numbers of the cases to run, in order.
 class numbering {
  public:
   numbering(const suite_options& options, clock::time_point start) : options_(options), start_(start) {}
 
   std::optional<std::string> next() {
     const auto properties = static_cast<std::int64_t>(options_.selected.size());
-    // Whole rounds of properties go to a shard: each shard checks all of them.
+    // Shards take whole rounds of properties, so that each shard checks all of them.
     while (index_ / properties % options_.shards != options_.shard - 1) index_ += properties;
     const bool over = options_.seconds > 0
                           ? std::chrono::duration<double>(clock::now() - start_).count() > options_.seconds
@@ -150,29 +139,39 @@ class numbering {
   std::int64_t index_ = 0;
 };
 
-/// Finds the smallest case that fails like the first, and writes it down.
+/// Finds the smallest case that fails like the first, and writes its file.
 void shrink(const library& lib, const suite_options& options, finding& f) {
   f.broken = f.met_by;
-  // A candidate is never slower than the case: with four times what that took one hangs, and should not eat the budget.
+  // Candidates are no larger than the case: one that takes four times its time hangs, and must not use up the budget.
   const double limit = std::min(options.limit_seconds, std::max(10.0, 4 * f.seconds));
   const attention_case failing = suite_case(options, f.index);
-  judge_function judge = isolated_judge(lib, relations::output_enclosed, limit);
-  // One run in place of a relation's two or more, and a sentence that says what is wrong.
+  judge_function judge = isolated_judge(lib, enclosure_property(), limit);
+  // The enclosure needs one run, a relation two or more; and its message names the wrong value.
   if (const verdict v = judge(failing); v.result == outcome::fail && v.origin == f.origin)
-    f.broken = &relations::output_enclosed;
+    f.broken = &enclosure_property();
   else
     judge = isolated_judge(lib, *f.broken, limit);
   f.shrunk = minimize(failing, judge, options.budget);
   attention_case& c = f.shrunk.smallest;
   c.why = fmt::format("{}: {}; {} from case {} of seed {}", f.broken->name,
                       f.shrunk.reproduced ? f.shrunk.result.what : f.what + ", but not when repeated",
-                      f.shrunk.steps > 0 ? "shrunk" : "as it came", f.index, options.seed);
+                      f.shrunk.steps > 0 ? "shrunk" : "not shrunk", f.index, options.seed);
   const std::string text = to_json(c);
   f.file = options.findings / fmt::format("{}-{:08x}.json", f.broken->name, fingerprint(text));
   write_by_rename(f.file, text);
 }
 
 }  // namespace
+
+std::int64_t& counts::of(outcome result) {
+  switch (result) {
+    case outcome::pass: return pass;
+    case outcome::fail: return fail;
+    case outcome::discard: return discard;
+    case outcome::undecided: break;
+  }
+  return undecided;
+}
 
 counts& counts::operator+=(const counts& other) {
   pass += other.pass;
@@ -239,11 +238,11 @@ std::string shortfall(const suite_result& result) {
   if (static_cast<double>(n.discard) > max_discard_share * all)
     return fmt::format("{} of {} cases were discarded, more than {:.0f}%", n.discard, n.total(),
                        100 * max_discard_share);
-  // One case that overflows must not fail a short run, unless it was all that ran.
+  // One undecided case does not fail a short run, unless no other case ran.
   if (n.undecided > 1 && static_cast<double>(n.undecided) > max_undecided_share * all)
     return fmt::format("{} of {} cases were undecided, more than {:.0f}%", n.undecided, n.total(),
                        100 * max_undecided_share);
-  if (n.pass == 0) return fmt::format("none of {} cases passed", n.total());
+  if (n.pass == 0) return fmt::format("0 of {} cases passed", n.total());
   return {};
 }
 

@@ -1,4 +1,4 @@
-/// A run of the property suite: cases by number, worked on by several processes, failures shrunk and written down.
+/// A run of the property suite: numbered cases, checked in several processes; failures are shrunk and stored.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ struct suite_options {
   std::vector<std::string> types;         ///< as types_of() names them; empty: all of the case space
   std::vector<const property*> selected;  ///< properties to check; case i goes to number i mod size
   std::int64_t cases = 2000;              ///< of the whole run, all shards together
-  double seconds = 0;                     ///< if above 0: run for so long instead, whatever number of cases that is
+  double seconds = 0;                     ///< if above 0: the duration of the run, instead of `cases`
   std::uint64_t seed = 1;
   int jobs = 1;
   std::int64_t shard = 1;  ///< of `shards`, from 1
   std::int64_t shards = 1;
   double limit_seconds = 60;  ///< for one case, as run_workers() takes it
   shrink_budget budget;
-  std::set<std::string> origins;            ///< of failures to shrink and tell of, all are counted; empty: every origin
+  std::set<std::string> origins;            ///< of failures to shrink and report; others are only counted; empty: all
   std::int64_t workspace_budget_bytes = 0;  ///< for the split workspaces of each case; 0: the library's own
   std::filesystem::path findings = "out/findings";
   std::string library_arguments;  ///< " --library X.so --unchecked", for the lines that replay
@@ -40,18 +40,19 @@ struct counts {
   std::int64_t discard = 0;
   std::int64_t undecided = 0;
   std::int64_t total() const { return pass + fail + discard + undecided; }
+  std::int64_t& of(outcome result);  ///< the count of this outcome
   counts& operator+=(const counts& other);
   bool operator==(const counts&) const = default;
 };
 
-/// One kind of failure: its first case, shrunk.
+/// A kind of failure, as kept: its first case, shrunk.
 struct finding {
   std::int64_t index = 0;            ///< the case's number in the run
-  const property* met_by = nullptr;  ///< whose case it is
-  const property* broken = nullptr;  ///< by `shrunk`: output_enclosed where that shows it, else `met_by`
-  std::string origin;                ///< as the run saw it; what is alike failed so, too
-  std::string what;                  ///< as the run saw it
-  double seconds = 0;                ///< that the case took then
+  const property* met_by = nullptr;  ///< the property that the case was drawn for
+  const property* broken = nullptr;  ///< by `shrunk`: the enclosure if that shows the failure, else `met_by`
+  std::string origin;                ///< in the run; the same for all cases of the kind
+  std::string what;                  ///< in the run
+  double seconds = 0;                ///< that the case took in the run
   minimized shrunk;
   std::filesystem::path file;
   std::int64_t alike = 0;  ///< cases that failed with this origin, this one included
@@ -63,8 +64,8 @@ struct suite_result {
   std::vector<finding> findings;                                              ///< by number of their case
   counts total;
   double seconds = 0;
-  std::int64_t outputs_judged = 0;    ///< elements of o or logits whose enclosure is no point
-  std::int64_t outputs_sharp = 0;     ///< those of them whose enclosure admits at most two values
+  std::int64_t outputs_judged = 0;    ///< elements of o or logits whose enclosure is inexact
+  std::int64_t outputs_sharp = 0;     ///< those of them whose enclosure allows at most two values
   std::int64_t accesses_checked = 0;  ///< loads and stores of the kernels
   double kernel_seconds = 0;          ///< over all processes
   double oracle_seconds = 0;
@@ -73,23 +74,23 @@ struct suite_result {
 /// Share of cases that may be discarded before the run counts as failed.
 constexpr double max_discard_share = 0.05;
 
-/// Share of cases about which nothing can be said before the run counts as failed. A few are left open by overflow; a
-/// contract that says nothing leaves all of them.
+/// Share of cases that may be undecided before the run counts as failed. Overflow leaves a few undecided; a contract
+/// without bounds leaves all of them.
 constexpr double max_undecided_share = 0.05;
 
-/// Why a run without a defect has verified nothing all the same, in one line; empty if it has: no case passed, too many
-/// were discarded, or too many were left undecided.
+/// Why a run without a defect verified too little, in one line; empty if it verified enough. Reasons: no case passed,
+/// or too many were discarded or undecided.
 std::string shortfall(const suite_result& result);
 
-/// Whether the property is about one of the kernels, in one of the types that the run is limited to.
+/// Whether the property applies to one of the run's kernels in one of its types.
 bool can_be_checked(const property& p, const suite_options& options);
 
-/// Case `index` of a run: a function of seed, number, selected properties, kernels and types alone. Throws
-/// std::invalid_argument where its property cannot be checked.
+/// Case `index` of a run. Depends only on seed, index, selected properties, kernels and types. Throws
+/// std::invalid_argument if its property cannot be checked.
 attention_case suite_case(const suite_options& options, std::int64_t index);
 const property& suite_property(const suite_options& options, std::int64_t index);
 
-/// Runs the suite. Properties that cannot be checked are left out. Does not throw for what kernels do.
+/// Runs the suite. Leaves out properties that cannot be checked. Failures of kernels never throw.
 suite_result run_suite(const library& lib, const suite_options& given);
 
 /// 0 verified, 1 a defect was found or there is a shortfall.

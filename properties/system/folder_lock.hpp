@@ -1,13 +1,13 @@
-/// One campaign per folder.
+/// Allows one process per folder.
 #pragma once
 
 #include <filesystem>
 
-namespace assay::campaign {
+namespace assay {
 
 class folder_lock {
  public:
-  /// Throws environment_error when another process holds it. It ends with the process, however that ends.
+  /// Throws environment_error if another process holds the lock. The lock ends with the process, even after a kill.
   explicit folder_lock(const std::filesystem::path& folder);
   ~folder_lock();
   folder_lock(const folder_lock&) = delete;
@@ -17,4 +17,4 @@ class folder_lock {
   int fd_;
 };
 
-}  // namespace assay::campaign
+}  // namespace assay

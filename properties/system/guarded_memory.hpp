@@ -1,4 +1,4 @@
-/// Memory between OS pages that nobody can touch: what leaves it faults. Dense or sparse.
+/// Memory between inaccessible OS pages: an access outside it faults. Dense or sparse.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,7 @@ class guarded_memory {
   static constexpr std::int64_t sparse_margin_bytes = std::int64_t{1} << 34;
 
   guarded_memory() = default;
-  /// At least `bytes`, in as few OS pages as hold them. The content is what an earlier owner left. Throws
-  /// std::bad_alloc.
+  /// At least `bytes`, in the fewest OS pages. The content is arbitrary. Throws std::bad_alloc.
   explicit guarded_memory(std::int64_t bytes);
   /// At least `bytes`, of which the OS pages that meet `used` are accessible and zero; only those that are touched cost
   /// memory. `used` ascends and lies in [0, bytes). Throws std::bad_alloc: a process has only so many separate ranges

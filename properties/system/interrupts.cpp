@@ -2,7 +2,7 @@
 
 #include <signal.h>
 
-namespace assay::campaign {
+namespace assay {
 namespace {
 
 volatile sig_atomic_t noted = 0;
@@ -29,8 +29,8 @@ interrupts::~interrupts() {
   sigaction(SIGTERM, &before_term, nullptr);
 }
 
-bool interrupts::came() {
+bool interrupts::seen() {
   return noted != 0;
 }
 
-}  // namespace assay::campaign
+}  // namespace assay

@@ -1,17 +1,17 @@
-/// Ctrl-C and a polite kill end a campaign with its summary instead of without.
+/// Notes SIGINT and SIGTERM, so that a campaign can end with its summary.
 #pragma once
 
-namespace assay::campaign {
+namespace assay {
 
-/// While it lives, SIGINT and SIGTERM are noted instead of ending the process. One at a time.
+/// While it lives, SIGINT and SIGTERM do not end the process. Only one object at a time.
 class interrupts {
  public:
   interrupts();
   ~interrupts();
   interrupts(const interrupts&) = delete;
   interrupts& operator=(const interrupts&) = delete;
-  /// Whether one came since; false where nobody notes them.
-  static bool came();
+  /// Whether a signal arrived while the object lived; false without an object.
+  static bool seen();
 };
 
-}  // namespace assay::campaign
+}  // namespace assay

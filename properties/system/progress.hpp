@@ -1,4 +1,4 @@
-/// A line on a terminal that tells how far a run is; nothing where stderr is no terminal.
+/// A progress line on stderr, if that is a terminal.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,7 @@ namespace assay {
 
 class progress {
  public:
-  /// `wanted` false: never shows anything.
+  /// Never shows anything if `wanted` is false.
   explicit progress(bool wanted = true);
   ~progress() { clear(); }
   /// Replaces the line, at most ten times a second.

@@ -19,11 +19,12 @@
 #include <set>
 #include <stdexcept>
 
+#include "properties/system/child_process.hpp"
+
 namespace assay {
 namespace {
 
-/// The parent's ends of all pipes. A child closes them: while a brother holds one open, its other end never sees the
-/// end.
+/// The parent's ends of all pipes. A child closes them: a pipe reports its end only when no sibling holds it open.
 std::set<int>& parent_fds() {
   static std::set<int> fds;
   return fds;
@@ -59,7 +60,7 @@ constexpr std::uint64_t last_words_mark = std::uint64_t{1} << 63;
 /// A child's end of its reply pipe.
 int child_reply_fd = -1;
 
-/// Takes one whole frame off the front of `bytes`. `is_last` tells whether it held last words.
+/// Takes one whole frame off the front of `bytes`. `is_last` receives whether it held last words.
 std::optional<std::string> unframe(std::string& bytes, bool* is_last = nullptr) {
   std::uint64_t size = 0;
   if (bytes.size() < sizeof size) return std::nullopt;
@@ -97,23 +98,21 @@ worker::worker(const serve_function& serve) {
   int request[2];
   int reply[2];
   if (pipe2(request, O_CLOEXEC) != 0 || pipe2(reply, O_CLOEXEC) != 0)
-    throw std::runtime_error(fmt::format("no pipe for a worker: {}", std::strerror(errno)));
-  std::fflush(nullptr);  // what is buffered would be written twice
+    throw std::runtime_error(fmt::format("cannot make a pipe for a worker: {}", std::strerror(errno)));
+  std::fflush(nullptr);  // the child would write the buffers a second time
   const pid_t parent = getpid();
   pid_ = fork();
-  if (pid_ < 0) throw std::runtime_error(fmt::format("no process for a worker: {}", std::strerror(errno)));
+  if (pid_ < 0) throw std::runtime_error(fmt::format("cannot fork a worker: {}", std::strerror(errno)));
   if (pid_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    // A handler of the parent's (a test framework's) would speak in the child's name.
-    for (const int fatal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) signal(fatal, SIG_DFL);
     if (getppid() != parent) _exit(0);
     for (const int fd : parent_fds()) close(fd);
     parent_fds().clear();
     close(request[1]);
     close(reply[0]);
     signal(SIGPIPE, SIG_IGN);
-    // A test framework's handlers would report the child's end as its own. SIGSEGV stays: sanitizers report with it.
-    for (const int number : {SIGABRT, SIGFPE, SIGILL, SIGINT, SIGTERM}) signal(number, SIG_DFL);
+    // The parent's handlers (a test framework's, a sanitizer's) would report the child's end as the parent's.
+    for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGINT, SIGTERM}) signal(number, SIG_DFL);
     child_reply_fd = reply[1];
     serve_requests(request[0], reply[1], serve);
   }
@@ -131,7 +130,7 @@ worker::~worker() {
 
 void worker::send(const std::string& request) {
   reply_.reset();
-  // A child that is gone shows when its reply is awaited; a signal must not end the parent before that.
+  // receive() notices that a child is gone. Until then SIGPIPE must not end the parent.
   struct sigaction ignore{};
   struct sigaction before{};
   ignore.sa_handler = SIG_IGN;
@@ -170,9 +169,7 @@ std::string worker::end() {
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
   pid_ = -1;
-  if (WIFSIGNALED(status))
-    return fmt::format("killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
-  return fmt::format("exited with status {}", WEXITSTATUS(status));
+  return end_text(status);
 }
 
 double worker::processor_seconds() const {
@@ -208,7 +205,7 @@ double seconds_since(clock::time_point start) {
   return std::chrono::duration<double>(clock::now() - start).count();
 }
 
-/// Waits for one slot's reply or end until its limit; gives nothing as long as neither is there.
+/// The result of a slot that replied, ended or reached its limit; nothing while it is still working.
 std::optional<work_result> collect(slot& s, bool readable, double limit_seconds) {
   work_result result{s.request, std::nullopt, {}, {}, s.process->processor_seconds() - s.used_before};
   if (readable) {

@@ -1,4 +1,4 @@
-/// Work in child processes: a request that crashes or hangs costs one child, and is named.
+/// Work in child processes. A request that crashes or hangs costs one child; the result says which request it was.
 #pragma once
 
 #include <sys/types.h>
@@ -23,25 +23,25 @@ class worker {
   worker(const worker&) = delete;
   worker& operator=(const worker&) = delete;
 
-  /// Sends a request. One may be under way.
+  /// Sends a request. Only one may be unanswered.
   void send(const std::string& request);
-  /// Readable when (a part of) a reply, or the child's end, is there.
+  /// Becomes readable when the child replies or ends.
   int reply_fd() const { return reply_fd_; }
-  /// Takes what is there to read. True when the reply is complete, or the child has ended.
+  /// Reads what has arrived. Returns whether the reply is complete or the child has ended.
   bool receive();
   /// After receive(): the reply, or nothing if the child ended first.
   const std::optional<std::string>& reply() const { return reply_; }
   /// After the child ended: "killed by signal 11 (Segmentation fault)", "exited with status 1".
   std::string end();
-  /// After receive() without a reply: what the child said of its own end; empty if it could not.
+  /// After receive() without a reply: the child's last words, if it sent any.
   const std::string& last_words() const { return last_words_; }
-  /// Processor time that the child has used, of all its threads.
+  /// Processor time of all threads of the child.
   double processor_seconds() const;
   /// Ends the child at once.
   void kill();
 
-  /// In a child: sends these words instead of a reply and ends the process. Elsewhere it does nothing.
-  /// Async-signal-safe: it is for the handlers of faults.
+  /// In a child: sends these words instead of a reply and ends the process. Elsewhere: does nothing.
+  /// Async-signal-safe, for fault handlers.
   static void end_with_last_words(const char* text, std::size_t size);
 
  private:
@@ -53,26 +53,26 @@ class worker {
   std::string last_words_;
 };
 
-/// What came of one request: a reply, or how the child that worked on it ended.
+/// The result of one request: a reply, or how the child that worked on it ended.
 struct work_result {
   std::string request;
   std::optional<std::string> reply;
   std::string death;       ///< empty with a reply
-  std::string last_words;  ///< what the child said before it ended
+  std::string last_words;  ///< that the child sent before it ended
   double seconds = 0;      ///< of processor time
 };
 
-/// A worker hangs when a request has taken its limit of processor time, or this many times that by the clock: on a
-/// machine that is busy otherwise, a long case is none that hangs.
+/// A request hangs when it has taken its limit of processor time, or this many times the limit by the clock. A long
+/// case on a busy machine is not a hang.
 constexpr double patience = 4;
 
-/// Lets `jobs` workers take requests from `next` until it has none, and hands results to `done` as they come. A worker
-/// that ends, or hangs on a request, is replaced.
+/// Lets `jobs` workers take requests from `next` until it returns nothing, and passes results to `done` as they arrive.
+/// Replaces a worker that ends or hangs.
 void run_workers(int jobs, double limit_seconds, const worker::serve_function& serve,
                  const std::function<std::optional<std::string>()>& next,
                  const std::function<void(const work_result&)>& done);
 
-/// One child for many requests, replaced when one of them ends it: for searches that go step by step.
+/// One child for many requests, replaced when a request ends it. For searches that go step by step.
 class isolated {
  public:
   isolated(worker::serve_function serve, double limit_seconds);

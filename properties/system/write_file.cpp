@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -15,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A neighbour's name. One per process: shards may share a folder.
+/// A temporary file beside the path. Its name has the process's number: shards may share a folder.
 fs::path partial_name(const fs::path& path) {
   return path.string() + fmt::format(".{}.part", getpid());
 }
@@ -42,7 +43,7 @@ bool can_be_written(const fs::path& path) {
   fs::path folder = fs::absolute(path).parent_path();
   while (!fs::exists(folder, error) && folder.has_relative_path()) folder = folder.parent_path();
   const fs::path probe = partial_name(folder / "probe");
-  // Permissions do not tell: root has them all, and still cannot write to /proc.
+  // Permissions do not show it: root has all of them, and still cannot write to /proc.
   const bool written = std::ofstream(probe).good();
   fs::remove(probe, error);
   return written;
@@ -52,6 +53,16 @@ std::uint32_t fingerprint(std::string_view text) {
   std::uint32_t hash = 0x811C9DC5U;
   for (const char byte : text) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x01000193U;
   return hash;
+}
+
+std::vector<fs::path> files_below(const fs::path& place, std::string_view extension) {
+  if (!fs::is_directory(place)) return {place};
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(place))
+    if (entry.is_regular_file() && (extension.empty() || entry.path().extension() == extension))
+      files.push_back(entry.path());
+  std::ranges::sort(files);
+  return files;
 }
 
 std::string read_file(const fs::path& path) {

@@ -1,21 +1,25 @@
-/// Files that are there whole or not at all.
+/// Reading, finding and writing files. A file that is written is there whole or not at all.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace assay {
 
-/// Writes to a temporary neighbour and renames it. Makes the folders that lack. Throws environment_error.
+/// Writes to a temporary file beside the path and renames it. Creates missing folders. Throws environment_error.
 void write_by_rename(const std::filesystem::path& path, std::string_view text);
 
-/// Whether write_by_rename could write there, found out by a file that is there for a moment. Makes no folders.
+/// Whether write_by_rename could write there. Tries it with a temporary file; creates no folders.
 bool can_be_written(const std::filesystem::path& path);
 
-/// 32-bit FNV-1a of a text: names files by what is in them.
+/// 32-bit FNV-1a of a text, to name files by their content.
 std::uint32_t fingerprint(std::string_view text);
+
+/// The place itself if it is a file; else the files below it whose names end with `extension` (empty: all), sorted.
+std::vector<std::filesystem::path> files_below(const std::filesystem::path& place, std::string_view extension);
 
 /// The whole file. Throws case_error that names the file when it cannot be read.
 std::string read_file(const std::filesystem::path& path);

@@ -8,6 +8,7 @@
 
 #include "kernels/contract.hpp"
 #include "kernels/device/convert.hpp"
+#include "kernels/device/mma/gpu_chain.hpp"
 
 namespace assay::device {
 
@@ -121,17 +122,6 @@ __device__ inline void mma(accumulator<std::int32_t>& c, const fragment<std::int
 template <class T, class Acc>
 __device__ void mma(accumulator<Acc>& c, const fragment<T>& a, const fragment<T>& b);  // the host's pass: never called
 #endif
-
-template <class T, class Acc, class LoadA, class LoadB>
-__device__ inline void mma_chain(accumulator<Acc>& c, int count, LoadA load_a_step, LoadB load_b_step) {
-#pragma unroll 1  // unrolled, all fragments' loads are hoisted and the registers run out
-  for (int i = 0; i < count; ++i) {
-    fragment<T> a, b;
-    load_a_step(i, a);
-    load_b_step(i, b);
-    mma(c, a, b);
-  }
-}
 
 /// One bound for all of AMD's units, since the host does not know the device at compile time (MMA-Sim, arXiv
 /// 2511.10909). CDNA3 joins groups of 8 products, truncated at 24 bits, with a floor: 10 * 2^-24 * 2^e_max a group,

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernels/device/mma/amd.hpp"
-#include "kernels/device/mma/bytes.hpp"
+#include "kernels/device/mma/fp8_words.hpp"
 
 namespace assay::device {
 
@@ -106,15 +106,14 @@ __device__ inline void mma_panel(accumulator<float> (&c)[MaxColumns], int column
 
 /// One bound for all paths of an atom of 32, since the host does not know the device at compile time. With E = e_max of
 /// the atom, all products and c are below 2^(E+1), and so the sum of j products and c is below (j + 1) 2^(E+1).
-/// - CDNA3's and CDNA4's own atom: two groups of 16, truncated at 24 bits below their largest, with a floor: 18 units
-/// of
-///   2^-24 of the group's e_max, E and (17 * 2 < 2^6) at most E + 5, and one rounding between them: 18 + 18 * 32 + 34.
+/// - CDNA3's and CDNA4's own atom: two groups of 16, truncated at 24 bits below their largest, with a floor. Each is
+///   off by 18 units of 2^-24 of its e_max, which is E and (17 * 2 < 2^6) at most E + 5, with one rounding between
+///   them: 18 + 18 * 32 + 34.
 /// - f16 atoms of CDNA3: four groups of 8, 10 units each, their e_max at most E + 0, 4, 5, 5, roundings between them of
 ///   sums below 18, 34 and 50: 10 * (1 + 16 + 32 + 32) + 102.
 /// - f16 atoms of CDNA2: 8 groups of 4, each of 4 roundings of sums below (4 g + 1) 2^(E+1): 8 * (4 * 36 + 8) = 1216.
-/// - f16 atoms of RDNA: no published model; taken as 32 multiply-adds one after the other, each off by an ulp, 2^-23,
-/// of
-///   a sum below (j + 1) 2^(E+1): 4 * sum of (j + 1) for j = 1..32 = 4 * 560 = 2240.
+/// - f16 atoms of RDNA: a model is not published. Taken as 32 multiply-adds one after the other, each off by an ulp,
+///   2^-23, of a sum below (j + 1) 2^(E+1): 4 * sum of (j + 1) for j = 1..32 = 4 * 560 = 2240.
 inline accumulation fp8_accumulation_model() {
   return {32, 24, 2240.0F, 0x1p-23F, 0x1p-126F};
 }

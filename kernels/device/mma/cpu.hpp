@@ -77,10 +77,9 @@ struct joined<std::int32_t> {
   using type = std::int32_t;
 };
 
-// From here on no kernel code: the matrix unit's inside is free of checks, but fast (kernels are compiled without
-// vectorisation, kernels.cmake).
+// The matrix unit itself is not kernel code: it runs unchecked, and vectorised where kernels are not (kernels.cmake).
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
-#if __has_feature(address_sanitizer)  // its checks stand in the way
+#if __has_feature(address_sanitizer)  // its checks prevent it
 #define ASSAY_VECTORIZE
 #else
 #define ASSAY_VECTORIZE _Pragma("clang loop vectorize(enable)")

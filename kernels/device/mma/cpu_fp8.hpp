@@ -6,8 +6,8 @@
 /// with one rounding to binary64, and the result is rounded once to f32.
 #pragma once
 
-#include "kernels/device/mma/bytes.hpp"
 #include "kernels/device/mma/cpu.hpp"
+#include "kernels/device/mma/fp8_words.hpp"
 
 namespace assay::device {
 

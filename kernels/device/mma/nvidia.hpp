@@ -8,6 +8,7 @@
 
 #include "kernels/contract.hpp"
 #include "kernels/device/convert.hpp"
+#include "kernels/device/mma/gpu_chain.hpp"
 
 namespace assay::device {
 
@@ -109,17 +110,6 @@ __device__ inline void mma(accumulator<std::int32_t>& c, const fragment<std::int
   const unsigned int rows[2] = {four_of(x[0], x[1], x[4], x[5]), four_of(x[2], x[3], x[6], x[7])};
   mma_half(c.value, rows, four_of(y[0], y[1], y[2], y[3]));
   mma_half(c.value + 4, rows, four_of(y[4], y[5], y[6], y[7]));
-}
-
-template <class T, class Acc, class LoadA, class LoadB>
-__device__ inline void mma_chain(accumulator<Acc>& c, int count, LoadA load_a_step, LoadB load_b_step) {
-#pragma unroll 1  // unrolled, all fragments' loads are hoisted and the registers run out
-  for (int i = 0; i < count; ++i) {
-    fragment<T> a, b;
-    load_a_step(i, a);
-    load_b_step(i, b);
-    mma(c, a, b);
-  }
 }
 
 /// Hopper (bit-exact models of MMA-Sim, arXiv 2511.10909): the 16 exact products and the accumulator are aligned to the

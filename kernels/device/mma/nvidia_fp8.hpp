@@ -1,9 +1,9 @@
 /// FP8 atoms of NVIDIA: elements are widened to f16, exactly, and multiplied by two f16 atoms of depth 16. The FP8
-/// atoms of Ada and Hopper are no choice: they keep 13 bits of fraction while they accumulate (MMA-Sim, arXiv
-/// 2511.10909), fewer than P V over a few hundred keys needs.
+/// atoms of Ada and Hopper are too coarse: they accumulate with 13 bits of fraction (MMA-Sim, arXiv 2511.10909), fewer
+/// than P V over a few hundred keys needs.
 #pragma once
 
-#include "kernels/device/mma/bytes.hpp"
+#include "kernels/device/mma/fp8_words.hpp"
 #include "kernels/device/mma/nvidia.hpp"
 
 namespace assay::device {

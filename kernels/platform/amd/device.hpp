@@ -58,7 +58,7 @@ class launch_guard {
   launch_guard(const assay_launch&, std::span<const assay_tensor>) { static_cast<void>(hipGetLastError()); }
 };
 
-/// The hardware's wave size is what it is; the request concerns the cpu platform only.
+/// The hardware's wave size. Only the cpu platform honours the request.
 inline bool has_wave_size(int) {
   return true;
 }

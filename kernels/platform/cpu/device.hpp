@@ -46,11 +46,11 @@ inline float tanh(float x) {
   return static_cast<float>(std::copysign(t, static_cast<double>(x)));
 }
 
-/// Bytes of device memory; 0 when unknown: the host's memory says nothing about a GPU's.
+/// Bytes of device memory; 0 means unknown. The host's memory would not do.
 inline std::int64_t device_memory_bytes() {
   return 0;
 }
-/// A small stand-in for a GPU: enough that the planner splits, few enough that the host does not drown.
+/// As of a small GPU: enough for the planner to split, few enough for the host to run.
 inline int compute_units() {
   return 8;
 }

@@ -51,7 +51,7 @@ TEST_CASE("what the target makes of cases becomes inputs, once, however often a 
   CHECK(into.seeds == 2);
 }
 
-TEST_CASE("a file that is no case, and a target that dies when asked for seeds, are told") {
+TEST_CASE("a bad case file, and a target that dies while writing seeds, are errors") {
   const fake_target fake;
   options given = prepared(fake);
   const fs::path file = fake.root() / "a.json";

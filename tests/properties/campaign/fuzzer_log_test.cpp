@@ -23,7 +23,7 @@ TEST_CASE("status lines of libFuzzer give executions, edges, features and corpus
   CHECK(log.coverage == 110);
   CHECK(log.features == 1112);
   CHECK(log.corpus == 13);
-  CHECK_FALSE(log.is);
+  CHECK_FALSE(log.complaint);
 }
 
 TEST_CASE("the final statistics win over the last status line") {
@@ -33,14 +33,14 @@ TEST_CASE("the final statistics win over the last status line") {
 TEST_CASE("the target's words win over the sanitizer's, and these over nothing") {
   const char* own = "assay finding: enclosure: o[0] = 1 lies outside: by far";
   const char* summary = "SUMMARY: AddressSanitizer: heap-buffer-overflow x.cpp:3:5 in f";
-  CHECK(read({own, summary}).is == complaint{"enclosure", "o[0] = 1 lies outside: by far"});
-  CHECK(read({summary}).is == complaint{"AddressSanitizer", "heap-buffer-overflow x.cpp:3:5 in f"});
+  CHECK(read({own, summary}).complaint == complaint{"enclosure", "o[0] = 1 lies outside: by far"});
+  CHECK(read({summary}).complaint == complaint{"AddressSanitizer", "heap-buffer-overflow x.cpp:3:5 in f"});
 }
 
 TEST_CASE("libFuzzer's own summaries have origins of their own") {
-  CHECK(read({"SUMMARY: libFuzzer: timeout"}).is->origin == "hang");
-  CHECK(read({"SUMMARY: libFuzzer: out-of-memory"}).is->origin == "out of memory");
-  CHECK(read({"SUMMARY: libFuzzer: deadly signal"}).is->origin == "crash");
+  CHECK(read({"SUMMARY: libFuzzer: timeout"}).complaint->origin == "hang");
+  CHECK(read({"SUMMARY: libFuzzer: out-of-memory"}).complaint->origin == "out of memory");
+  CHECK(read({"SUMMARY: libFuzzer: deadly signal"}).complaint->origin == "crash");
 }
 
 TEST_CASE("what the target says of a failing input ends where the engine speaks") {
@@ -48,7 +48,7 @@ TEST_CASE("what the target says of a failing input ends where the engine speaks"
       read({"assay finding: oracle: o[0]", "{", "  \"k\": 3", "}", "==7== ERROR: libFuzzer: deadly signal",
             "    #0 0x1 in main", "SUMMARY: libFuzzer: deadly signal"});
   CHECK(log.input == "{\n  \"k\": 3\n}\n");
-  CHECK(log.is->origin == "oracle");
+  CHECK(log.complaint->origin == "oracle");
 }
 
 TEST_CASE("the last line is kept for processes that do not get far") {

@@ -23,7 +23,7 @@ TEST_CASE("a process that is killed and leaves no input is a finding, with its l
   const result came = run(fake.given(), *library::built_in(), [&](const finding&) { ++told; });
   REQUIRE(came.findings.size() == 1);
   const finding& f = came.findings[0];
-  CHECK(f.is == complaint{"crash", "killed by signal 9 (Killed); no input is left"});
+  CHECK(f.complaint == complaint{"crash", "killed by signal 9 (Killed) and left no input"});
   CHECK(f.flaky);
   CHECK(f.replay.empty());
   CHECK(told == 1);
@@ -34,7 +34,7 @@ TEST_CASE("a process that is killed and leaves no input is a finding, with its l
 
   const result second = run_quietly(fake.given());  // nobody can say that it does not come again
   REQUIRE(second.findings.size() == 1);
-  CHECK((second.findings[0].is_old && second.findings[0].is == f.is));
+  CHECK((second.findings[0].is_old && second.findings[0].complaint == f.complaint));
   CHECK(exit_status(second) == 1);
 }
 
@@ -44,7 +44,7 @@ TEST_CASE("what a process said of a finding counts, where its input is lost", "[
   fake.will_find("b", "LOST and TOLD of kind one");
   const result came = run_quietly(fake.given());
   REQUIRE(came.findings.size() == 1);
-  CHECK(came.findings[0].is == complaint{"planted", "of kind one in byte 17"});
+  CHECK(came.findings[0].complaint == complaint{"planted", "of kind one in byte 17"});
   CHECK(came.findings[0].alike == 2);
   CHECK(exit_status(came) == 1);
 }
@@ -57,7 +57,7 @@ TEST_CASE("a process that does not end when the time is up hangs", "[campaign]")
   given.grace_seconds = 0.5;
   const result came = run_quietly(given);
   REQUIRE(came.findings.size() == 1);
-  CHECK(came.findings[0].is.origin == "hang");
+  CHECK(came.findings[0].complaint.origin == "hang");
   CHECK(exit_status(came) == 1);
   // libFuzzer looks every limit / 2 + 1 s whether an input is over its limit: before that nobody may end it.
   CHECK(came.seconds >= given.seconds + 1 + 0.5 + 1);

@@ -54,7 +54,7 @@ TEST_CASE("an input that fails becomes a finding with its bytes, and the campaig
   const result came = run_quietly(fake.given());
   REQUIRE(came.findings.size() == 2);
   CHECK(came.processes == 4);
-  CHECK(came.findings[0].is == complaint{"planted", "of kind one in byte 17"});
+  CHECK(came.findings[0].complaint == complaint{"planted", "of kind one in byte 17"});
   CHECK(came.findings[0].alike == 2);
   CHECK_FALSE(came.findings[0].flaky);
   CHECK(read_file(came.findings[0].file) == "BAD of kind one");
@@ -74,7 +74,7 @@ TEST_CASE("a failure that does not come again each time is kept, and marked") {
   CHECK(exit_status(came) == 1);
 }
 
-TEST_CASE("what a killed campaign left is looked into first, and half-written corpus entries harm nothing") {
+TEST_CASE("what a killed campaign left is examined first, and half-written corpus entries harm nothing") {
   const fake_target fake;
   write_by_rename(fake.state("artifacts") / "0.3.crash-1", "BAD of kind one");
   write_by_rename(fake.state("corpus") / "entry", "");
@@ -95,7 +95,7 @@ TEST_CASE("findings of campaigns before are tried again, and known") {
   REQUIRE(second.findings.size() == 1);
   CHECK(second.findings[0].is_old);
   CHECK(second.findings[0].alike == 1);
-  CHECK(second.findings[0].is == complaint{"planted", "of kind one in byte 17"});
+  CHECK(second.findings[0].complaint == complaint{"planted", "of kind one in byte 17"});
   CHECK(exit_status(second) == 1);
   CHECK(names_in(fake.state("findings")).size() == 2);  // the bytes, and what they are
 
@@ -162,7 +162,7 @@ TEST_CASE("a case that fails in the library under test is minimized to a case fi
   const result came = run(given, *odd, [](const finding&) {});
   REQUIRE(came.findings.size() == 1);
   const finding& f = came.findings[0];
-  CHECK(f.is.origin == "enclosure");
+  CHECK(f.complaint.origin == "enclosure");
   CHECK_FALSE(f.flaky);
   CHECK(f.steps > 0);
   const attention_case smallest = from_json(read_file(f.file), "finding");
@@ -171,7 +171,7 @@ TEST_CASE("a case that fails in the library under test is minimized to a case fi
   CHECK(f.replay == "./assay replay " + f.file.string());
 }
 
-TEST_CASE("an interrupt ends a campaign with what it has, and loses no input that is not looked into") {
+TEST_CASE("an interrupt ends a campaign with what it has, and loses no unexamined input") {
   const fake_target fake;
   options given = fake.given();
   given.seconds = 60;
@@ -185,7 +185,7 @@ TEST_CASE("an interrupt ends a campaign with what it has, and loses no input tha
   CHECK(came.findings.size() == 1);
   CHECK(names_in(fake.state("artifacts")).back() == "late");
   CHECK(came.unseen >= 1);
-  CHECK(report_text(given, came).find(" not looked into\n") != std::string::npos);
+  CHECK(report_text(given, came).find(" not examined\n") != std::string::npos);
   CHECK(run_quietly(fake.given()).findings.size() >= 2);
 }
 
@@ -205,7 +205,7 @@ TEST_CASE("an interrupted campaign that leaves inputs unseen has verified nothin
   CHECK(came.findings.empty());
   CHECK(came.unseen == 1);
   CHECK(exit_status(came) == 1);
-  CHECK(report_text(given, came).find("NOT VERIFIED: 1 input that ended a process was not looked into") !=
+  CHECK(report_text(given, came).find("NOT VERIFIED: 1 input that ended a process was not examined") !=
         std::string::npos);
 }
 

@@ -29,7 +29,7 @@ result run_for_long(const fake_target& fake) {
 std::vector<std::string> complaints(const result& came) {
   std::vector<std::string> all;
   all.reserve(came.findings.size());
-  for (const finding& f : came.findings) all.push_back(f.is.origin + ": " + f.is.what);
+  for (const finding& f : came.findings) all.push_back(f.complaint.origin + ": " + f.complaint.what);
   std::ranges::sort(all);
   return all;
 }
@@ -63,14 +63,14 @@ TEST_CASE("the target checks what the judge checks, in the campaign and where it
   CHECK(told({true, false}).empty());
 }
 
-TEST_CASE("however many hangs did not come again, the next input that hung is looked into", "[campaign]") {
+TEST_CASE("however many hangs did not come again, the next input that hung is examined", "[campaign]") {
   const fake_target fake;
   for (int i = 0; i < 6; ++i) fake.will_find(fmt::format("a{}", i), fmt::format("SLOW {}", i));
   fake.will_find("b", "SLOW and BAD of kind one");
   const result came = run_for_long(fake);
   REQUIRE(came.findings.size() == 2);
-  CHECK((came.findings[0].flaky && came.findings[0].is.origin == "hang" && came.findings[0].alike == 6));
-  CHECK((!came.findings[1].flaky && came.findings[1].is.origin == "planted"));
+  CHECK((came.findings[0].flaky && came.findings[0].complaint.origin == "hang" && came.findings[0].alike == 6));
+  CHECK((!came.findings[1].flaky && came.findings[1].complaint.origin == "planted"));
 }
 
 TEST_CASE("an old finding is mended where it passes each time, a flaky one not even then", "[campaign]") {
@@ -117,7 +117,7 @@ TEST_CASE("a few inputs of a kind that says how the process ended and no more ar
   for (int i = 0; i < 7; ++i) fake.will_find(fmt::format("a{}", i), fmt::format("CRASH {}", i));
   const result came = run_for_long(fake);
   REQUIRE(came.findings.size() == 1);
-  CHECK(came.findings[0].is.origin == "crash");
+  CHECK(came.findings[0].complaint.origin == "crash");
   CHECK(came.findings[0].alike == 7);
   const fs::path more = fake.state("findings") / (came.findings[0].name + ".more");
   REQUIRE(names_in(more).size() == 4);

@@ -30,7 +30,7 @@ TEST_CASE("a night survives its JSON; what is none is refused by name") {
       night_from_json(bad, "x.json");
       FAIL("read " << bad);
     } catch (const case_error& e) {
-      CHECK(std::string(e.what()).starts_with("x.json: is no report of a night"));
+      CHECK(std::string(e.what()).starts_with("x.json: cannot be read as the report of a night"));
     }
   }
 }

@@ -87,7 +87,7 @@ TEST_CASE("reports of different runs do not merge; the files are named, and what
       {"platform '' and 'amd'", [](suite_report& r) { r.platform = "amd"; }},
       {"kernels '' and 'split_kv'", [](suite_report& r) { r.options.kernels = {"split_kv"}; }},
       {"types '' and 'f16, bf16'", [](suite_report& r) { r.options.types = {"f16", "bf16"}; }},
-      {"properties '' and 'output_enclosed'", [](suite_report& r) { r.options.selected = {&properties().front()}; }},
+      {"properties '' and 'output_enclosed'", [](suite_report& r) { r.options.selected = {&enclosure_property()}; }},
       {"cases '2000' and '40'", [](suite_report& r) { r.options.cases = 40; }},
       {"seconds '0' and '2.5'", [](suite_report& r) { r.options.seconds = 2.5; }},
       {"workspace budget '0' and '4096'", [](suite_report& r) { r.options.workspace_budget_bytes = 4096; }},
@@ -101,7 +101,7 @@ TEST_CASE("reports of different runs do not merge; the files are named, and what
     CHECK_NOTHROW(merge_reports(std::vector{one, other}));
     change(other);
     CHECK_THROWS_WITH(merge_reports(std::vector{one, other}),
-                      std::string("1.json and 2.json are of different runs: ") + difference);
+                      std::string("1.json and 2.json belong to different runs: ") + difference);
   }
 }
 
@@ -136,7 +136,7 @@ TEST_CASE("shards that were told different things exit as bad input") {
   CHECK(run("1", {"--kernel", "split_kv"}) == 0);
   CHECK(run("2", {"--kernel", "split_kv", "--lockstep-waves"}) == 0);
   CHECK(run_program(merge, {out, err, nullptr}) == 2);
-  CHECK(err.str().find(at.file("1.json") + " and " + at.file("2.json") + " are of different runs: library options '' " +
+  CHECK(err.str().find(at.file("1.json") + " and " + at.file("2.json") + " belong to different runs: library options '' " +
                        "and ' --lockstep-waves'") != std::string::npos);
   CHECK(run("2", {"--kernel", "split_kv"}) == 0);
   CHECK(assay(merge) == 0);

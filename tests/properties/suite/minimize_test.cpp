@@ -64,7 +64,7 @@ TEST_CASE("a crash and a hang are failures of an isolated judge") {
   const auto lib = library::built_in();
   CHECK(isolated_judge(*lib, crash, 60)(testing::small_case()).origin == "crash");
   CHECK(isolated_judge(*lib, hang, 0.1)(testing::small_case()).origin == "hang");
-  CHECK(isolated_judge(*lib, properties().front(), 60)(testing::small_case()).result == outcome::pass);
+  CHECK(isolated_judge(*lib, enclosure_property(), 60)(testing::small_case()).result == outcome::pass);
 }
 
 TEST_CASE("a defect in the kernel shrinks to at most two sequences, one head and the fewest keys") {
@@ -76,7 +76,7 @@ TEST_CASE("a defect in the kernel shrinks to at most two sequences, one head and
         set_bits(o, o.offset(c.i32("cu_seqlens_q", s)), 0x7BFF);
       }
   });
-  const minimized found = minimize(testing::small_case(), isolated_judge(*faulty, properties().front(), 60));
+  const minimized found = minimize(testing::small_case(), isolated_judge(*faulty, enclosure_property(), 60));
   REQUIRE(found.reproduced);
   CHECK(found.smallest.sequences.size() == 1);
   CHECK(found.smallest.heads_q == 1);

@@ -137,7 +137,7 @@ TEST_CASE("failures of one kind are one finding, shrunk, written whole and faili
   const testing::scratch folder;
   suite_options options = options_for(13);
   options.findings = folder.path();
-  options.selected = {&properties().front()};
+  options.selected = {&enclosure_property()};
   const suite_result result = run_suite(*faulty, options);
   CHECK(exit_status(result) == 1);
   REQUIRE(result.findings.size() == 1);
@@ -160,7 +160,7 @@ TEST_CASE("failures of one kind are one finding, shrunk, written whole and faili
   CHECK(exit_status(untold) == 1);
 }
 
-TEST_CASE("what a relation's case shows without the relation is told as the plain property's") {
+TEST_CASE("a failure that the enclosure shows is reported as the enclosure's") {
   const auto faulty = testing::corrupting_library([](testing::call& c) { set_bits(c.view("o"), 0, 0x7BFF); });
   const testing::scratch folder;
   suite_options options = options_for(4);
@@ -169,7 +169,7 @@ TEST_CASE("what a relation's case shows without the relation is told as the plai
   const suite_result result = run_suite(*faulty, options);
   REQUIRE(result.findings.size() == 1);
   CHECK(result.findings[0].met_by == &relations::page_permutation);
-  CHECK(result.findings[0].broken == &relations::output_enclosed);
+  CHECK(result.findings[0].broken == &enclosure_property());
   CHECK(finding_text(options, result.findings[0]).starts_with("FAIL output_enclosed: "));
   // Its property's row has it.
   CHECK(report_junit(options, result).find("FAIL output_enclosed: ") != std::string::npos);
@@ -201,7 +201,7 @@ TEST_CASE("a case that kills its process is a finding, and the run goes on") {
   const testing::scratch folder;
   suite_options options = options_for(26);
   options.findings = folder.path();
-  options.selected = {&properties().front()};
+  options.selected = {&enclosure_property()};
   options.jobs = 2;
   const suite_result result = run_suite(*faulty, options);
   CHECK(result.total.total() == 26);

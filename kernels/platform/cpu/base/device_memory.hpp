@@ -11,7 +11,7 @@ struct allocation {
   std::size_t size_bytes;
 };
 
-/// 256-byte aligned memory; nullptr if there is none.
+/// 256-byte aligned memory; nullptr if the host has no more.
 void* allocate(std::size_t size_bytes);
 void release(void* memory);
 

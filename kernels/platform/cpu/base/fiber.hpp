@@ -1,5 +1,5 @@
 /// Fibers: stacks, and the switch between them. Boost.Context's fcontext underneath, without its wrappers: a switch is
-/// about 20 instructions. When built with AddressSanitizer it is told of each switch, which fcontext alone does not do.
+/// about 20 instructions. With AddressSanitizer, each switch is announced to it, which fcontext alone does not do.
 #pragma once
 
 #include <boost/context/detail/fcontext.hpp>
@@ -37,7 +37,7 @@ void announce_switch(fiber& from, const fiber& to);
 void announce_arrival(fiber& left);
 #endif
 
-/// Bookkeeping of whoever was just switched to: tells the fiber that it came from where to go on.
+/// Bookkeeping after a switch: tells the previous fiber where to continue.
 inline void note_arrival(boost::context::detail::transfer_t from) {
   fiber& left = *static_cast<fiber*>(from.data);
   left.context = from.fctx;
@@ -54,7 +54,7 @@ inline void switch_fiber(fiber& from, fiber& to) {
   note_arrival(boost::context::detail::jump_fcontext(to.context, &from));
 }
 
-/// Whether, and to whom, the running fiber `from` has to give way: `to` is null if it keeps running.
+/// Whether, and to which fiber, the running fiber `from` has to switch: `to` is null if it keeps running.
 struct hand_over {
   fiber* from = nullptr;
   fiber* to = nullptr;

@@ -6,8 +6,8 @@
 namespace assay::cpu {
 namespace {
 
-// No two neighbouring bytes alike, and neither 0x00 nor 0xFF among them: neither zeros, poison nor a repeated value
-// that a kernel stores past the end looks like the canary. 83 is odd, so i * 83 runs through all bytes.
+// Neighbouring bytes differ, and none is 0x00 or 0xFF, so that zeros, poison or a repeated value that a kernel stores
+// past the end differ from the canary. 83 is odd, so i * 83 takes all values of a byte.
 constexpr auto make_canary() {
   std::array<std::byte, 1024> canary{};
   for (std::size_t i = 0; i < canary.size(); ++i) {
@@ -36,7 +36,7 @@ void local_memory::prepare(std::size_t size_bytes) {
 }
 
 std::optional<std::int64_t> local_memory::overrun() const {
-  // The byte nearest to the block's own memory is the most telling one.
+  // Report the byte nearest to the block's own memory.
   if (std::memcmp(start_ + size_bytes_, canary.data(), canary_bytes) != 0)
     for (std::size_t i = 0; i < canary_bytes; ++i)
       if (start_[size_bytes_ + i] != canary[i]) return static_cast<std::int64_t>(size_bytes_ + i);

@@ -30,8 +30,8 @@ void access_checker::begin_block(launch_session& session, const block_coordinate
   }
   if (session.launches() != launch_) {
     launch_ = session.launches();
-    findings_.clear();
-    told_.clear();
+    defects_.clear();
+    reported_.clear();
     last_regions_.fill(&nowhere);
   }
   if (dynamic_locations_.count() < lds_bytes) dynamic_locations_ = mapped_array<location_record>(lds_bytes);
@@ -82,7 +82,7 @@ bool access_checker::is_known_past(access_record earlier, access_record now) con
   if (!uses_atomics_) return false;
   const std::int64_t block = session_->clock().block_of(record::stamp(earlier));
   const std::uint32_t stamp = record::stamp(earlier);
-  // Of the accesses of several lanes or waves one thread's name is left: only what is known of all of them counts.
+  // A record of several lanes or waves names only one thread: they must all be known to be past.
   const int thread = record::spread(earlier) == access_spread::one_thread ? record::thread(earlier) : -1;
   const int wave = record::spread(earlier) >= access_spread::waves ? -1 : record::thread(earlier) >> wave_shift_;
   const int self = record::thread(now);
@@ -103,7 +103,7 @@ void access_checker::begin_atomic(checked_thread& self, std::uintptr_t address) 
   const auto thread = static_cast<std::size_t>(record::thread(self.thread_bits));
   known_past& own = thread_pasts_[thread];
   own.learn(location);
-  // The thread's next access gets a new stamp: those below it are what it did before.
+  // A new stamp for the thread's next access: lower stamps are what it did before.
   begin_interval(*self.time);
   const auto wave = static_cast<std::int32_t>(self.wave);
   location.learn(own);

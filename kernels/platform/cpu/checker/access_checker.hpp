@@ -1,11 +1,12 @@
-/// Checks the loads and stores of one OS thread's blocks. What it knows about an access: thread, wave, block, and the
-/// stamp of its wave's interval (clock.hpp). Two accesses of different threads to one location are ordered if
-/// - a launch ended, or a barrier of their block, between them, or
-/// - they are of one wave, and a collective of all its living lanes completed between them, or the launch assumes
-///   lanes in lockstep, or
-/// - the earlier thread did an atomic after, and the later one an atomic on the same location before
-/// (atomic_order.hpp), and else they race if one of them writes, whatever it writes, unless both are atomics. So the
-/// verdict on a barrier interval does not depend on the order in which the executor happened to run it.
+/// Checks the loads and stores of one OS thread's blocks. Of each access it knows thread, wave, block, and the stamp of
+/// its wave's interval (clock.hpp). Two accesses of different threads to one location are ordered if
+/// - a launch or a barrier of their block ended between them; or
+/// - they belong to one wave, and a collective of all its living lanes completed between them, or the launch assumes
+///   lanes in lockstep; or
+/// - the earlier thread executed an atomic after its access, and then the later thread an atomic on the same location
+///   before its own (atomic_order.hpp).
+/// Otherwise they race if at least one of them writes, any value, and at least one is not an atomic. So the verdict
+/// does not depend on the order in which the executor happened to run the threads.
 #pragma once
 
 #include <array>
@@ -15,7 +16,7 @@
 #include <vector>
 
 #include "kernels/platform/cpu/base/thread.hpp"
-#include "kernels/platform/cpu/checker/access_finding.hpp"
+#include "kernels/platform/cpu/checker/access_defect.hpp"
 #include "kernels/platform/cpu/checker/access_record.hpp"
 #include "kernels/platform/cpu/checker/atomic_order.hpp"
 #include "kernels/platform/cpu/checker/session.hpp"
@@ -41,8 +42,8 @@ struct checked_thread : thread_coordinates {
   access_checker* checker = nullptr;  ///< null: not checked
 };
 
-/// While it lives, the thread's accesses are the executor's own, and not checked: what several files instantiate, such
-/// as a container's member, the linker may have taken from instrumented code.
+/// While it lives, the thread runs the executor's own code, and its accesses are not checked. Needed because the linker
+/// may take templates that several files instantiate, such as members of containers, from instrumented code.
 class own_accesses {
  public:
   explicit own_accesses(checked_thread& self) : self_(self), checker_(std::exchange(self.checker, nullptr)) {}
@@ -65,14 +66,14 @@ struct local_area {
 
 enum class access_kind : std::uint8_t { load, store, atomic };
 
-/// What can be wrong with an access to a location, as bits.
+/// Problems of an access to a location, as bits.
 enum problem : unsigned { unwritten = 1, races_with_write = 2, races_with_read = 4 };
 
 class access_checker {
  public:
-  /// `leave_block` abandons the running thread and its block: called for accesses that must not happen.
+  /// `leave_block` abandons the running thread and its block. Called for accesses that must not take place.
   explicit access_checker(void (*leave_block)(checked_thread& self));
-  /// Memory of the executor that code inlined into kernels uses: not checked.
+  /// Does not check this memory: the executor's own, which code inlined into kernels uses.
   void exempt(const void* start, std::uint64_t size_bytes) {
     executor_low_ = reinterpret_cast<std::uintptr_t>(start);
     executor_bytes_ = size_bytes;
@@ -90,9 +91,9 @@ class access_checker {
   void end_atomic();
   /// Accesses outside of the own stack that were checked since the last call.
   std::int64_t take_count();
-  std::vector<access_finding>& findings() { return findings_; }
-  /// The finding for which the block was ended, if it was.
-  const std::optional<access_finding>& fatal() const { return fatal_; }
+  std::vector<access_defect>& defects() { return defects_; }
+  /// The defect that ended the block, if one did.
+  const std::optional<access_defect>& fatal() const { return fatal_; }
 
   /// Before an access outside of the own stack.
   template <access_kind Kind>
@@ -108,7 +109,7 @@ class access_checker {
     std::uint64_t size;
     std::uintptr_t pc;
   };
-  /// Notes what the location's history and this access show of the order that barriers make.
+  /// Notes which two places of the code a barrier ordered, if it ordered this access after an earlier one.
   template <access_kind Kind>
   void note_order(const location_record& before, std::uintptr_t site) const;
   template <access_kind Kind>
@@ -136,7 +137,7 @@ class access_checker {
   access_record merged(access_record earlier, access_record now, access_record wave_floor) const;
   template <bool Global>
   void note(access_record& location, access_record now, access_record wave_floor) const;
-  /// Whether atomics order it before what the thread of `now` does.
+  /// Whether atomics order it before the access of `now`.
   bool is_known_past(access_record earlier, access_record now) const;
   /// Which of `problem` the access has with that location.
   template <access_kind Kind, bool Global>
@@ -153,21 +154,21 @@ class access_checker {
                                                   std::uint64_t offset);
   void report_problems(const checked_thread& self, const access& what, unsigned problems, access_record other,
                        bool is_global, const std::string& place);
-  /// Ends the block: an input may be memory that cannot be written.
+  /// Ends the block: the memory of an input may be read-only.
   [[noreturn, gnu::cold, gnu::noinline]] void report_input_store(checked_thread& self, const access& what,
                                                                  const memory_region& region);
   [[gnu::cold, gnu::noinline]] void report_outside(checked_thread& self, const access& what);
   bool is_new(assay_defect_kind kind, std::uintptr_t pc);
-  access_finding make_finding(const checked_thread& self, assay_defect_kind kind, const access& what,
-                              std::string message) const;
-  [[noreturn]] void end_block(checked_thread& self, access_finding found);
+  access_defect make_defect(const checked_thread& self, assay_defect_kind kind, const access& what,
+                            std::string message) const;
+  [[noreturn]] void end_block(checked_thread& self, access_defect found);
   std::string what_it_is(const access& what) const;
   std::string who(access_record other, bool is_global) const;
   std::string place_of(std::uintptr_t address) const;
 
   void (*leave_block_)(checked_thread& self);
   local_area dynamic_, static_;
-  std::uintptr_t executor_low_ = 0;  // fibers, which switches read and write from within kernel code
+  std::uintptr_t executor_low_ = 0;  // the fibers: switches access them from within kernel code
   std::uint64_t executor_bytes_ = 0;
   access_record barrier_floor_ = 0;  // records below are of before the last barrier of the block
   access_record block_floor_ = 0;    // ... of before the block
@@ -177,7 +178,7 @@ class access_checker {
   int wave_shift_ = 6;
   bool lockstep_ = false;
   bool shared_ = false;                                // other OS threads run blocks of the launch
-  std::array<const memory_region*, 64> last_regions_;  // by place in the code, which mostly stays with one
+  std::array<const memory_region*, 64> last_regions_;  // by place in the code, which mostly accesses one region
   std::int64_t count_ = 0;
 
   bool uses_atomics_ = false;  // in this block so far
@@ -189,9 +190,9 @@ class access_checker {
   std::uint64_t launch_ = 0;
   std::int64_t block_ = 0;
   mapped_array<location_record> dynamic_locations_, static_locations_;
-  std::vector<access_finding> findings_;
-  std::vector<std::pair<assay_defect_kind, std::uintptr_t>> told_;  // in this launch
-  std::optional<access_finding> fatal_;
+  std::vector<access_defect> defects_;
+  std::vector<std::pair<assay_defect_kind, std::uintptr_t>> reported_;  // in this launch
+  std::optional<access_defect> fatal_;
 };
 
 }  // namespace assay::cpu

@@ -1,13 +1,13 @@
-/// The shadow's word: who touched a location last, when, and at which place in the code. One word for the last write
-/// and one for the last reads suffice (HiRace, SC'24, keeps one per location), since order is transitive: if the access
-/// that replaced an earlier one was ordered after it, so is whatever is ordered after the replacement; and if it was
-/// not, that was the race to report.
+/// A word of the shadow: which thread accessed a location last, when, and at which place in the code. One word for the
+/// last write and one for the last reads suffice (HiRace, SC'24, keeps one per location), since order is transitive. If
+/// the new access is ordered after the one that it replaces, so is everything ordered after the new one; if not, that
+/// is the race to report.
 ///
 ///   | stamp 27 | atomic 1 | spread 2 | thread 10 | site 24 |
 ///
-/// stamp: which interval between synchronisations of a wave (clock.hpp); in the highest bits, so that words compare as
-/// their stamps do. spread: whether several threads did it since, none of them ordered after another. thread: of the
-/// block. site: the return address of the callback, from the start of the module.
+/// stamp: the interval between two synchronisations of a wave (clock.hpp), in the highest bits, so that words compare
+/// like stamps. spread: whether several threads, not ordered among each other, made the access. thread: within the
+/// block. site: the return address of the callback, relative to the start of the module.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace assay::cpu {
 
 using access_record = std::uint64_t;
 
-/// Whose the accesses are that a record stands for: one thread's, several lanes' of one wave interval, several waves'
-/// of one barrier interval, or several blocks' of one launch.
+/// Which threads made the accesses of a record: one thread, several lanes in one wave interval, several waves in one
+/// barrier interval, or several blocks in one launch.
 enum class access_spread : std::uint32_t { one_thread, lanes, waves, blocks };
 
 namespace record {

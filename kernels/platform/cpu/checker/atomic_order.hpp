@@ -1,6 +1,6 @@
-/// Order that comes from atomics: what a thread did before an atomic is before what another does after an atomic on the
-/// same location that came later. Vector clocks, kept sparse: an entry (key, stamp) says that all accesses of that
-/// thread, wave or block with lower stamps are before. Empty, and nearly free, until a kernel uses atomics.
+/// Order by atomics: all that a thread did before an atomic precedes all that another thread does after a later atomic
+/// on the same location. Sparse vector clocks: an entry (key, stamp) says that accesses of that thread, wave or block
+/// with lower stamps are past. Empty, and nearly free, until a kernel uses atomics.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct actor {
   auto operator<=>(const actor&) const = default;
 };
 
-/// Accesses known to be before: of each actor those with stamps below.
+/// Accesses known to be past: for each actor, those with lower stamps.
 class known_past {
  public:
   bool empty() const { return before_.empty(); }
@@ -43,7 +43,7 @@ class known_past {
 /// The locations on which atomics of one launch happened. Used by the checkers of all OS threads, one at a time.
 class atomic_locations {
  public:
-  /// Held from before an atomic takes effect until after it, so that what is noted comes in the atomics' order.
+  /// Locked while an atomic takes effect, so that notes are in the order of the atomics.
   std::mutex& mutex() { return mutex_; }
   known_past& at(std::uintptr_t address) { return locations_[address]; }
   void clear() { locations_.clear(); }

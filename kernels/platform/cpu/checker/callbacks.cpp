@@ -1,7 +1,8 @@
-/// What instrumented kernel code calls before each load and store: clang's -fsanitize-coverage=trace-loads,trace-stores
-/// for those of 1 to 16 bytes; for memcpy, memmove and memset, which that leaves out, its ThreadSanitizer pass, of
-/// which nothing else is used; and for pointers that are not aligned as their type, UBSan's check, which alone knows
-/// the types of the source: a vector may be loaded piece by piece, and a memcpy needs no alignment (kernels.cmake).
+/// The callbacks of instrumented kernel code, called before each load and store (flags: kernels.cmake):
+/// - accesses of 1 to 16 bytes: clang's -fsanitize-coverage=trace-loads,trace-stores;
+/// - memcpy, memmove and memset: the calls of clang's ThreadSanitizer pass, of which nothing else is used;
+/// - misaligned pointers: UBSan's check, since only it knows the types of the source. The accesses do not show them: a
+///   vector may be loaded piece by piece, and a memcpy needs no alignment.
 #include <cstring>
 
 #include "kernels/platform/cpu/checker/check_access.hpp"
@@ -10,14 +11,14 @@ using namespace assay::cpu;
 
 namespace {
 
-/// The running thread if its accesses are to be checked and this one is not to its own stack.
+/// The running thread, or null if its accesses are not checked or this one is to its own stack.
 [[gnu::always_inline]] inline checked_thread* checked_access(std::uintptr_t address) {
   auto* const self = static_cast<checked_thread*>(const_cast<thread_coordinates*>(this_thread));
   if (self == nullptr || address - self->stack_low < self->stack_bytes || self->checker == nullptr) return nullptr;
   return self;
 }
 
-// Not inlined: most accesses are to the own stack, and do not come here.
+// Not inlined: most accesses are to the thread's own stack and do not get here.
 template <access_kind Kind, int Size>
 [[gnu::noinline]] void check_sized(checked_thread* self, std::uintptr_t address, const void* return_address) {
   self->checker->check<Kind>(*self, address, Size, reinterpret_cast<std::uintptr_t>(return_address));
@@ -26,7 +27,7 @@ template <access_kind Kind, int Size>
 template <access_kind Kind, int Size>
 [[gnu::always_inline]] inline void on_access(const void* accessed, const void* frame, const void* return_address) {
   const auto address = reinterpret_cast<std::uintptr_t>(accessed);
-  // Most accesses are to locals near the top of the stack: they do not ask for the thread, a thread-local variable.
+  // Most accesses are to locals near the top of the stack. Return before reading the thread-local variable.
   if (address - reinterpret_cast<std::uintptr_t>(frame) < stack_slab::guard_bytes) return;
   checked_thread* const self = checked_access(address);
   if (self != nullptr) check_sized<Kind, Size>(self, address, return_address);
@@ -80,7 +81,7 @@ ASSAY_CALLBACKS(4)
 ASSAY_CALLBACKS(8)
 ASSAY_CALLBACKS(16)
 
-#if !ASSAY_ASAN  // there UBSan's own runtime ends the program
+#if !ASSAY_ASAN  // with ASan, UBSan's own runtime ends the program
 struct ubsan_type_mismatch {
   const char* file;
   std::uint32_t line, column;

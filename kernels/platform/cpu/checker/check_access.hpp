@@ -1,11 +1,11 @@
-/// The hot half of access_checker. Included by the callbacks only, which everything here is inlined into, so that sizes
-/// are constants there.
+/// The hot half of access_checker. Only the callbacks include it: everything here is inlined there, with constant
+/// sizes.
 #pragma once
 
 #include <atomic>
 
 #include "kernels/platform/cpu/checker/access_checker.hpp"
-#include "kernels/platform/cpu/checker/conflict_flags.hpp"
+#include "kernels/platform/cpu/checker/note_conflict.hpp"
 
 namespace assay::cpu {
 
@@ -116,7 +116,7 @@ template <access_kind Kind>
   unsigned problems = 0;
   access_record other = 0;
   std::uint64_t at = 0;
-  // Bytes that share their history, as those of one element do, are looked at once.
+  // Bytes with the same history, such as those of one element, are checked once.
   for (std::uint64_t i = 0; i < size;) {
     const location_record before = first[i];
     location_record after = before;

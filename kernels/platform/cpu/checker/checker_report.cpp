@@ -1,4 +1,4 @@
-/// What the checker says.
+/// The reports of the checker.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -11,7 +11,7 @@
 namespace assay::cpu {
 namespace {
 
-// An access this near to a buffer, and to nothing else, is taken for one that missed it.
+// An access this near to a buffer counts as one that missed the buffer.
 constexpr std::uint64_t near_bytes = 65536;
 
 const char* name_of(access_kind kind) {
@@ -37,13 +37,13 @@ const memory_region* access_checker::find_region(std::uintptr_t address, std::ui
 
 bool access_checker::is_new(assay_defect_kind kind, std::uintptr_t pc) {
   const std::pair key(kind, pc);
-  if (std::find(told_.begin(), told_.end(), key) != told_.end()) return false;
-  told_.push_back(key);
+  if (std::find(reported_.begin(), reported_.end(), key) != reported_.end()) return false;
+  reported_.push_back(key);
   return true;
 }
 
-access_finding access_checker::make_finding(const checked_thread& self, assay_defect_kind kind, const access& what,
-                                            std::string message) const {
+access_defect access_checker::make_defect(const checked_thread& self, assay_defect_kind kind, const access& what,
+                                          std::string message) const {
   return {kind, std::move(message), source_line(what.pc), self.block->block_index, self.wave, self.lane};
 }
 
@@ -69,12 +69,12 @@ std::string access_checker::who(access_record other, bool is_global) const {
 void access_checker::report_misaligned(checked_thread& self, std::uintptr_t address, std::uint64_t alignment,
                                        const char* type, const char* file, int line) {
   const own_accesses own(self);
-  access_finding found{ASSAY_MISALIGNED, {}, {}, self.block->block_index, self.wave, self.lane};
+  access_defect defect{ASSAY_MISALIGNED, {}, {}, self.block->block_index, self.wave, self.lane};
   const char* const slash = std::strrchr(file, '/');
-  found.line = std::string(slash != nullptr ? slash + 1 : file) + ":" + std::to_string(line);
-  found.message = "access (" + found.line + ") as " + type + " to " + place_of(address) + ", " +
-                  std::to_string(address % alignment) + " bytes past a multiple of " + std::to_string(alignment);
-  end_block(self, std::move(found));
+  defect.line = std::string(slash != nullptr ? slash + 1 : file) + ":" + std::to_string(line);
+  defect.message = "access (" + defect.line + ") as " + type + " to " + place_of(address) + ", " +
+                   std::to_string(address % alignment) + " bytes past a multiple of " + std::to_string(alignment);
+  end_block(self, std::move(defect));
 }
 
 std::string access_checker::place_of(std::uintptr_t address) const {
@@ -82,7 +82,7 @@ std::string access_checker::place_of(std::uintptr_t address) const {
     if (address - area->low < area->size_bytes)
       return std::string(area->name) + " byte " + std::to_string(address - area->low);
   if (const memory_region* r = find_region(address, 1)) return r->describe(static_cast<std::int64_t>(address - r->low));
-  return "memory that is no tensor or LDS";  // an address would differ from run to run
+  return "memory outside all tensors and the LDS";  // an address would differ from run to run
 }
 
 void access_checker::report_local(checked_thread& self, const access& what, unsigned problems, access_record other,
@@ -101,9 +101,9 @@ void access_checker::report_problems(const checked_thread& self, const access& w
                                      access_record other, bool is_global, const std::string& place) {
   if ((problems & unwritten) != 0) {
     if (is_new(ASSAY_UNWRITTEN_READ, what.pc))
-      findings_.push_back(make_finding(
+      defects_.push_back(make_defect(
           self, ASSAY_UNWRITTEN_READ, what,
-          what_it_is(what) + " of " + place + ", which nobody has written" + (is_global ? "" : " in this block")));
+          what_it_is(what) + " of " + place + ", which no thread has written" + (is_global ? "" : " in this block")));
     return;
   }
   if (!is_new(ASSAY_DATA_RACE, what.pc)) return;
@@ -111,28 +111,28 @@ void access_checker::report_problems(const checked_thread& self, const access& w
                               : (problems & races_with_write) != 0 ? "store"
                                                                    : "load";
   const int thread = record::thread(self.thread_bits);
-  findings_.push_back(make_finding(self, ASSAY_DATA_RACE, what,
-                                   "race on " + place + ": " + what_it_is(what) + " by thread " +
-                                       std::to_string(thread) + " and " + earlier + " by " + who(other, is_global) +
-                                       ", with no barrier, wave-level order or atomic between them"));
+  defects_.push_back(make_defect(self, ASSAY_DATA_RACE, what,
+                                 "race on " + place + ": " + what_it_is(what) + " by thread " + std::to_string(thread) +
+                                     " and " + earlier + " by " + who(other, is_global) +
+                                     ", with no barrier, wave-level order or atomic between them"));
 }
 
 void access_checker::report_input_store(checked_thread& self, const access& what, const memory_region& region) {
   const own_accesses own(self);
   std::string message = what_it_is(what) + " to " + (region.role == memory_role::input ? "the input " : "the ") +
                         region.describe(static_cast<std::int64_t>(what.address - region.low));
-  end_block(self, make_finding(self, ASSAY_INPUT_STORE, what, std::move(message)));
+  end_block(self, make_defect(self, ASSAY_INPUT_STORE, what, std::move(message)));
 }
 
 void access_checker::report_outside(checked_thread& self, const access& what) {
   const own_accesses own(self);
-  // Past the dynamic LDS lie its canaries: nothing breaks, and the block goes on.
+  // Canaries lie past the dynamic LDS: the access does no harm, so the block continues.
   if (what.address - dynamic_.low + local_memory::canary_bytes < dynamic_.size_bytes + 2 * local_memory::canary_bytes) {
     const auto offset = static_cast<std::int64_t>(what.address - dynamic_.low);
     if (is_new(ASSAY_OUT_OF_BOUNDS, what.pc))
-      findings_.push_back(make_finding(self, ASSAY_OUT_OF_BOUNDS, what,
-                                       what_it_is(what) + " outside of the LDS: byte " + std::to_string(offset) +
-                                           " of " + std::to_string(dynamic_.size_bytes)));
+      defects_.push_back(make_defect(self, ASSAY_OUT_OF_BOUNDS, what,
+                                     what_it_is(what) + " outside of the LDS: byte " + std::to_string(offset) + " of " +
+                                         std::to_string(dynamic_.size_bytes)));
     return;
   }
   const memory_region* nearest = nullptr;
@@ -146,20 +146,21 @@ void access_checker::report_outside(checked_thread& self, const access& what) {
     if (away < distance) nearest = &r, distance = away;
   }
   if (nearest == nullptr) {
-    std::string message = what_it_is(what) + " of memory that is no tensor, LDS, argument, or stack of the thread";
-    end_block(self, make_finding(self, ASSAY_WILD_ACCESS, what, std::move(message)));
+    std::string message =
+        what_it_is(what) + " of memory outside all tensors, the LDS, the arguments and the thread's stack";
+    end_block(self, make_defect(self, ASSAY_WILD_ACCESS, what, std::move(message)));
   }
   std::string message = what_it_is(what) + " outside of " + nearest->shape() + ": " +
                         nearest->describe(static_cast<std::int64_t>(what.address - nearest->low));
-  access_finding found = make_finding(self, ASSAY_OUT_OF_BOUNDS, what, std::move(message));
-  if (distance > 0) end_block(self, std::move(found));
-  // In a gap between rows: memory that is there.
-  if (is_new(ASSAY_OUT_OF_BOUNDS, what.pc)) findings_.push_back(std::move(found));
+  access_defect defect = make_defect(self, ASSAY_OUT_OF_BOUNDS, what, std::move(message));
+  if (distance > 0) end_block(self, std::move(defect));
+  // In a gap between rows, where memory exists.
+  if (is_new(ASSAY_OUT_OF_BOUNDS, what.pc)) defects_.push_back(std::move(defect));
 }
 
-void access_checker::end_block(checked_thread& self, access_finding found) {
+void access_checker::end_block(checked_thread& self, access_defect found) {
   fatal_ = std::move(found);
-  self.checker = this;  // no destructor of a caller will do it
+  self.checker = this;  // destructors of callers will not run
   leave_block_(self);
   __builtin_unreachable();
 }

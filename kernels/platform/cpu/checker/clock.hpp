@@ -1,4 +1,4 @@
-/// Time as the checker counts it. A stamp names one interval of one wave between two synchronisations: it ends at a
+/// The checker's time. A stamp names one interval of one wave between two synchronisations: it ends at a
 /// collective of the whole wave and at a barrier of the block. Stamps ascend within a block and are never used twice,
 /// so nothing has to be cleared when a barrier, a block or a launch ends: what it left is older than the next one's
 /// first stamp.
@@ -24,13 +24,13 @@ class launch_clock {
   /// First stamp of a fresh chunk of that block. Throws std::length_error when a single launch used all of them.
   std::uint32_t take_chunk(std::int64_t block);
   std::int64_t block_of(std::uint32_t stamp) const { return block_of_chunk_[stamp >> chunk_bits]; }
-  /// No stamp given out so far is as high.
+  /// Higher than all stamps given out so far.
   std::uint32_t next_stamp() const { return next_chunk_.load() << chunk_bits; }
 
   /// Whether half of the stamps are used. Then start_over(), between launches: all shadows must be cleared after it.
   bool is_late() const { return next_chunk_.load() > num_chunks / 2; }
   void start_over();
-  /// Differs between all clocks and all their lives.
+  /// Unique: changes with start_over(), and differs between clocks.
   std::uint64_t era() const { return era_; }
 
  private:

@@ -1,7 +1,7 @@
 /// Edges of kernel code that ran, as clang's -fsanitize-coverage=edge,inline-bool-flag notes them: a byte per edge of
-/// the module that this is linked into, which becomes 1 however many threads pass there.
+/// the module that this is linked into, set to 1 when any thread passes the edge.
 #include "kernels/library.hpp"
-#include "kernels/platform/cpu/checker/conflict_flags.hpp"
+#include "kernels/platform/cpu/checker/note_conflict.hpp"
 
 namespace assay::cpu {
 

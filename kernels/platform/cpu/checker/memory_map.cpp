@@ -7,7 +7,7 @@
 namespace assay::cpu {
 namespace {
 
-// 128 GiB of addresses; pages that no shadow touches cost nothing.
+// 128 GiB of addresses; only pages in use cost memory.
 constexpr std::uint64_t arena_words = std::uint64_t{1} << 34;
 
 }  // namespace
@@ -93,7 +93,7 @@ memory_region region_of(const assay_tensor& given) {
     else
       r.joined.push_back(next);
   }
-  // Each dimension within one step of the next wider one: then an offset names one index at most.
+  // If each dimension fits into one step of the next wider one, an offset has at most one index.
   bool nested = true;
   std::uint64_t inner = 1, distinct = 1;
   for (auto d = r.by_stride.rbegin(); d != r.by_stride.rend(); ++d) {

@@ -1,4 +1,5 @@
-/// What a kernel may touch besides its stack and LDS: tensors, memory of hipMalloc, its arguments, its module.
+/// The memory that a kernel may access besides its stack and LDS: tensors, memory of hipMalloc, its arguments, its
+/// module.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +17,12 @@ enum class memory_role {
   input,      ///< may be read
   output,     ///< may be written, and read where it was written
   in_out,     ///< may be read and written: it holds data from the start
-  scratch,    ///< of hipMalloc: may be read and written; who wrote it before the launch is not known
+  scratch,    ///< of hipMalloc: may be read and written; earlier writes are unknown
   constants,  ///< arguments of the kernel, the executor's own: may be read
   module,     ///< constants and globals of the module: not checked
 };
 
-/// Some memory and the logical extent of what is in it.
+/// A range of memory and the shape of its content.
 struct memory_region {
   struct dimension {
     std::uint64_t extent;
@@ -38,14 +39,14 @@ struct memory_region {
   std::string name;
   std::vector<dimension> dimensions;
   std::vector<std::size_t> by_stride;  ///< dimensions of more than one element, widest stride first
-  std::vector<dimension> joined;       ///< the same, with those as one that lie without a gap in each other
+  std::vector<dimension> joined;       ///< the same, with gapless neighbours joined
 
   /// Whether bytes [offset, offset + size) all belong to elements.
   bool holds(std::uint64_t offset, std::uint64_t size) const {
     if (offset >= span_bytes || size > span_bytes - offset) return false;
     return is_dense || holds_strided(offset, size);
   }
-  /// "o[1, 0, 3]": the element at that offset, as its strides tell; past the extent where it is outside.
+  /// "o[1, 0, 3]": the element at that offset. Outside of the tensor, an index is past its extent.
   std::string describe(std::int64_t offset) const;
   /// "o of shape [4, 8, 64]".
   std::string shape() const;
@@ -54,7 +55,7 @@ struct memory_region {
   bool holds_strided(std::uint64_t offset, std::uint64_t size) const;
 };
 
-/// A tensor's region, without shadow. Overlapping dimensions make it dense: there a gap cannot be told from an element.
+/// A tensor's region, without shadow. Counts as dense if dimensions overlap: gaps are then not known.
 memory_region region_of(const assay_tensor& given);
 
 /// Shadow words, given out like a stack: a scope takes and gives back. What earlier users left in them is older than

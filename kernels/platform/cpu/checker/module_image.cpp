@@ -51,7 +51,7 @@ const std::vector<memory_region>& module_image() {
 }
 
 thread_local_image own_thread_locals() {
-  // The module's block of thread-local variables exists once one of them was touched.
+  // The module's thread-local variables exist only after one of them was accessed.
   const volatile bool touched = this_thread != nullptr;
   static_cast<void>(touched);
   thread_local_image image;

@@ -22,7 +22,7 @@ struct end_dwfl {
   void operator()(Dwfl* d) const { dwfl_end(d); }
 };
 
-/// Whether a file is the platform's or the system's: what kernels call, not kernels.
+/// Whether a file belongs to the platform or the system, not to kernels.
 bool is_foreign(const char* file) {
   return std::strstr(file, "platform/cpu/hip/") != nullptr || std::strncmp(file, "/usr/", 5) == 0;
 }
@@ -34,14 +34,14 @@ void append(std::string& text, const char* file, int line) {
       (text.empty() ? "" : ", from ") + std::string(slash != nullptr ? slash + 1 : file) + ":" + std::to_string(line);
 }
 
-/// The line of that address, then the lines from which what was inlined there was called, outwards.
+/// The line of that address; if the code was inlined, then the lines that called it, from the innermost outwards.
 std::string kernel_lines(Dwarf_Die& unit, Dwarf_Addr address) {
   std::string text;
   Dwarf_Line* const line = dwarf_getsrc_die(&unit, address);
   int number = 0;
   if (line == nullptr || dwarf_lineno(line, &number) != 0) return text;
   append(text, dwarf_linesrc(line, nullptr, nullptr), number);
-  // From the innermost scope outwards by where the code is: dwarf_getscopes goes on with where it was defined.
+  // The scopes by call, from the innermost outwards: dwarf_getscopes alone would continue with the scope of definition.
   Dwarf_Die* innermost = nullptr;
   Dwarf_Die* scopes = nullptr;
   int depth = dwarf_getscopes(&unit, address, &innermost);
@@ -72,7 +72,7 @@ std::string look_up(Dwarf_Addr address) {
   dwfl_report_end(dwfl.get(), nullptr, nullptr);
   Dwfl_Module* const module = dwfl_addrmodule(dwfl.get(), address);
   Dwarf_Addr bias = 0;
-  // By the units' own ranges: clang writes no table of them (.debug_aranges), and dwfl_getsrc knows no other way.
+  // Search the units' own ranges: clang does not write .debug_aranges, which dwfl_getsrc needs.
   for (Dwarf_Die* unit = nullptr; module != nullptr && (unit = dwfl_module_nextcu(module, unit, &bias)) != nullptr;) {
     if (dwarf_haspc(unit, address - bias) != 1) continue;
     if (std::string lines = kernel_lines(*unit, address - bias); !lines.empty()) return lines;

@@ -7,10 +7,10 @@
 namespace assay::cpu {
 namespace {
 
-// Waiting in vain. A thread that polls gives way each time, so anything that it could wait for happens long before this
-// many fruitless steps of the block (10 ms); only a schedule that starves a wave could delay it, and none does.
+// Steps of a block (10 ms) without progress before it counts as deadlocked. A polling thread yields each time, and no
+// schedule starves a wave, so anything that it could wait for happens long before.
 constexpr std::uint64_t max_idle_steps = std::uint64_t{1} << 20;
-// Threads that change memory and still get nowhere, for instance by waiting with an atomicAdd(p, 1).
+// The same for threads that change memory while they wait, for instance with atomicAdd(p, 1).
 constexpr std::uint64_t max_busy_steps = std::uint64_t{1} << 26;
 
 constexpr std::uint64_t lane_bit(int lane) {
@@ -119,7 +119,7 @@ std::optional<failure> block_runner::run(const launch_plan& plan, std::int64_t b
   this_thread = &t;
   switch_fiber(home_, t.context);
   this_thread = nullptr;
-  if (ending_ != ending::complete) started_fibers_ = 0;  // threads stand anywhere: all begin anew
+  if (ending_ != ending::complete) started_fibers_ = 0;  // threads stopped anywhere: restart all fibers
   return outcome();
 }
 
@@ -134,7 +134,7 @@ std::optional<failure> block_runner::outcome() {
     case ending::outside_own_mask: return failure{diagnose_outside_own_mask(), nullptr};
     case ending::absent_source: return failure{diagnose_absent_source(), nullptr};
     case ending::illegal_access: {
-      const access_finding& found = *checker_.fatal();
+      const access_defect& found = *checker_.fatal();
       return failure{defect(found.kind, found.message, found.wave, found.lane), nullptr};
     }
     case ending::needless: break;
@@ -146,7 +146,7 @@ std::optional<failure> block_runner::outcome() {
 void block_runner::thread_main(boost::context::detail::transfer_t from) {
   note_arrival(from);
 #if ASSAY_ASAN
-  __asan_handle_no_return();  // lets go of the fake frames of whoever was abandoned on this stack
+  __asan_handle_no_return();  // releases the fake frames of the thread that was abandoned on this stack
 #endif
   gpu_thread& self = running();
   block_runner& runner = *self.runner;
@@ -200,7 +200,7 @@ hand_over block_runner::barrier(const meeting_place& place, bool vote) {
   self.place = place;
   barrier_votes_ += vote ? 1 : 0;
   if (++barrier_arrived_ == num_threads_ && !barrier_diverged_) {
-    coordinates_.votes = barrier_votes_;  // all have read it before anyone can complete the next barrier
+    coordinates_.votes = barrier_votes_;  // all threads read it before the next barrier can complete
     barrier_votes_ = 0;
     barrier_arrived_ = 0;
     ++coordinates_.barrier_interval;

@@ -89,7 +89,7 @@ struct launch_plan {
   launch_session* session = nullptr;  ///< null: not checked
 };
 
-/// Asked when a block waits in vain: what runs beside it.
+/// The blocks that run at the same time. Asked when a block makes no progress.
 class neighbours {
  public:
   virtual ~neighbours() = default;
@@ -153,12 +153,12 @@ class block_runner {
     illegal_access,
     needless
   };
-  /// Leaves the running thread, and all others where they stand, for good. Nothing that the caller owns is destroyed,
-  /// so it must own nothing: what is to be said is found out afterwards, on the OS thread's own stack.
+  /// Leaves the running thread and all others for good, where they are. Does not run destructors, so callers must own
+  /// nothing; the report is made afterwards, on the OS thread's own stack.
   [[noreturn]] void end(ending how);
   std::optional<failure> outcome();
 
-  // diagnose.cpp: who stands where, and who is to blame.
+  // diagnose.cpp: where the threads stopped, and which one differs.
   struct standing;
   standing standing_of(int wave, int lane) const;
   std::vector<standing> standings(int first_wave, int last_wave) const;

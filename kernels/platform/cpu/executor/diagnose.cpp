@@ -1,4 +1,4 @@
-/// Says why a block cannot go on: who waits where, and who is the odd one out.
+/// Explains why a block cannot continue: which threads wait where, and which one differs.
 #include <algorithm>
 #include <bit>
 #include <cinttypes>
@@ -12,7 +12,7 @@
 
 namespace assay::cpu {
 
-/// Where one thread stands.
+/// Where one thread stopped.
 struct block_runner::standing {
   enum class state { at_collective, at_barrier, ready, exited } now;
   meeting_place place;     // not for exited
@@ -46,18 +46,18 @@ std::string list_members(const std::vector<int>& members) {
   return listed;
 }
 
-/// "lanes 0-3, 8 wait at __shfl (x.hip:7); lane 4 has left the kernel". `number` is what a standing is called by.
+/// "lanes 0-3, 8 wait at __shfl (x.hip:7); lane 4 has left the kernel". `number` is the member that names a standing.
 template <class Standing>
 std::string describe(const std::vector<Standing>& all, const char* noun, int Standing::* number) {
-  std::vector<bool> told(all.size(), false);
+  std::vector<bool> listed_already(all.size(), false);
   std::string message;
   int groups = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (told[i]) continue;
+    if (listed_already[i]) continue;
     std::vector<int> members;
     for (std::size_t j = i; j < all.size(); ++j)
-      if (!told[j] && all[j].same_place(all[i])) {
-        told[j] = true;
+      if (!listed_already[j] && all[j].same_place(all[i])) {
+        listed_already[j] = true;
         members.push_back(all[j].*number);
       }
     if (!message.empty()) message += "; ";
@@ -142,7 +142,7 @@ found_defect block_runner::diagnose_stuck() const {
     if (waves_[static_cast<std::size_t>(w)].num_collectives == 0) continue;
     std::vector<standing> lanes = standings(w, w);
     std::string message = describe(lanes, "lane", &standing::lane);
-    // Lanes that have left are not waited for, so they are not the cause.
+    // Collectives do not wait for lanes that have left, so those are not the cause.
     std::erase_if(lanes, [](const standing& s) { return s.now == standing::state::exited; });
     const standing& odd = odd_one_out(lanes, [](const standing&) { return true; });
     return defect(ASSAY_DIVERGENT_COLLECTIVE, std::move(message), odd.wave, odd.lane);

@@ -35,16 +35,16 @@ class block_queue final : public neighbours {
   void work(int worker) {
     std::atomic<std::int64_t>& mine = running_[static_cast<std::size_t>(worker)];
     for (;;) {
-      mine = next_.load();  // at most the block taken below, so that nobody overlooks it in between
+      mine = next_.load();  // at most the block taken below, so that other workers cannot miss it in between
       const std::int64_t block = next_.fetch_add(1);
       mine = block;
-      // Blocks below a failed one run to their end: the lowest failure is the launch's, whoever was faster.
+      // Blocks below a failed one run to their end: the launch reports the lowest failure, whichever came first.
       if (block >= blocks_ || block > lowest_failed_) break;
       try {
         block_runner& runner = block_runner::of_this_thread();
         if (std::optional<failure> failed = runner.run(plan_, block, *this)) note(block, std::move(*failed));
-        if (plan_.session != nullptr) note_findings(block, runner.checker());
-      } catch (...) {  // no memory for fibers
+        if (plan_.session != nullptr) note_defects(block, runner.checker());
+      } catch (...) {  // out of memory for fibers
         note(block, failure{std::nullopt, std::current_exception()});
       }
     }
@@ -64,7 +64,7 @@ class block_queue final : public neighbours {
   /// Of the lowest block that failed, if any. After all workers are done.
   std::optional<failure>& outcome() { return failure_; }
   /// Of the blocks up to the one that failed, in their order; each line once per kind. After all workers are done.
-  std::vector<access_finding> findings();
+  std::vector<access_defect> defects();
   std::int64_t accesses() const { return accesses_; }
 
  private:
@@ -75,11 +75,11 @@ class block_queue final : public neighbours {
     failure_ = std::move(failed);
   }
 
-  void note_findings(std::int64_t block, access_checker& checker) {
+  void note_defects(std::int64_t block, access_checker& checker) {
     accesses_ += checker.take_count();
-    if (checker.findings().empty()) return;
+    if (checker.defects().empty()) return;
     const std::lock_guard lock(mutex_);
-    findings_[block] = std::exchange(checker.findings(), {});
+    defects_[block] = std::exchange(checker.defects(), {});
   }
 
   const launch_plan& plan_;
@@ -89,16 +89,16 @@ class block_queue final : public neighbours {
   std::vector<std::atomic<std::int64_t>> running_;
   std::mutex mutex_;
   std::optional<failure> failure_;
-  std::map<std::int64_t, std::vector<access_finding>> findings_;  // of each block
+  std::map<std::int64_t, std::vector<access_defect>> defects_;  // of each block
   std::atomic<std::int64_t> accesses_{0};
 };
 
-std::vector<access_finding> block_queue::findings() {
-  std::vector<access_finding> kept;
-  for (auto& [block, of_block] : findings_) {
+std::vector<access_defect> block_queue::defects() {
+  std::vector<access_defect> kept;
+  for (auto& [block, of_block] : defects_) {
     if (block > lowest_failed_) break;
-    for (access_finding& found : of_block) {
-      const auto same = [&](const access_finding& k) { return k.kind == found.kind && k.line == found.line; };
+    for (access_defect& found : of_block) {
+      const auto same = [&](const access_defect& k) { return k.kind == found.kind && k.line == found.line; };
       if (std::none_of(kept.begin(), kept.end(), same)) kept.push_back(std::move(found));
     }
   }
@@ -168,18 +168,18 @@ void launch(const grid_launch& grid) {
   run_on_workers(workers, [&](int worker) { queue.work(worker); });
 
   if (plan.parameters.accesses_checked != nullptr) *plan.parameters.accesses_checked += queue.accesses();
-  const auto tell = [&](const found_defect& found) {
+  const auto report_one = [&](const found_defect& found) {
     set_last_error(hipErrorLaunchFailure);
     if (scope != nullptr) ++scope->defects_;
     report(grid, plan.parameters, found);
   };
-  for (access_finding& found : queue.findings())
-    tell({found.kind, std::move(found.message), found.block, found.wave, found.lane});
+  for (access_defect& found : queue.defects())
+    report_one({found.kind, std::move(found.message), found.block, found.wave, found.lane});
   const std::optional<failure>& failed = queue.outcome();
   if (!failed) return;
   set_last_error(hipErrorLaunchFailure);
   if (failed->thrown) std::rethrow_exception(failed->thrown);
-  tell(*failed->defect);
+  report_one(*failed->defect);
 }
 
 }  // namespace assay::cpu

@@ -4,16 +4,16 @@
 /// schedule of the launch decides which ready thread goes on at each scheduling point: barriers, wave collectives,
 /// atomics, fences. The same launch parameters give the same interleaving, whatever the number of workers.
 ///
-/// In a checked scope loads and stores of instrumented code are checked (checker/access_checker.hpp). What that finds
-/// is reported when the launch is done, each source line once per kind of defect; only an access to memory that may not
-/// exist, a misaligned one, and a store to memory that may be read-only end the block, as every other defect does.
+/// In a checked scope loads and stores of instrumented code are checked (checker/access_checker.hpp). Their defects are
+/// reported at the end of the launch, each source line once per kind. Only those that could fault end the block:
+/// accesses to memory that may not exist, misaligned accesses, and stores to memory that may be read-only.
 ///
-/// A defect (library.hpp: assay_defect_kind) ends the launch: the block is abandoned, later blocks are not started, the
-/// defect of the lowest block is reported, and hipGetLastError says hipErrorLaunchFailure. Abandoned threads vanish
-/// where they stand: destructors on their stacks do not run. An exception that leaves a kernel does the same and is
-/// rethrown by the launch.
+/// These and all other defects (library.hpp: assay_defect_kind) end the launch: the block is abandoned, later blocks do
+/// not start, the launch reports the defect of the lowest block, and hipGetLastError returns hipErrorLaunchFailure.
+/// Destructors on the stacks of abandoned threads do not run. An exception that leaves a kernel does the same, and the
+/// launch rethrows it.
 ///
-/// Blocks may wait for blocks before them, never for later ones: no GPU promises that those run at the same time.
+/// Blocks may wait for earlier blocks, never for later ones: no GPU guarantees that later ones run at the same time.
 #pragma once
 
 #include <cstddef>
@@ -30,10 +30,10 @@ namespace assay::cpu {
 inline constexpr std::size_t default_lds_limit_bytes = 65536;
 
 /// Sets the launch parameters of all kernels that the calling OS thread launches while the scope lives. Scopes nest.
-/// Without one: wave size 64, round robin, one worker, nobody told of defects.
+/// Without one: wave size 64, round robin, one worker, defects not reported.
 class launch_scope {
  public:
-  /// With `parameters.checked`, `tensors` are what its kernels may touch in global memory, beside memory of hipMalloc.
+  /// With `parameters.checked`, `tensors` are what its kernels may access in global memory, beside memory of hipMalloc.
   explicit launch_scope(const assay_launch& parameters, std::size_t lds_limit_bytes = default_lds_limit_bytes,
                         std::span<const assay_tensor> tensors = {});
   ~launch_scope();

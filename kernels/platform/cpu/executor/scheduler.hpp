@@ -1,5 +1,5 @@
-/// Which thread of a block goes on. Threads are grouped in waves: a wave gets a turn in which each of its ready lanes
-/// runs up to its next scheduling point, then the schedule chooses a wave again.
+/// Chooses the thread of a block that runs next. Threads are grouped in waves: a wave gets a turn in which each of its
+/// ready lanes runs up to its next scheduling point, then the schedule chooses a wave again.
 ///
 /// - round_robin: waves in cyclic order, lanes ascending. A wave keeps running through its collectives until it has to
 ///   wait.
@@ -22,7 +22,7 @@ namespace assay::cpu {
 inline constexpr int max_waves = max_block_size / 32;
 inline constexpr int max_change_points = 64;
 
-/// A thread of the block, or none if nobody is ready.
+/// A thread of the block, or none if no thread is ready.
 struct choice {
   std::int32_t wave = -1;
   std::int32_t lane = -1;
@@ -48,7 +48,7 @@ class scheduler {
     if (wave == wave_) turn_ |= lanes;
   }
 
-  /// All threads passed a barrier: the schedule begins anew, with the running thread one of all.
+  /// All threads passed a barrier: restarts the schedule, with the running thread as one of them.
   void wake_all(const std::uint64_t* alive);
 
   /// The running lane lets others go first. Call next() after it.
@@ -57,7 +57,7 @@ class scheduler {
   /// After a collective, which the running lane completed: whether it must let another wave run. If so call next().
   bool preempts();
 
-  /// The ready thread that goes on; it has left the turn's queue.
+  /// The ready thread that runs next; removes it from the turn's queue.
   choice next() {
     if (turn_ == 0) {
       if (ready_waves_ == 0) return {};

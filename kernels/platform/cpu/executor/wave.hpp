@@ -32,8 +32,8 @@ inline void wave_rendezvous(const char* name, std::source_location where, void* 
   follow(arrive_at_rendezvous(name, where, every_lane, record, operate));
 }
 
-/// The same among the lanes of `mask` only; the mask is part of what tells collectives apart. A lane outside of its own
-/// mask is a divergent collective.
+/// The same among the lanes of `mask` only; collectives with different masks differ. A lane outside of its own mask is
+/// a divergent collective.
 inline void wave_rendezvous(const char* name, std::source_location where, std::uint64_t mask, void* record,
                             wave_operation operate) {
   follow(arrive_at_rendezvous(name, where, mask, record, operate));

@@ -57,7 +57,7 @@ class pool {
   bool closing_ = false;
 };
 
-/// Threads do not survive a fork: a child gets helpers of its own and leaves those of its parent alone, locks and all.
+/// Threads do not survive a fork: a child starts helpers of its own and never touches its parent's, nor their locks.
 pool& helpers_of_this_process() {
   static pid_t owner = getpid();
   static auto helpers = std::make_unique<pool>();

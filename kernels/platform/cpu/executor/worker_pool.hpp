@@ -1,4 +1,4 @@
-/// OS threads that help with a launch. They live as long as the process: their fibers are worth keeping.
+/// OS threads that help with launches. They live as long as the process, to keep their fibers.
 #pragma once
 
 #include <functional>

@@ -13,14 +13,14 @@
 
 namespace assay::cpu {
 
-/// Whether two values are the same bits: NaN is NaN, and -0 is not 0.
+/// Whether two values have the same bits: a NaN equals itself, and -0 differs from 0.
 template <class T>
 bool same_bits(T a, T b) {
   using bytes = std::array<std::byte, sizeof(T)>;
   return std::bit_cast<bytes>(a) == std::bit_cast<bytes>(b);
 }
 
-/// The part of update_atomically that is no kernel code: neither inlined into it nor checked as its loads and stores.
+/// The part of update_atomically that belongs to the platform: not inlined into kernels, and not checked.
 template <class T, class F>
 [[gnu::noinline, clang::no_sanitize("coverage")]] T update_now(T* address, F change) {
   const std::atomic_ref<T> cell(*address);
@@ -50,7 +50,7 @@ concept atomic_integer =
 template <class T>
 concept atomic_number = atomic_integer<T> || std::is_same_v<T, float> || std::is_same_v<T, double>;
 
-/// Sum without overflow being undefined: the GPUs wrap.
+/// A sum that wraps on overflow, as on GPUs.
 template <atomic_number T>
 T wrapping_sum(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) {

@@ -1,6 +1,6 @@
 /// Barriers, shuffles and votes. Each is a rendezvous: all living lanes of the wave (all threads of the block for
 /// __syncthreads) must come to the same source line, or the launch ends with a reported defect. The trailing
-/// `where` arguments are never passed; they tell apart and name the places that meet.
+/// `where` arguments are never passed; they identify and name the source line.
 #pragma once
 
 #include <bit>

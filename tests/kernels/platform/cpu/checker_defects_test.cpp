@@ -231,7 +231,7 @@ TEST_CASE("Reads of LDS that this block did not write, and of workspaces that no
     };
   };
   require_silence(workspaces, combine(63));
-  require_finding(workspaces, ASSAY_UNWRITTEN_READ, "partial[63], which nobody has written", combine(64));
+  require_finding(workspaces, ASSAY_UNWRITTEN_READ, "partial[63], which no thread has written", combine(64));
 }
 
 namespace {

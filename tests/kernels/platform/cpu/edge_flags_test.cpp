@@ -6,7 +6,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <vector>
 
-#include "kernels/platform/cpu/checker/conflict_flags.hpp"
+#include "kernels/platform/cpu/checker/note_conflict.hpp"
 #include "properties/run/library.hpp"
 #include "tests/kernels/platform/cpu/checking.hpp"
 

@@ -1,4 +1,4 @@
-/// What the checker found, before the launch reports it.
+/// A defect that the checker found and the launch will report.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace assay::cpu {
 
-struct access_finding {
+struct access_defect {
   assay_defect_kind kind;
   std::string message;
-  std::string line;  ///< with the kind, what tells findings apart
+  std::string line;  ///< kind and line identify a defect
   uint3 block{};
   int wave = -1;
   int lane = -1;

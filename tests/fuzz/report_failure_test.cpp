@@ -1,5 +1,5 @@
 /// How fuzz targets end on a finding: what they print, and that an engine's own handler comes after it.
-#include "fuzz/finding.hpp"
+#include "fuzz/report_failure.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ using namespace assay;
 namespace {
 
 struct ending {
-  std::string told;
+  std::string printed;
   int signal = 0;
   int status = 0;
 };
@@ -51,7 +51,7 @@ ending end_of(const std::function<void()>& run) {
   ending end;
   char part[4096];
   for (ssize_t n = 0; (n = read(channel[0], part, sizeof part)) > 0;)
-    end.told.append(part, static_cast<std::size_t>(n));
+    end.printed.append(part, static_cast<std::size_t>(n));
   close(channel[0]);
   int state = 0;
   waitpid(child, &state, 0);
@@ -62,24 +62,24 @@ ending end_of(const std::function<void()>& run) {
 
 }  // namespace
 
-TEST_CASE("a finding is told in one line, then its input, and aborts", "[fuzz]") {
+TEST_CASE("a failure prints one line, then its input, and aborts", "[fuzz]") {
   const ending end = end_of([] {
     fuzz::announce("{\n  \"the\": \"case\"\n}");
     fuzz::report("enclosure", "o[0] lies outside");
   });
   CHECK(end.signal == SIGABRT);
-  CHECK(end.told == "assay finding: enclosure: o[0] lies outside\n{\n  \"the\": \"case\"\n}\n");
+  CHECK(end.printed == "assay finding: enclosure: o[0] lies outside\n{\n  \"the\": \"case\"\n}\n");
 }
 
-TEST_CASE("a verdict that is no failure is no finding", "[fuzz]") {
+TEST_CASE("only a failing verdict is reported", "[fuzz]") {
   const ending end = end_of([] {
     fuzz::expect_no_failure(passed());
     fuzz::expect_no_failure(discarded("rejected"));
   });
-  CHECK((end.signal == 0 && end.status == 0 && end.told.empty()));
+  CHECK((end.signal == 0 && end.status == 0 && end.printed.empty()));
 }
 
-TEST_CASE("a fault of a kernel is the finding memory, and then the engine's", "[fuzz]") {
+TEST_CASE("a fault of a kernel is reported as memory, then by the engine", "[fuzz]") {
   const ending end = end_of([] {
     const inputs given = fill(testing::small_case());
     static_cast<void>(fuzz::under_test());
@@ -89,10 +89,10 @@ TEST_CASE("a fault of a kernel is the finding memory, and then the engine's", "[
     const auto* past = static_cast<const volatile char*>(table.view().data) + table.size_bytes();
     for (std::int64_t i = 0; i < (1 << 20); ++i) static_cast<void>(past[i]);
   });
-  CHECK(end.told.starts_with("assay finding: memory: "));
-  CHECK(end.told.find(" was read past its end, at byte ") != std::string::npos);
-  CHECK(end.told.find("\nthe case\n") != std::string::npos);
-  CHECK(end.told.ends_with("the engine's handler\n"));
+  CHECK(end.printed.starts_with("assay finding: memory: "));
+  CHECK(end.printed.find(" was read past its end, at byte ") != std::string::npos);
+  CHECK(end.printed.find("\nthe case\n") != std::string::npos);
+  CHECK(end.printed.ends_with("the engine's handler\n"));
   CHECK(end.status == 77);
 }
 
@@ -102,7 +102,7 @@ TEST_CASE("a library that cannot be loaded ends a target with exit status 3", "[
     static_cast<void>(fuzz::under_test());
   });
   CHECK(end.status == 3);
-  CHECK(end.told.find("/nowhere.so: cannot be loaded") != std::string::npos);
+  CHECK(end.printed.find("/nowhere.so: cannot be loaded") != std::string::npos);
 }
 
 TEST_CASE("the environment says what a target checks", "[fuzz]") {
@@ -113,9 +113,9 @@ TEST_CASE("the environment says what a target checks", "[fuzz]") {
       std::fprintf(stderr, "%d %d", c.accesses ? 1 : 0, c.lockstep_waves ? 1 : 0);
     });
   };
-  CHECK(checks("").told == "1 0");
-  CHECK(checks("none").told == "0 0");
-  CHECK(checks("lockstep_waves").told == "1 1");
+  CHECK(checks("").printed == "1 0");
+  CHECK(checks("none").printed == "0 0");
+  CHECK(checks("lockstep_waves").printed == "1 1");
   CHECK(checks("some").status == 3);
 }
 
@@ -150,13 +150,13 @@ TEST_CASE("a process keeps a file of its runs of each feature, however it ends",
   }
 }
 
-TEST_CASE("runs are counted by what came of them", "[fuzz]") {
+TEST_CASE("runs are counted by outcome", "[fuzz]") {
   const ending end = end_of([] {
     unsetenv("ASSAY_FUZZ_COUNTERS");
-    for (const outcome came : {outcome::pass, outcome::discard, outcome::undecided, outcome::discard})
-      fuzz::count_run(came);
+    for (const outcome result : {outcome::pass, outcome::discard, outcome::undecided, outcome::discard})
+      fuzz::count_run(result);
     fuzz::count_run(outcome::fail);
     fuzz::write_hits();
   });
-  CHECK(end.told == "runs 5\ndecided 2\ndiscarded 2\nundecided 1\n");
+  CHECK(end.printed == "runs 5\ndecided 2\ndiscarded 2\nundecided 1\n");
 }

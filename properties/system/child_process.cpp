@@ -1,4 +1,4 @@
-#include "properties/campaign/process.hpp"
+#include "properties/system/child_process.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -9,12 +9,11 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <thread>
 
 #include "properties/system/errors.hpp"
 
-namespace assay::campaign {
+namespace assay {
 namespace {
 
 using clock = std::chrono::steady_clock;
@@ -32,17 +31,23 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 [[noreturn]] void become(char** arguments, char** environment, int log, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(0);
-  setpgid(0, 0);  // an interrupt is for the campaign, which ends its children itself
+  setpgid(0, 0);  // Ctrl-C reaches the parent only, which ends its children itself
   for (const int number : {SIGINT, SIGTERM, SIGPIPE}) signal(number, SIG_DFL);
   dup2(log, STDOUT_FILENO);
   dup2(log, STDERR_FILENO);
   execve(arguments[0], arguments, environment);
-  _exit(127);
+  _exit(child_process::cannot_execute);
 }
 
 }  // namespace
 
-process::process(const command& what) : log_file_(what.log), start_(clock::now()), stop_(start_) {
+std::string end_text(int wait_status) {
+  if (WIFSIGNALED(wait_status))
+    return fmt::format("killed by signal {} ({})", WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)));
+  return fmt::format("exited with status {}", WEXITSTATUS(wait_status));
+}
+
+child_process::child_process(const command& what) : start_(clock::now()), stop_(start_) {
   const int log = open(what.log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
   if (log < 0) throw environment_error(fmt::format("{}: {}", what.log.string(), std::strerror(errno)));
   std::vector<std::string> arguments = what.arguments;
@@ -57,63 +62,53 @@ process::process(const command& what) : log_file_(what.log), start_(clock::now()
   if (pid_ < 0) throw environment_error(fmt::format("{}: {}", what.arguments[0], std::strerror(errno)));
 }
 
-process::~process() {
+child_process::~child_process() {
   kill();
 }
 
-bool process::poll() {
+bool child_process::poll() {
   if (pid_ < 0) return false;
   int status = 0;
-  const pid_t ended = waitpid(pid_, &status, WNOHANG);
-  read_log();
-  if (ended != pid_) return true;
+  if (waitpid(pid_, &status, WNOHANG) != pid_) return true;
   pid_ = -1;
   stop_ = clock::now();
   status_ = status;
-  end_ = WIFSIGNALED(status) ? fmt::format("killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
-                             : fmt::format("exited with status {}", WEXITSTATUS(status));
+  end_ = end_text(status);
   return false;
 }
 
-int process::exit_status() const {
-  return WIFSIGNALED(status_) ? 128 + WTERMSIG(status_) : WEXITSTATUS(status_);
+bool child_process::wait(double limit_seconds) {
+  while (poll() && seconds() <= limit_seconds) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  const bool ended = pid_ < 0;
+  kill();
+  return ended;
 }
 
-double process::seconds() const {
-  return std::chrono::duration<double>((pid_ < 0 ? stop_ : clock::now()) - start_).count();
-}
-
-void process::kill() {
+void child_process::kill() {
   if (pid_ < 0) return;
   ::kill(pid_, SIGKILL);
   while (poll()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-void process::read_log() {
-  std::ifstream file(log_file_, std::ios::binary);
-  file.seekg(read_);
-  char chunk[65536];
-  while (file.read(chunk, sizeof chunk), file.gcount() > 0) {
-    read_ += file.gcount();
-    partial_.append(chunk, static_cast<std::size_t>(file.gcount()));
-    std::size_t begin = 0;
-    for (std::size_t end = 0; (end = partial_.find('\n', begin)) != std::string::npos; begin = end + 1)
-      read_line(log_, std::string_view(partial_).substr(begin, end - begin));
-    partial_.erase(0, begin);
-  }
+int child_process::exit_status() const {
+  return WIFSIGNALED(status_) ? 128 + WTERMSIG(status_) : WEXITSTATUS(status_);
 }
 
-fuzzer_log run_to_end(const command& what, double limit_seconds, bool* succeeded) {
-  process child(what);
-  while (child.poll() && child.seconds() <= limit_seconds) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  const bool hung = child.end().empty();
-  child.kill();
-  fuzzer_log log = child.log();
-  *succeeded = !hung && child.succeeded();
-  if (!*succeeded && !log.is)
-    log.is = hung ? complaint{"hang", fmt::format("did not end within {:g} s", limit_seconds)}
-                  : complaint{"crash", "the target " + child.end()};
-  return log;
+double child_process::seconds() const {
+  return std::chrono::duration<double>((pid_ < 0 ? stop_ : clock::now()) - start_).count();
 }
 
-}  // namespace assay::campaign
+child_end run_child(const command& what, double limit_seconds) {
+  constexpr int took_too_long = 124;
+  child_process child(what);
+  const bool ended = child.wait(limit_seconds);
+  if (ended && child.exit_status() == child_process::cannot_execute)
+    throw environment_error(fmt::format("{}: cannot be started", what.arguments[0]));
+  return {ended ? child.exit_status() : took_too_long, child.seconds()};
+}
+
+std::filesystem::path own_program() {
+  return std::filesystem::read_symlink("/proc/self/exe");
+}
+
+}  // namespace assay

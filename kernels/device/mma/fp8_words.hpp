@@ -1,4 +1,4 @@
-/// What the FP8 atoms of all platforms share. A lane holds its elements of A or B as words of four consecutive k:
+/// Shared by the FP8 atoms of all platforms. A lane holds its elements of A or B as words of four consecutive k:
 /// `word_coordinate(i)` gives row or column and the first k of word i, the same for A and B. Per platform, in
 /// device/mma/<platform>_fp8.hpp:
 ///   fragment_words(), word_coordinate(i)

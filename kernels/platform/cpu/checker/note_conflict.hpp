@@ -1,5 +1,5 @@
-/// Which places of kernel code follow each other at one address of LDS with a barrier between them: how a stage is
-/// filled, used and filled again. Edges do not show it, and a case that does it in another way is worth keeping.
+/// Notes pairs of places in kernel code that access one address of LDS with a barrier between them: how a stage is
+/// filled, used and filled again. Edges do not show this, and a case with a new pair is worth keeping.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace assay::cpu {
 inline constexpr int conflict_flag_bits = 12;
 
 /// A flag for each pair of places, up to collisions. They lie among the flags of the module's edges (edge_flags.cpp),
-/// so that whoever reads those sees these.
+/// so that readers of those see these too.
 extern bool conflict_flags[std::size_t{1} << conflict_flag_bits];
 
 /// Two return addresses of the checker's callbacks, from the start of the module.

@@ -1,4 +1,4 @@
-#include "fuzz/finding.hpp"
+#include "fuzz/report_failure.hpp"
 
 #include <unistd.h>
 
@@ -11,7 +11,7 @@
 namespace assay::fuzz {
 namespace {
 
-/// Allocated once and never freed: a fault while the process exits finds it as well.
+/// Allocated once and never freed: a fault during exit still finds it.
 std::string& announced() {
   static auto* text = new std::string;
   return *text;
@@ -27,8 +27,8 @@ void put(const char* text, std::size_t size) {
   }
 }
 
-/// Engines have handlers of their own, which run next and keep the input.
-void tell_fault(const char* what, std::size_t size) {
+/// The engine's own handler runs next and keeps the input.
+void report_fault(const char* what, std::size_t size) {
   constexpr char head[] = "assay finding: memory: ";
   put(head, sizeof head - 1);
   put(what, size);
@@ -38,23 +38,23 @@ void tell_fault(const char* what, std::size_t size) {
   write_hits();
 }
 
-/// Of the environment; empty where it does not say.
-std::string said_by(const char* variable) {
+/// The variable's value; empty if it is not set.
+std::string value_of(const char* variable) {
   const char* value = std::getenv(variable);
   return value == nullptr ? "" : value;
 }
 
 execution_checks wanted_checks() {
-  const std::string wanted = said_by("ASSAY_FUZZ_CHECKS");
+  const std::string wanted = value_of("ASSAY_FUZZ_CHECKS");
   if (!wanted.empty() && wanted != "none" && wanted != "lockstep_waves")
-    throw environment_error("ASSAY_FUZZ_CHECKS: neither 'none' nor 'lockstep_waves': " + wanted);
+    throw environment_error("ASSAY_FUZZ_CHECKS: must be 'none' or 'lockstep_waves', not '" + wanted + "'");
   return {wanted != "none", wanted == "lockstep_waves"};
 }
 
 std::shared_ptr<library> open_library() {
-  fault_watch::tell(tell_fault);
+  fault_watch::tell(report_fault);
   try {
-    const std::string path = said_by("ASSAY_FUZZ_LIBRARY");
+    const std::string path = value_of("ASSAY_FUZZ_LIBRARY");
     std::shared_ptr<library> opened = path.empty() ? library::built_in() : library::load(path);
     opened->checks = wanted_checks();
     return opened;

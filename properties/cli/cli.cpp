@@ -54,11 +54,11 @@ int complain(const cli_context& context, int status, const std::string& what) {
 }  // namespace
 
 int run_program(const std::vector<std::string>& arguments, const cli_context& context) {
-  CLI::App app{"Verifies attention kernels against a high-precision oracle", "assay"};
+  CLI::App app{"Verify GPU attention kernels on the CPU, without tolerances", "assay"};
   app.require_subcommand(1);
   app.footer(
-      "Exit status: 0 verified, 1 a defect was found or too little verified, 2 bad input or usage, 3 the environment "
-      "lacks something.");
+      "Exit status: 0 verified; 1 a case failed, or too little was verified; 2 bad input or usage; 3 this machine "
+      "misses a library, a file or a GPU.");
   int status = exit_verified;
   for (const auto add : {add_run, add_replay, add_explain, add_minimize, add_list, add_bench, add_merge_reports,
                          add_fuzz, add_corpus, add_faults, add_nightly})
@@ -85,15 +85,14 @@ int run_program(const std::vector<std::string>& arguments, const cli_context& co
 }
 
 void library_options::add_to(CLI::App& command) {
-  command.add_option("--library", path, "A kernel library (shared object) to verify instead of the built-in kernels");
-  command.add_option("--platform", platform, "cpu (the default), nvidia or amd");
+  command.add_option("--library", path, "Verify this kernel library (a shared object). Default: the built-in kernels");
+  command.add_option("--platform", platform, "Stop unless the library is for this platform: cpu, nvidia or amd");
   auto* off = command.add_flag("--unchecked", unchecked,
-                               "Do not check the kernels' loads and stores (bounds, races, unwritten memory): faster");
+                               "Do not check loads and stores (bounds, races, unwritten memory). This is faster");
   command
-      .add_flag(
-          "--lockstep-waves", lockstep_waves,
-          "Assume that every instruction orders the lanes of a wave; without it only collectives of the whole wave "
-          "do")
+      .add_flag("--lockstep-waves", lockstep_waves,
+                "Assume that every instruction orders the lanes of a wave. Default: only collectives of the whole wave "
+                "order them")
       ->excludes(off);
 }
 

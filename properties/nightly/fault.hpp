@@ -22,6 +22,11 @@ struct fault {
   int heads = 1;                    ///< "Heads: <n>": query heads of the smallest failing case
   int cases = 700;                  ///< "Cases: <n>": how many the suite may need
   bool races = false;  ///< "Races: yes": blocks write the same element, so that some findings do not come again
+  // Of faults that an upstream project had. `upstream` empty: the fault is our own, and the others are empty, too.
+  std::string upstream;  ///< "Upstream: <project and number> <link>"
+  std::string mistake;   ///< "Mistake: <one line>"
+  std::string smallest;  ///< "Smallest: <one line>": the smallest case that shows it, as a run printed it
+  std::string seconds;   ///< "Seconds: <number> (<machine>)": until the first failure, as measured once
 };
 
 /// Reads a patch's head. Throws case_error that names the file and what its head lacks or says wrong.
@@ -29,5 +34,8 @@ fault read_fault(const std::filesystem::path& patch);
 
 /// All patches of a folder, by name. Throws environment_error if there are none.
 std::vector<fault> read_faults(const std::filesystem::path& folder);
+
+/// The faults of upstream projects as a table in Markdown, in the order of their reports.
+std::string upstream_markdown(const std::vector<fault>& faults);
 
 }  // namespace assay

@@ -6,6 +6,7 @@
 Each value comes from `assay explain docs/error_map_case.json --element o,ROW,0,COLUMN`, so the picture shows what the
 program printed. It takes some minutes: the program runs once per element and kernel.
 """
+import itertools
 import math
 import os
 import re
@@ -42,17 +43,20 @@ def element(program, library, row, column):
 def panel(x, y, title, cells, colour):
     out = [f'<text x="{x}" y="{y - 8}">{title}</text>']
     for row in range(ROWS):
-        for column in range(COLUMNS):
-            out.append(f'<rect x="{x + column * CELL_WIDTH}" y="{y + row * CELL_HEIGHT}" width="{CELL_WIDTH}" '
-                       f'height="{CELL_HEIGHT}" fill="{colour(cells[row * COLUMNS + column])}"/>')
+        column = 0
+        for fill, cells_alike in itertools.groupby(colour(c) for c in cells[row * COLUMNS:(row + 1) * COLUMNS]):
+            count = len(list(cells_alike))
+            out.append(f'<rect x="{x + column * CELL_WIDTH}" y="{y + row * CELL_HEIGHT}" width="{count * CELL_WIDTH}" '
+                       f'height="{CELL_HEIGHT}" fill="{fill}"/>')
+            column += count
     out.append(f'<rect x="{x}" y="{y}" width="{COLUMNS * CELL_WIDTH}" height="{ROWS * CELL_HEIGHT}" fill="none" '
                'stroke="#666"/>')
     return "\n".join(out)
 
 
 def shade(share):
-    """White to red."""
-    rest = round(255 * (1 - min(max(share, 0), 1)))
+    """White to red, in 16 steps."""
+    rest = 17 * round(15 * (1 - min(max(share, 0), 1)))
     return f"#ff{rest:02x}{rest:02x}" if share > 0 else "#ffffff"
 
 

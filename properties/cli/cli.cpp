@@ -41,7 +41,7 @@ CLI::Validator seconds(bool zero_too) {
   const auto check = [zero_too](const std::string& text) -> std::string {
     const auto value = parse<double>(text);
     const bool fits = value && std::isfinite(*value) && (*value > 0 || (zero_too && *value == 0));
-    return fits ? "" : fmt::format("'{}' is no number {} 0", text, zero_too ? "from" : "above");
+    return fits ? "" : fmt::format("'{}' is not {}", text, zero_too ? "0 or a positive number" : "a positive number");
   };
   return {check, "SECONDS"};
 }
@@ -57,8 +57,8 @@ int run_program(const std::vector<std::string>& arguments, const cli_context& co
   CLI::App app{"Verify GPU attention kernels on the CPU, without tolerances", "assay"};
   app.require_subcommand(1);
   app.footer(
-      "Exit status: 0 verified; 1 a case failed, or too little was verified; 2 bad input or usage; 3 this machine "
-      "misses a library, a file or a GPU.");
+      "Exit status: 0 verified; 1 a case failed, or too little was verified; 2 bad input or usage; 3 something is "
+      "missing on this machine (a library, a file or a GPU).");
   int status = exit_verified;
   for (const auto add : {add_run, add_replay, add_explain, add_minimize, add_list, add_bench, add_merge_reports,
                          add_fuzz, add_corpus, add_faults, add_nightly})
@@ -140,7 +140,7 @@ CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
   const auto check = [least, most](const std::string& text) -> std::string {
     const auto value = parse<std::uint64_t>(text);
     if (value && least <= *value && *value <= most) return {};
-    return fmt::format("'{}' is no whole number from {} to {}", text, least, most);
+    return fmt::format("'{}' is not a whole number from {} to {}", text, least, most);
   };
   return {check, ""};
 }

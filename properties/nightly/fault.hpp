@@ -23,10 +23,12 @@ struct fault {
   int cases = 700;                  ///< "Cases: <n>": how many the suite may need
   bool races = false;  ///< "Races: yes": blocks write the same element, so that some findings do not come again
   // Of faults that an upstream project had. `upstream` empty: the fault is our own, and the others are empty, too.
-  std::string upstream;  ///< "Upstream: <project and number> <link>"
-  std::string mistake;   ///< "Mistake: <one line>"
-  std::string smallest;  ///< "Smallest: <one line>": the smallest case that shows it, as a run printed it
-  std::string seconds;   ///< "Seconds: <number> (<machine>)": until the first failure, as measured once
+  // NOLINTBEGIN(readability-redundant-member-init): may be left out
+  std::string upstream = {};  ///< "Upstream: <project and number> <link>"
+  std::string mistake = {};   ///< "Mistake: <one line>"
+  std::string smallest = {};  ///< "Smallest: <one line>": the smallest case that shows it, as a run printed it
+  std::string seconds = {};   ///< "Seconds: <number>": processor time of a run that finds it, measured once
+  // NOLINTEND(readability-redundant-member-init)
 };
 
 /// Reads a patch's head. Throws case_error that names the file and what its head lacks or says wrong.

@@ -89,7 +89,9 @@ int minimize(const corpus_arguments& given, const cli_context& context) {
 CLI::App* add_command(CLI::App& corpus, const char* name, const char* sentence, corpus_arguments& given) {
   CLI::App* command = corpus.add_subcommand(name, sentence);
   given.from.add_to(*command);
-  command->add_option("--jobs", given.jobs, "Number of worker processes")->check(whole_number(1, 1024))->capture_default_str();
+  command->add_option("--jobs", given.jobs, "Number of worker processes")
+      ->check(whole_number(1, 1024))
+      ->capture_default_str();
   command
       ->add_option("--limit", given.limit_seconds,
                    "Processor seconds after which a case counts as hung. The wall-clock limit is four times as long")

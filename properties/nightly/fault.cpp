@@ -7,6 +7,7 @@
 #include <charconv>
 #include <iterator>
 #include <sstream>
+#include <tuple>
 
 #include "properties/case/case.hpp"
 #include "properties/system/errors.hpp"
@@ -114,7 +115,7 @@ std::vector<fault> read_faults(const fs::path& folder) {
 std::string upstream_markdown(const std::vector<fault>& faults) {
   std::vector<fault> known;
   std::ranges::copy_if(faults, std::back_inserter(known), [](const fault& f) { return !f.upstream.empty(); });
-  std::ranges::stable_sort(known, {}, &fault::upstream);
+  std::ranges::sort(known, {}, [](const fault& f) { return std::tie(f.upstream, f.name); });
   std::string text =
       "| report | mistake | smallest failing case | check | seconds | fault |\n"
       "|---|---|---|---|---|---|\n";

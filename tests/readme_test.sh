@@ -1,24 +1,48 @@
 #!/usr/bin/env bash
-# Runs every `./assay` command of README.md's shell blocks with the program given, in a scratch copy of what they read.
-# `./assay test` is left to the caller: it would run itself. A command whose line ends in "# exits N" must exit with N.
+# Holds the documents to the program given.
+# - Runs each line of a ```sh block that begins with `./assay `, in a scratch copy of what it reads. Left out is `./assay
+#   test`, which would run this test. A line that ends in "# exits N" must exit with N. Commands that take long, or need
+#   what a clone does not have, stand in blocks without a language.
+# - The table of upstream bugs in README.md is what `assay list faults --markdown` prints.
+# - README.md fits on 150 lines, and links between documents lead to files.
 set -euo pipefail
 program=$1
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-cp -r "$root/corpus" "$scratch/"
+mapfile -t documents < <(cd "$root" && find . -name '*.md' -not -path './build/*' -not -path './out/*' -not -path './.*/*' | sort)
+
+fail() {
+  printf '%s\n' "$1"
+  exit 1
+}
+
+lines=$(wc -l <"$root/README.md")
+[[ $lines -le 150 ]] || fail "README.md: $lines lines, more than 150"
+for document in "${documents[@]}"; do
+  while IFS= read -r link; do
+    [[ -e $root/$(dirname "$document")/$link ]] || fail "$document: the link $link leads nowhere"
+  done < <(grep -oE '\]\([^)#]+' "$root/$document" | sed 's/^](//' | grep -v ://)
+done
+
+"$program" list faults --markdown >"$scratch/wanted"
+sed -n '/^| report |/,/^$/p' "$root/README.md" | sed '/^$/d' >"$scratch/table"
+diff -u "$scratch/table" "$scratch/wanted" || fail "README.md: the table is not that of: assay list faults --markdown"
+
+cp -r "$root/corpus" "$root/docs" "$scratch/"
 ln -s "$program" "$scratch/assay"
 cd "$scratch"
-
 count=0
-while IFS= read -r line; do
-  want=0
-  [[ $line =~ \#\ exits\ ([0-9]+)$ ]] && want=${BASH_REMATCH[1]}
-  command=${line%%#*}
-  printf '== %s\n' "$command"
-  got=0
-  bash -c "$command" </dev/null || got=$?
-  [[ $got -eq $want ]] || { printf 'README: %s exited with %d, not %d\n' "$command" "$got" "$want"; exit 1; }
-  count=$((count + 1))
-done < <(awk '/^```sh$/ {on = 1; next} /^```/ {on = 0} on && /^\.\/assay / && !/^\.\/assay test/' "$root/README.md")
-[[ $count -ge 3 ]] || { echo "README: only $count commands found"; exit 1; }
+for document in "${documents[@]}"; do
+  while IFS= read -r line; do
+    want=0
+    [[ $line =~ \#\ exits\ ([0-9]+)$ ]] && want=${BASH_REMATCH[1]}
+    command=${line%%#*}
+    printf '== %s: %s\n' "$document" "$command"
+    got=0
+    bash -c "$command" </dev/null || got=$?
+    [[ $got -eq $want ]] || fail "$document: $command exited with $got, not $want"
+    count=$((count + 1))
+  done < <(awk '/^```sh$/ {on = 1; next} /^```/ {on = 0} on && /^\.\/assay / && !/^\.\/assay test/' "$root/$document")
+done
+[[ $count -ge 3 ]] || fail "only $count commands found"

@@ -41,7 +41,7 @@ add_script_test("the kernels compile for sm_90" compile kernels/compile_gpu.sh n
 foreach(arch gfx90a gfx942 gfx1100)
   add_script_test("the kernels compile for ${arch}" compile kernels/compile_gpu.sh amd ${arch})
 endforeach()
-add_script_test("the README's commands do what it says" cli readme_test.sh $<TARGET_FILE:assay>)
+add_script_test("the documents hold what the program does" cli readme_test.sh $<TARGET_FILE:assay>)
 file(GLOB sample_inputs CONFIGURE_DEPENDS corpus/*/*.json)  # as bytes, which any file is, and as their cases' bytes
 foreach(name IN LISTS fuzz_targets)
   add_test(NAME "${name} finds nothing in the corpus, as any bytes and as cases" COMMAND ${name} ${sample_inputs})

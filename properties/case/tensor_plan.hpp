@@ -27,6 +27,9 @@ constexpr std::int64_t dense_pool_bytes_max = std::int64_t{64} << 20;
 /// A relation holds up to three copies of K and V, 6 * 2^44 bytes of addresses, and a process has 2^47 of them (under
 /// AddressSanitizer, whose shadow takes an eighth, 7 * 2^44).
 constexpr std::int64_t sparse_pool_bytes_max = std::int64_t{1} << 44;
+/// Of a pool that a kernel writes: the checker has two words of 8 bytes for each of its elements, 2^44 bytes of
+/// addresses where elements have one byte.
+constexpr std::int64_t written_pool_bytes_max = std::int64_t{1} << 40;
 /// Pages in use by a case with a sparse pool. Each that has no neighbour costs two of the process's mappings, in up to
 /// three copies of four pool tensors: 2048 * 2 * 3 * 4 = 49,152 of the 65,530 that Linux allows by default
 /// (vm.max_map_count).

@@ -41,7 +41,7 @@ CLI::Validator seconds(bool zero_too) {
   const auto check = [zero_too](const std::string& text) -> std::string {
     const auto value = parse<double>(text);
     const bool fits = value && std::isfinite(*value) && (*value > 0 || (zero_too && *value == 0));
-    return fits ? "" : fmt::format("'{}' is no number {} 0", text, zero_too ? "from" : "above");
+    return fits ? "" : fmt::format("'{}' is not {}", text, zero_too ? "0 or a positive number" : "a positive number");
   };
   return {check, "SECONDS"};
 }
@@ -54,11 +54,11 @@ int complain(const cli_context& context, int status, const std::string& what) {
 }  // namespace
 
 int run_program(const std::vector<std::string>& arguments, const cli_context& context) {
-  CLI::App app{"Verifies attention kernels against a high-precision oracle", "assay"};
+  CLI::App app{"Verify GPU attention kernels on the CPU, without tolerances", "assay"};
   app.require_subcommand(1);
   app.footer(
-      "Exit status: 0 verified, 1 a defect was found or too little verified, 2 bad input or usage, 3 the environment "
-      "lacks something.");
+      "Exit status: 0 verified; 1 a case failed, or too little was verified; 2 bad input or usage; 3 something is "
+      "missing on this machine (a library, a file or a GPU).");
   int status = exit_verified;
   for (const auto add : {add_run, add_replay, add_explain, add_minimize, add_list, add_bench, add_merge_reports,
                          add_fuzz, add_corpus, add_faults, add_nightly})
@@ -85,15 +85,14 @@ int run_program(const std::vector<std::string>& arguments, const cli_context& co
 }
 
 void library_options::add_to(CLI::App& command) {
-  command.add_option("--library", path, "A kernel library (shared object) to verify instead of the built-in kernels");
-  command.add_option("--platform", platform, "cpu (the default), nvidia or amd");
+  command.add_option("--library", path, "Verify this kernel library (a shared object). Default: the built-in kernels");
+  command.add_option("--platform", platform, "Stop unless the library is for this platform: cpu, nvidia or amd");
   auto* off = command.add_flag("--unchecked", unchecked,
-                               "Do not check the kernels' loads and stores (bounds, races, unwritten memory): faster");
+                               "Do not check loads and stores (bounds, races, unwritten memory). This is faster");
   command
-      .add_flag(
-          "--lockstep-waves", lockstep_waves,
-          "Assume that every instruction orders the lanes of a wave; without it only collectives of the whole wave "
-          "do")
+      .add_flag("--lockstep-waves", lockstep_waves,
+                "Assume that every instruction orders the lanes of a wave. Default: only collectives of the whole wave "
+                "order them")
       ->excludes(off);
 }
 
@@ -141,7 +140,7 @@ CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
   const auto check = [least, most](const std::string& text) -> std::string {
     const auto value = parse<std::uint64_t>(text);
     if (value && least <= *value && *value <= most) return {};
-    return fmt::format("'{}' is no whole number from {} to {}", text, least, most);
+    return fmt::format("'{}' is not a whole number from {} to {}", text, least, most);
   };
   return {check, ""};
 }

@@ -79,9 +79,9 @@ void add_bench(CLI::App& app, const cli_context& context, int& status) {
     std::string json;
   };
   auto given = std::make_shared<arguments>();
-  CLI::App* command = app.add_subcommand("bench", "Measure what verifying costs and how sharp the enclosures are");
+  CLI::App* command = app.add_subcommand("bench", "Measure the cost of verification and the width of the enclosures");
   given->from.add_to(*command);
-  command->add_option("--json", given->json, "Write the results as JSON");
+  command->add_option("--json", given->json, "Write the results to this file as JSON. Missing folders are created");
   command->callback([given, &context, &status] {
     require_place("--json", given->json);
     library_options unchecked = given->from;

@@ -89,35 +89,41 @@ int minimize(const corpus_arguments& given, const cli_context& context) {
 CLI::App* add_command(CLI::App& corpus, const char* name, const char* sentence, corpus_arguments& given) {
   CLI::App* command = corpus.add_subcommand(name, sentence);
   given.from.add_to(*command);
-  command->add_option("--jobs", given.jobs, "Processes")->check(whole_number(1, 1024))->capture_default_str();
+  command->add_option("--jobs", given.jobs, "Number of worker processes")
+      ->check(whole_number(1, 1024))
+      ->capture_default_str();
   command
       ->add_option("--limit", given.limit_seconds,
-                   "Seconds of processor time after which a case counts as hung; four times that by the clock")
+                   "Processor seconds after which a case counts as hung. The wall-clock limit is four times as long")
       ->check(seconds_above_zero())
       ->capture_default_str();
-  command->add_flag("--write", given.write, "Do it, instead of only saying what would be done");
+  command->add_flag("--write", given.write, "Write the changes. Default: only print them");
   return command;
 }
 
 }  // namespace
 
 void add_corpus(CLI::App& app, const cli_context& context, int& status) {
-  CLI::App* command = app.add_subcommand("corpus", "Keep the cases that reach what no other case reaches");
+  CLI::App* command = app.add_subcommand("corpus", "Add useful cases to a corpus, or remove superfluous ones");
   command->require_subcommand(1);
   command->footer(
-      "A case reaches its fields, its verdict, what 'assay fuzz' counts (splits, tiles, pages, rows), and edges of the "
-      "kernels' code. Sets are found by greedy set cover, which prefers small cases. Cases that do not pass are told, "
-      "and neither added nor removed.");
+      "Each case has features: its fields, its verdict, the counts that 'assay fuzz' uses (splits, tiles, pages, "
+      "rows), "
+      "and the edges of kernel code that it runs. Both commands choose few, small cases that have all features "
+      "together (greedy set cover). They list cases that do not pass, and neither add nor remove them. Both commands "
+      "only print their plan unless you pass --write.");
   auto given = std::make_shared<corpus_arguments>();
-  CLI::App* merging = add_command(*command, "merge", "Add the cases that reach something new", *given);
-  merging->add_option("corpus", given->corpus, "Folder of case files, with a folder for each kernel")->required();
-  merging->add_option("candidates", given->candidates, "Case files, folders of them, or of a campaign's inputs")
+  CLI::App* merging = add_command(*command, "merge", "Add the candidates that have a new feature", *given);
+  merging->add_option("corpus", given->corpus, "The corpus: a folder with one folder per kernel")->required();
+  merging
+      ->add_option("candidates", given->candidates, "Case files, folders of case files, or folders of campaign inputs")
       ->required();
-  merging->add_option("--target", given->target, "What files that are no .json are inputs of (a fuzz target)");
+  merging->add_option("--target", given->target, "Read files other than .json as inputs of this fuzz target");
   merging->callback([given, &context, &status] { status = merge(*given, context); });
-  CLI::App* minimizing = add_command(*command, "minimize", "Remove the cases that reach nothing of their own", *given);
-  minimizing->add_option("corpus", given->corpus, "Folder of case files")->capture_default_str();
-  minimizing->add_flag("--all", given->all, "Also cases that have a reason other than what they reach");
+  CLI::App* minimizing =
+      add_command(*command, "minimize", "Remove tool-added cases whose features other cases have", *given);
+  minimizing->add_option("corpus", given->corpus, "The corpus: a folder of case files")->capture_default_str();
+  minimizing->add_flag("--all", given->all, "Also remove cases that a person gave a reason");
   minimizing->callback([given, &context, &status] { status = minimize(*given, context); });
 }
 

@@ -35,14 +35,14 @@ int run(const explain_arguments& given, const cli_context& context) {
 void add_explain(CLI::App& app, const cli_context& context, int& status) {
   auto given = std::make_shared<explain_arguments>();
   CLI::App* command =
-      app.add_subcommand("explain", "Show where a case's output comes from, and by how much it is wrong");
+      app.add_subcommand("explain", "Show which page, tile and split an output element comes from, and its error");
   command->add_option("case", given->file, "A case file")->required();
   command->add_option("--element", given->element,
-                      "Which element: o,ROW,HEAD,COLUMN or lse,ROW,HEAD; the worst if not given");
+                      "The element: o,ROW,HEAD,COLUMN or lse,ROW,HEAD. Default: the worst one");
   given->from.add_to(*command);
   command
       ->add_option("--limit", given->limit_seconds,
-                   "Seconds of processor time after which the case counts as hung; four times that by the clock")
+                   "Processor seconds after which the case counts as hung. The wall-clock limit is four times as long")
       ->check(seconds_above_zero())
       ->capture_default_str();
   command->callback([given, &context, &status] { status = run(*given, context); });

@@ -68,24 +68,28 @@ int faults(const faults_arguments& given, const cli_context& context) {
 
 void add_faults(CLI::App& app, const cli_context& context, int& status) {
   auto given = std::make_shared<faults_arguments>();
-  CLI::App* command = app.add_subcommand("faults", "Show which properties catch the planted faults");
-  command->add_option("names", given->names, "Only these (see: assay list faults)");
-  command->add_option("--patches", given->patches, "Folder of the faults' patches")->capture_default_str();
+  CLI::App* command =
+      app.add_subcommand("faults", "Run the suite on faulty kernels and show which properties catch each fault");
+  command->add_option("names", given->names, "Only these faults (see: assay list faults)");
+  command->add_option("--patches", given->patches, "Folder of the patches")->capture_default_str();
   command->add_option("--libraries", given->libraries, "Folder of the faulty libraries")->capture_default_str();
-  command->add_option("--sources", given->sources, "Folder of the patched sources that these were built from")
-      ->capture_default_str();
-  command->add_option("--findings", given->findings, "Folder for shrunk failing cases")->capture_default_str();
-  command->add_option("--seed", given->seed, "Of the cases")
+  command->add_option("--sources", given->sources, "Folder of the patched sources")->capture_default_str();
+  command->add_option("--findings", given->findings, "Folder for the shrunk failing cases")->capture_default_str();
+  command->add_option("--seed", given->seed, "Seed of the cases")
       ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()))
       ->capture_default_str();
-  command->add_option("--jobs", given->jobs, "Processes")->check(whole_number(1, 1024))->capture_default_str();
-  command->add_option("--shrink", given->shrink_seconds, "Seconds to spend on shrinking each kind of failure")
+  command->add_option("--jobs", given->jobs, "Number of worker processes")
+      ->check(whole_number(1, 1024))
+      ->capture_default_str();
+  command
+      ->add_option("--shrink", given->shrink_seconds,
+                   "Seconds to spend on shrinking each kind of failure. 0: do not shrink")
       ->check(seconds_from_zero())
       ->capture_default_str();
-  command->add_option("--json", given->json, "File to write the matrix to as JSON; folders that lack are made");
+  command->add_option("--json", given->json, "Write the matrix to this file as JSON. Missing folders are created");
   command->footer(
-      "Exit status 1: a fault was not caught by the checks that its patch names, at the line that it names or adds "
-      "where that is the checker of loads and stores.");
+      "A patch names the checks that must catch its fault. Where the checker of loads and stores must catch it, the "
+      "report must point to the line that the patch names or adds. Exit status 1: a check missed a fault.");
   command->callback([given, &context, &status] { status = faults(*given, context); });
 }
 

@@ -82,41 +82,45 @@ int fuzz(const fuzz_arguments& given, const cli_context& context) {
 void add_fuzz(CLI::App& app, const cli_context& context, int& status) {
   auto given = std::make_shared<fuzz_arguments>();
   given->options.jobs = default_jobs();
-  CLI::App* command = app.add_subcommand("fuzz", "Search for failing inputs with libFuzzer");
+  CLI::App* command = app.add_subcommand("fuzz", "Search for failing cases with libFuzzer (a campaign)");
   command->footer(
-      "Goes on from the state in its folder. Each kind of failure is minimized and confirmed when it is found. Ends "
-      "with its summary on Ctrl-C, too. Exit status: as assay --help says.");
-  command->add_option("target", given->target, "A fuzz target (see: assay list targets)")->required();
+      "A campaign continues from the state in its folder. It minimizes and confirms each kind of failure as soon as it "
+      "finds one. After Ctrl-C it prints its summary and ends. Exit status: see assay --help.");
+  command->add_option("target", given->target, "The fuzz target (see: assay list targets)")->required();
   given->from.add_to(*command);
   command
-      ->add_option("--seconds", given->options.seconds, "How long; findings of the last moment are looked into after")
+      ->add_option("--seconds", given->options.seconds, "Campaign seconds. Triage of the last findings may run longer")
       ->check(seconds_above_zero())
       ->capture_default_str();
-  command->add_option("--jobs", given->options.jobs, "Processes")->check(whole_number(1, 1024))->capture_default_str();
+  command->add_option("--jobs", given->options.jobs, "Number of worker processes")
+      ->check(whole_number(1, 1024))
+      ->capture_default_str();
   given->seed_given =
-      command->add_option("--seed", given->seed, "Of the processes' random numbers; taken from the clock if not given")
+      command
+          ->add_option("--seed", given->seed, "Seed of the random numbers. Default: the clock; the campaign prints it")
           ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()));
-  command->add_option("--dir", given->dir, "Folder of the state; build/campaigns/TARGET if not given");
-  auto* seeds = command->add_option("--seeds", given->seeds, "Cases to begin with, or folders of them; may be repeated")
-                    ->capture_default_str()
-                    ->allow_extra_args(false);  // what follows is the target
-  command->add_flag("--empty", given->empty, "Begin without cases")->excludes(seeds);
-  command->add_option("--dictionary", given->dictionary, "Words of inputs; fuzz/TARGET.dict, if there is one");
-  command->add_option("--max-len", given->options.max_len, "Most bytes of an input")
+  command->add_option("--dir", given->dir, "Folder of the state. Default: build/campaigns/TARGET");
+  auto* seeds =
+      command->add_option("--seeds", given->seeds, "Cases to start from, or folders of cases. May be repeated")
+          ->capture_default_str()
+          ->allow_extra_args(false);  // what follows is the target
+  command->add_flag("--empty", given->empty, "Start without cases")->excludes(seeds);
+  command->add_option("--dictionary", given->dictionary,
+                      "File of words for the fuzzer. Default: fuzz/TARGET.dict, if it exists");
+  command->add_option("--max-len", given->options.max_len, "Largest input in bytes")
       ->check(whole_number(1, 1U << 20U))
       ->capture_default_str();
   command->add_option("--limit", given->options.limit_seconds, "Seconds after which an input counts as hung")
       ->check(seconds_above_zero())
       ->capture_default_str();
-  command->add_option("--memory", given->options.rss_limit_mib, "MiB that a process may take")
+  command->add_option("--memory", given->options.rss_limit_mib, "Memory limit of each process in MiB")
       ->check(whole_number(64, 1U << 20U))
       ->capture_default_str();
   command->add_option("--shrink", given->options.budget.seconds, "Seconds to spend on minimizing each kind of failure")
       ->check(seconds_from_zero())
       ->capture_default_str();
-  command->add_option("--targets", given->targets,
-                      "Folder of the targets' binaries; that of the fuzz build if not given");
-  command->add_option("--json", given->json, "File to write the report to as JSON; folders that lack are made");
+  command->add_option("--targets", given->targets, "Folder of the target programs. Default: the fuzz build");
+  command->add_option("--json", given->json, "Write the report to this file as JSON. Missing folders are created");
   command->callback([given, &context, &status] { status = fuzz(*given, context); });
 }
 

@@ -7,11 +7,13 @@
 
 #include "properties/campaign/target.hpp"
 #include "properties/cli/cli.hpp"
+#include "properties/nightly/fault.hpp"
 
 namespace assay {
 namespace {
 
-int list(const std::string& what, const library_options& from, const cli_context& context) {
+int list(const std::string& what, bool markdown, const library_options& from, const cli_context& context) {
+  if (markdown && what != "faults") throw usage_error("--markdown: only for faults");
   if (what == "kernels") {
     for (const std::string& kernel : from.open(context)->kernels()) context.out << kernel << '\n';
   } else if (what == "properties") {
@@ -23,6 +25,8 @@ int list(const std::string& what, const library_options& from, const cli_context
     context.out << from.open(context)->platform() << '\n';
   } else if (what == "targets") {
     for (const std::string& name : campaign::target_names()) context.out << name << '\n';
+  } else if (markdown) {
+    context.out << upstream_markdown(read_faults(ASSAY_FAULT_PATCHES));
   } else {
     std::istringstream names(ASSAY_FAULTS);
     for (std::string name; names >> name;) context.out << name << '\n';
@@ -34,16 +38,18 @@ int list(const std::string& what, const library_options& from, const cli_context
 
 void add_list(CLI::App& app, const cli_context& context, int& status) {
   auto what = std::make_shared<std::string>();
+  auto markdown = std::make_shared<bool>(false);
   auto from = std::make_shared<library_options>();
-  CLI::App* command = app.add_subcommand("list", "Name what there is");
+  CLI::App* command = app.add_subcommand("list", "List kernels, properties, fills, faults, targets or platforms");
   command
       ->add_option("what", *what,
-                   "kernels and platforms (of the library), properties, fills (of data), faults (of tests/faults) or "
-                   "targets (of fuzzing)")
+                   "What to list. kernels and platforms are those of the library; fills are kinds of test data; faults "
+                   "are planted bugs; targets are fuzz targets")
       ->required()
       ->check(CLI::IsMember(std::set<std::string>{"kernels", "properties", "targets", "faults", "platforms", "fills"}));
+  command->add_flag("--markdown", *markdown, "faults only: print the bugs of upstream projects as a Markdown table");
   from->add_to(*command);
-  command->callback([what, from, &context, &status] { status = list(*what, *from, context); });
+  command->callback([what, markdown, from, &context, &status] { status = list(*what, *markdown, *from, context); });
 }
 
 }  // namespace assay

@@ -31,11 +31,16 @@ int merge(const merge_arguments& given, const cli_context& context) {
 
 void add_merge_reports(CLI::App& app, const cli_context& context, int& status) {
   auto given = std::make_shared<merge_arguments>();
-  CLI::App* command = app.add_subcommand("merge-reports", "Make one report of those of a run's shards");
-  command->footer("Takes what 'assay run --shard i/n --json FILE' wrote, for each i. The exit status is the run's.");
-  command->add_option("reports", given->files, "JSON reports of all shards of one run")->required();
-  command->add_option("--json", given->json, "File to write the merged report to as JSON; folders that lack are made");
-  command->add_option("--junit", given->junit, "File to write the merged report to as JUnit XML");
+  CLI::App* command = app.add_subcommand("merge-reports", "Merge the reports of a run's shards");
+  command->footer(
+      "Reads the files that 'assay run --shard i/n --json FILE' wrote for i = 1 to n. The exit status is that of the "
+      "whole "
+      "run.");
+  command->add_option("reports", given->files, "The JSON reports of all shards of one run")->required();
+  command->add_option("--json", given->json,
+                      "Write the merged report to this file as JSON. Missing folders are created");
+  command->add_option("--junit", given->junit,
+                      "Write the merged report to this file as JUnit XML. Missing folders are created");
   command->callback([given, &context, &status] { status = merge(*given, context); });
 }
 

@@ -45,18 +45,19 @@ int run(const minimize_arguments& given, const cli_context& context) {
 
 void add_minimize(CLI::App& app, const cli_context& context, int& status) {
   auto given = std::make_shared<minimize_arguments>();
-  CLI::App* command = app.add_subcommand("minimize", "Find the smallest case that fails in the same way");
+  CLI::App* command =
+      app.add_subcommand("minimize", "Shrink a failing case to the smallest one that fails in the same way");
   command->add_option("case", given->file, "A case file")->required();
-  command->add_option("-o,--output", given->out, "Where to write it; standard output if not given");
+  command->add_option("-o,--output", given->out, "Write the smallest case to this file. Default: standard output");
   given->from.add_to(*command);
-  command->add_option("--property", given->properties, "The property that fails; all are tried if not given")
+  command->add_option("--property", given->properties, "The property that fails. May be repeated. Default: try all")
       ->allow_extra_args(false);  // what follows is the case
   command
       ->add_option("--limit", given->limit_seconds,
-                   "Seconds of processor time after which a case counts as hung; four times that by the clock")
+                   "Processor seconds after which a case counts as hung. The wall-clock limit is four times as long")
       ->check(seconds_above_zero())
       ->capture_default_str();
-  command->add_option("--shrink", given->budget.seconds, "Seconds to spend")
+  command->add_option("--shrink", given->budget.seconds, "Seconds to spend on shrinking")
       ->check(seconds_from_zero())
       ->capture_default_str();
   command->callback([given, &context, &status] { status = run(*given, context); });

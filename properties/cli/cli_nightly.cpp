@@ -63,24 +63,26 @@ void add_nightly(CLI::App& app, const cli_context& context, int& status) {
   auto given = std::make_shared<night_options>();
   given->seed = seed_of_the_day();
   given->jobs = default_jobs();
-  CLI::App* command = app.add_subcommand(
-      "nightly",
-      "Replay the corpus, try the faults, run the properties and fuzz every target; compare with last night");
+  CLI::App* command = app.add_subcommand("nightly", "Run everything for a night, and compare with the last night");
   command
       ->add_option("--minutes", given->minutes,
-                   "For all of it; the corpus, the faults and the benchmark take theirs first")
+                   "Minutes for the whole night. The corpus, the faults and the benchmark run first")
       ->check(CLI::Range(0.1, 24.0 * 60))
       ->capture_default_str();
-  command->add_option("--seed", given->seed, "Of everything; the date if not given")
+  command->add_option("--seed", given->seed, "Seed of the night. Default: the date")
       ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()));
-  command->add_option("--jobs", given->jobs, "Processes")->check(whole_number(1, 1024))->capture_default_str();
+  command->add_option("--jobs", given->jobs, "Number of worker processes")
+      ->check(whole_number(1, 1024))
+      ->capture_default_str();
   command
       ->add_option("--dir", given->folder,
-                   "Folder for reports, findings and the fuzzers' state; latest.json in it is compared with")
+                   "Folder for reports, findings and campaign state. latest.json there is the last night")
       ->capture_default_str();
-  command->add_option("--corpus", given->corpus, "The cases to replay")->capture_default_str();
-  command->add_option("--target", given->targets, "Fuzz only this target; may be repeated");
-  command->footer("Exit status 1: a stage found a defect or did not end well; the report says which.");
+  command->add_option("--corpus", given->corpus, "The corpus to replay")->capture_default_str();
+  command->add_option("--target", given->targets, "Fuzz only this target. May be repeated");
+  command->footer(
+      "A night replays the corpus and old findings, runs the suite on the faults, measures, runs the properties, and "
+      "fuzzes each target for the time that is left. Exit status 1: a stage failed; the report names it.");
   command->callback([given, &context, &status] { status = nightly(*given, context); });
 }
 

@@ -62,23 +62,25 @@ int run(const replay_arguments& given, const cli_context& context) {
 void add_replay(CLI::App& app, const cli_context& context, int& status) {
   auto given = std::make_shared<replay_arguments>();
   given->paths = {"corpus"};
-  CLI::App* command = app.add_subcommand("replay", "Run stored cases again");
+  CLI::App* command = app.add_subcommand("replay", "Check stored cases");
   command->footer(
-      "Cases of a folder are checked against the contract enclosure, findings also against the property that they "
-      "broke, files named one by one against all properties; --property says otherwise. Exit status: as assay --help "
-      "says.");
-  command->add_option("paths", given->paths, "Case files, or folders of them")->capture_default_str();
+      "A file that you name is checked with all properties. A file in a folder is checked with output_enclosed; a "
+      "finding in a folder also with the property that failed. --property replaces these choices. Exit status: see "
+      "assay --help.");
+  command->add_option("paths", given->paths, "Case files, or folders of case files")->capture_default_str();
   given->from.add_to(*command);
-  command->add_option("--property", given->properties, "Check this property ('all' for all); may be repeated")
+  command->add_option("--property", given->properties, "Check this property, or all of them ('all'). May be repeated")
       ->allow_extra_args(false);  // what follows is a path
-  command->add_flag("--accuracy", given->accuracy, "Also print how far the outputs are from exact attention");
-  command->add_option("--jobs", given->jobs, "Processes")->check(whole_number(1, 1024))->capture_default_str();
+  command->add_flag("--accuracy", given->accuracy, "Also print the distance of the outputs to exact attention");
+  command->add_option("--jobs", given->jobs, "Number of worker processes")
+      ->check(whole_number(1, 1024))
+      ->capture_default_str();
   command
       ->add_option("--limit", given->limit_seconds,
-                   "Seconds of processor time after which a check counts as hung; four times that by the clock")
+                   "Processor seconds after which a check counts as hung. The wall-clock limit is four times as long")
       ->check(seconds_above_zero())
       ->capture_default_str();
-  command->add_option("--json", given->json, "File to write the report to as JSON; folders that lack are made");
+  command->add_option("--json", given->json, "Write the report to this file as JSON. Missing folders are created");
   command->callback([given, &context, &status] { status = run(*given, context); });
 }
 

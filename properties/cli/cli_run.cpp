@@ -89,38 +89,46 @@ int run(const run_arguments& given, const cli_context& context) {
 
 void add_run(CLI::App& app, const cli_context& context, int& status) {
   auto given = std::make_shared<run_arguments>();
-  CLI::App* command = app.add_subcommand("run", "Check the properties on generated cases");
+  CLI::App* command = app.add_subcommand("run", "Check the properties on generated cases (start here)");
   given->from.add_to(*command);
-  command->add_option("--kernel", given->kernels, "Only this kernel; may be repeated");
-  command->add_option("--types", given->types, "Only these types of Q, or Q/K; may be repeated")
+  command->add_option("--kernel", given->kernels, "Check only this kernel (see: assay list kernels). May be repeated");
+  command->add_option("--types", given->types, "Check only these element types: Q, Q/K or Q:OUTPUT. May be repeated")
       ->check(CLI::IsMember(types_of_the_space()));
   command->add_option("--property", given->properties,
-                      "Only this property (see: assay list properties); may be repeated");
-  auto* cases = command->add_option("--cases", given->cases, "Number of cases, of all shards together")
+                      "Check only this property (see: assay list properties). May be repeated");
+  auto* cases = command->add_option("--cases", given->cases, "Number of cases; with --shard, of all shards together")
                     ->check(whole_number(1, std::numeric_limits<std::int64_t>::max()))
                     ->capture_default_str();
-  command->add_option("--seconds", given->seconds, "Run for so long instead")
+  command->add_option("--seconds", given->seconds, "Run for this time instead of a number of cases")
       ->check(seconds_above_zero())
       ->excludes(cases);
-  given->seed_given = command->add_option("--seed", given->seed, "Reproduces a run; taken from the clock if not given")
-                          ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()));
-  command->add_option("--jobs", given->jobs, "Processes")->check(whole_number(1, 1024))->capture_default_str();
-  command->add_option("--shard", given->shard, "i/n: the i-th of n disjoint parts of the run")->capture_default_str();
+  given->seed_given =
+      command
+          ->add_option("--seed", given->seed,
+                       "Seed of the run: the same seed gives the same cases. Default: the clock; the run prints it")
+          ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()));
+  command->add_option("--jobs", given->jobs, "Number of worker processes")
+      ->check(whole_number(1, 1024))
+      ->capture_default_str();
+  command->add_option("--shard", given->shard, "i/n: run the i-th of n disjoint parts")->capture_default_str();
   command
       ->add_option("--workspace-budget", given->workspace_budget_bytes,
-                   "Bytes for the split workspaces of a case; without it, the library's own budget")
+                   "Bytes for the split workspaces of a case. Default: the library chooses")
       ->check(whole_number(1, INT64_MAX));
   command
       ->add_option("--limit", given->limit_seconds,
-                   "Seconds of processor time after which a case counts as hung; four times that by the clock")
+                   "Processor seconds after which a case counts as hung. The wall-clock limit is four times as long")
       ->check(seconds_above_zero())
       ->capture_default_str();
-  command->add_option("--shrink", given->shrink_seconds, "Seconds to spend on shrinking each kind of failure")
+  command
+      ->add_option("--shrink", given->shrink_seconds,
+                   "Seconds to spend on shrinking each kind of failure. 0: do not shrink")
       ->check(seconds_from_zero())
       ->capture_default_str();
-  command->add_option("--json", given->json, "File to write the report to as JSON; folders that lack are made");
-  command->add_option("--junit", given->junit, "File to write the report to as JUnit XML");
-  command->add_option("--findings", given->findings, "Folder for shrunk failing cases")->capture_default_str();
+  command->add_option("--json", given->json, "Write the report to this file as JSON. Missing folders are created");
+  command->add_option("--junit", given->junit,
+                      "Write the report to this file as JUnit XML. Missing folders are created");
+  command->add_option("--findings", given->findings, "Folder for the shrunk failing cases")->capture_default_str();
   command->callback([given, &context, &status] { status = run(*given, context); });
 }
 

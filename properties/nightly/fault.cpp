@@ -1,10 +1,13 @@
 #include "properties/nightly/fault.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <sstream>
+#include <tuple>
 
 #include "properties/case/case.hpp"
 #include "properties/system/errors.hpp"
@@ -29,7 +32,7 @@ int positive(const std::string& text, const std::string& where) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || value < 1)
-    throw case_error(fmt::format("{}: '{}' must be a whole number above 0", where, text));
+    throw case_error(fmt::format("{}: '{}' is not a whole number above 0", where, text));
   return value;
 }
 
@@ -51,9 +54,30 @@ bool set(fault& f, const std::string& key, const std::string& value, const std::
     f.cases = positive(value, where + ": Cases");
   else if (key == "Races")
     f.races = value == "yes";
+  else if (key == "Upstream")
+    f.upstream = value;
+  else if (key == "Mistake")
+    f.mistake = value;
+  else if (key == "Smallest")
+    f.smallest = value;
+  else if (key == "Seconds")
+    f.seconds = value;
   else
     return false;
   return true;
+}
+
+/// The last word of `upstream` is the link.
+std::string markdown_link(const std::string& upstream) {
+  const std::size_t space = upstream.rfind(' ');
+  return fmt::format("[{}]({})", upstream.substr(0, space), upstream.substr(space + 1));
+}
+
+/// What must catch the fault: checks of every platform, then what the cpu platform's access checker reports.
+std::string checks_of(const fault& f) {
+  std::string checks = fmt::format("{}", fmt::join(f.caught_by, ", "));
+  if (!f.checker.empty()) checks += (checks.empty() ? "" : ", ") + f.checker;
+  return checks;
 }
 
 }  // namespace
@@ -69,6 +93,10 @@ fault read_fault(const fs::path& patch) {
   }
   if (f.caught_by.empty() && f.checker.empty())
     throw case_error(patch.string() + ": the head must name a check (Caught-by or Checker)");
+  if (f.upstream.empty() != f.mistake.empty() || f.upstream.empty() != f.smallest.empty())
+    throw case_error(patch.string() + ": Upstream, Mistake and Smallest go together");
+  if (!f.upstream.empty() && f.upstream.find(" https://") == std::string::npos)
+    throw case_error(patch.string() + ": Upstream must end with a link");
   return f;
 }
 
@@ -82,6 +110,19 @@ std::vector<fault> read_faults(const fs::path& folder) {
   std::vector<fault> all;
   for (const fs::path& patch : patches) all.push_back(read_fault(patch));
   return all;
+}
+
+std::string upstream_markdown(const std::vector<fault>& faults) {
+  std::vector<fault> known;
+  std::ranges::copy_if(faults, std::back_inserter(known), [](const fault& f) { return !f.upstream.empty(); });
+  std::ranges::sort(known, {}, [](const fault& f) { return std::tie(f.upstream, f.name); });
+  std::string text =
+      "| report | mistake | smallest failing case | check | seconds | fault |\n"
+      "|---|---|---|---|---|---|\n";
+  for (const fault& f : known)
+    text += fmt::format("| {} | {} | {} | {} | {} | `{}` |\n", markdown_link(f.upstream), f.mistake, f.smallest,
+                        checks_of(f), f.seconds, f.name);
+  return text;
 }
 
 }  // namespace assay

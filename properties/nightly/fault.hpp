@@ -23,6 +23,13 @@ struct fault {
   int heads = 1;                    ///< "Heads: <n>": query heads of the smallest failing case
   int cases = 700;                  ///< "Cases: <n>": how many cases the suite may need
   bool races = false;               ///< "Races: yes": blocks write the same element, so some findings are flaky
+  // Of faults that an upstream project had. `upstream` empty: the fault is our own, and the others are empty, too.
+  // NOLINTBEGIN(readability-redundant-member-init): may be left out
+  std::string upstream = {};  ///< "Upstream: <project and number> <link>"
+  std::string mistake = {};   ///< "Mistake: <one line>"
+  std::string smallest = {};  ///< "Smallest: <one line>": the smallest case that shows it, as a run printed it
+  std::string seconds = {};   ///< "Seconds: <number>": processor time of a run that finds it, measured once
+  // NOLINTEND(readability-redundant-member-init)
 };
 
 /// Reads a patch's head. Throws case_error that names the file and the error.
@@ -30,5 +37,8 @@ fault read_fault(const std::filesystem::path& patch);
 
 /// The heads of all patches in a folder, sorted by name. Throws environment_error if it contains none.
 std::vector<fault> read_faults(const std::filesystem::path& folder);
+
+/// The faults of upstream projects as a table in Markdown, in the order of their reports.
+std::string upstream_markdown(const std::vector<fault>& faults);
 
 }  // namespace assay

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "oracle/decode.hpp"
 #include "oracle/head_sums.hpp"
+#include "properties/case/operation.hpp"
 
 namespace assay {
 namespace {
@@ -56,6 +58,29 @@ std::string order_fault(const contract& c) {
                      fmt::join(c.head_tree, ", "));
 }
 
+/// The first of the fields that is outside its bounds.
+std::string range_fault(std::span<const bounded_field> fields) {
+  for (const bounded_field& f : fields)
+    if (!(f.value >= f.least && f.value <= f.most))  // false for NaN
+      return fmt::format("{} is {}, not in [{}, {}]", f.name, f.value, f.least, f.most);
+  return {};
+}
+
+/// What the fields say of rotation and quantisation.
+std::string append_fault(const contract& c) {
+  const bounded_field fields[] = {{"rotary_roundings", c.rotary_roundings + 0.0, 0, most_roundings},
+                                  {"scale_roundings", c.scale_roundings + 0.0, 0, most_roundings},
+                                  {"quantise_roundings", c.quantise_roundings + 0.0, 0, most_roundings},
+                                  {"rescale_roundings", c.rescale_roundings + 0.0, 0, most_roundings}};
+  return range_fault(fields);
+}
+
+std::string operation_fault(const contract& c, const problem& p) {
+  const std::uint32_t capabilities = describe(p.operation).capabilities;
+  if ((capabilities & has_slots) != 0) return append_fault(c);
+  return (capabilities & has_columns) != 0 ? order_fault(c) : quantisation_fault(c, p);
+}
+
 }  // namespace
 
 std::string contract_fault(const contract& c, const problem& p) {
@@ -82,15 +107,13 @@ std::string contract_fault(const contract& c, const problem& p) {
       {"log_relative_error", c.log_relative_error, 0, coarsest},
       {"tanh_relative_error", c.tanh_relative_error, 0, coarsest},
   };
-  for (const bounded_field& f : fields)
-    if (!(f.value >= f.least && f.value <= f.most))  // false for NaN
-      return fmt::format("{} is {}, not in [{}, {}]", f.name, f.value, f.least, f.most);
+  if (std::string fault = range_fault(fields); !fault.empty()) return fault;
   switch (c.p_type) {
     case dtype::f32:
     case dtype::f16:
     case dtype::bf16:
     case dtype::e4m3fn:
-    case dtype::e4m3fnuz: return p.operation == operation_kind::mqa_logits ? order_fault(c) : quantisation_fault(c, p);
+    case dtype::e4m3fnuz: return operation_fault(c, p);
     case dtype::i8:
     case dtype::i32:
     case dtype::i64:

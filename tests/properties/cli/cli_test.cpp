@@ -285,6 +285,8 @@ TEST_CASE("list names what there is") {
   CHECK(assay({"list", "properties"}).out.find("dead_memory") != std::string::npos);
   CHECK(assay({"list", "targets"}).out.find("fuzz_split_kv\n") != std::string::npos);
   CHECK(assay({"list", "faults"}).out.find("missing_barrier\n") != std::string::npos);
+  CHECK(assay({"list", "faults", "--markdown"}).out.find("| `page_offset_in_tiles` |") != std::string::npos);
+  expect_usage_error({"list", "kernels", "--markdown"}, "--markdown");
 }
 
 }  // namespace

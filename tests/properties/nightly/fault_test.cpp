@@ -52,11 +52,28 @@ TEST_CASE("a patch's head says what catches the fault; a wrong one is named") {
   CHECK(f.cases == 700);  // what follows the head is the patch
   CHECK(f.races);
   CHECK(read_faults(here.file("p")).size() == 1);
+  CHECK(f.upstream.empty());
   CHECK_THROWS_AS(read_fault(here.write("b.patch", "Cases: many\nCaught-by: x\n")), case_error);
   CHECK_THROWS_AS(read_fault(here.write("c.patch", "no check\n")), case_error);
   CHECK(read_fault(here.write("d.patch", "Checker: input store\n")).caught_by.empty());
+  const std::string rest = "Mistake: m\nSmallest: 3 keys\nCaught-by: x\n";
+  CHECK_THROWS_AS(read_fault(here.write("e.patch", "Upstream: Project 7 https://a.b/7\nCaught-by: x\n")), case_error);
+  CHECK_THROWS_AS(read_fault(here.write("e.patch", rest)), case_error);
+  CHECK_THROWS_AS(read_fault(here.write("e.patch", "Upstream: Project 7\n" + rest)), case_error);
   CHECK_THROWS_AS(read_fault(here.file("absent.patch")), case_error);
   CHECK_THROWS_AS(read_faults(here.file("empty")), environment_error);
+}
+
+TEST_CASE("the table of upstream bugs holds those that name a report, by report") {
+  const testing::scratch here;
+  const std::string rest = "Mistake: m\nSmallest: 3 keys\nSeconds: 2\nCaught-by: x, y\nChecker: data race\n";
+  here.write("p/a.patch", "Upstream: Project 9 https://a.b/9\n" + rest);
+  here.write("p/b.patch", "Upstream: Project 7 https://a.b/7\n" + rest);
+  here.write("p/c.patch", "Caught-by: x\n");
+  CHECK(upstream_markdown(read_faults(here.file("p"))) ==
+        "| report | mistake | smallest failing case | check | seconds | fault |\n|---|---|---|---|---|---|\n"
+        "| [Project 7](https://a.b/7) | m | 3 keys | x, y, data race | 2 | `b` |\n"
+        "| [Project 9](https://a.b/9) | m | 3 keys | x, y, data race | 2 | `a` |\n");
 }
 
 TEST_CASE("the matrix says yes only where every named check caught the fault") {

@@ -10,6 +10,9 @@ namespace {
 
 std::atomic<std::uint64_t> all_launches{0};
 
+/// 2 GiB of addresses: tensors of up to so many elements share the arena.
+constexpr std::uint64_t shared_shadow_words = std::uint64_t{1} << 28;
+
 }  // namespace
 
 launch_session::resources& launch_session::of_this_thread() {
@@ -34,12 +37,19 @@ launch_session::~launch_session() {
   resources_.arena.give_back(mark_);
 }
 
+access_record* launch_session::shadow(std::uint64_t words) {
+  // A sparse pool that a kernel writes has addresses far beyond the arena: it gets a mapping of its own, in which only
+  // what is touched costs memory, as in the pool.
+  if (words <= shared_shadow_words) return resources_.arena.take(words);
+  return own_shadows_.emplace_back(words).data();
+}
+
 void launch_session::add(memory_region region) {
   if (region.span_bytes == 0) return;
   if (region.role == memory_role::output || region.role == memory_role::in_out || region.role == memory_role::scratch) {
     const std::uint64_t words = (region.span_bytes + region.element_bytes - 1) / region.element_bytes;
-    region.writes = resources_.arena.take(words);
-    region.reads = resources_.arena.take(words);
+    region.writes = shadow(words);
+    region.reads = shadow(words);
   }
   regions_.push_back(std::move(region));
 }

@@ -38,12 +38,14 @@ class launch_session {
   };
   static resources& of_this_thread();
   void add(memory_region region);
+  access_record* shadow(std::uint64_t words);
 
   resources& resources_;
   std::uint64_t mark_;
   std::size_t tensor_regions_ = 0;
   std::uint64_t tensor_mark_ = 0;
   std::vector<memory_region> regions_;
+  std::vector<mapped_array<access_record>> own_shadows_;  // of regions too large for the arena
   atomic_locations atomics_;  // of the launch
   access_record run_floor_ = 0;
   access_record launch_floor_ = 0;

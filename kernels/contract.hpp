@@ -49,11 +49,10 @@
 ///   The other fields have no meaning there.
 ///
 /// append_kv (problem.hpp has the definitions; all arithmetic f32):
-///   each rotated element is off by at most `rotary_roundings` * 2^-24 * (|a c| + |b s|), or with the terms of its partner
-///   D' = A / F, with at most `scale_roundings` roundings; the maxima around it are exact
-///   y = x / k_scale, or x / D', with at most `quantise_roundings` roundings; the code of y is the nearest of its type,
-///   ties to even, saturated
-///   an old code's new value is its value times D / D', with at most `rescale_roundings` roundings, then as y
+///   each rotated element is off by at most `rotary_roundings` * 2^-24 * (|a c| + |b s|), or with the terms of its
+///   partner D' = A / F, with at most `scale_roundings` roundings; the maxima around it are exact y = x / k_scale, or x
+///   / D', with at most `quantise_roundings` roundings; the code of y is the nearest of its type, ties to even,
+///   saturated an old code's new value is its value times D / D', with at most `rescale_roundings` roundings, then as y
 #pragma once
 
 #include <cstdint>

@@ -123,8 +123,7 @@ void check_pool(const planned_tensor& t, const std::vector<std::int64_t>& used) 
   if (!is_sparse(t)) return;
   const std::optional<std::int64_t> bytes = checked_bytes(t);
   const std::int64_t most = t.role == tensor_role::in_out ? written_pool_bytes_max : sparse_pool_bytes_max;
-  if (!bytes || *bytes > most)
-    refuse(t.name, fmt::format("the pool {} exceeds {} TiB", named_shape(t), most >> 40));
+  if (!bytes || *bytes > most) refuse(t.name, fmt::format("the pool {} exceeds {} TiB", named_shape(t), most >> 40));
   const auto count = static_cast<std::int64_t>(used.size());
   if (count > sparse_pages_max)
     refuse(t.name, fmt::format("{} pages are used of a pool beyond {} MiB, more than {}", count,

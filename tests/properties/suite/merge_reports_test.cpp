@@ -136,8 +136,9 @@ TEST_CASE("shards that were told different things exit as bad input") {
   CHECK(run("1", {"--kernel", "split_kv"}) == 0);
   CHECK(run("2", {"--kernel", "split_kv", "--lockstep-waves"}) == 0);
   CHECK(run_program(merge, {out, err, nullptr}) == 2);
-  CHECK(err.str().find(at.file("1.json") + " and " + at.file("2.json") + " belong to different runs: library options '' " +
-                       "and ' --lockstep-waves'") != std::string::npos);
+  CHECK(err.str().find(at.file("1.json") + " and " + at.file("2.json") +
+                       " belong to different runs: library options '' " + "and ' --lockstep-waves'") !=
+        std::string::npos);
   CHECK(run("2", {"--kernel", "split_kv"}) == 0);
   CHECK(assay(merge) == 0);
 }

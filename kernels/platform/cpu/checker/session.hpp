@@ -46,7 +46,7 @@ class launch_session {
   std::uint64_t tensor_mark_ = 0;
   std::vector<memory_region> regions_;
   std::vector<mapped_array<access_record>> own_shadows_;  // of regions too large for the arena
-  atomic_locations atomics_;  // of the launch
+  atomic_locations atomics_;                              // of the launch
   access_record run_floor_ = 0;
   access_record launch_floor_ = 0;
   bool lockstep_;

@@ -2,7 +2,8 @@
 enable_testing()
 include(Catch)
 
-file(GLOB_RECURSE sources CONFIGURE_DEPENDS tests/*_test.cpp tests/kernels/*_setting.cpp
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS tests/*_test.cpp tests/kernels/*_setting.cpp tests/layering.cpp
+  tests/layering_text.cpp
   tests/properties/faulty_library.cpp tests/properties/campaign/fake_target.cpp)
 add_executable(assay_tests ${sources})
 file(GLOB checked_tests CONFIGURE_DEPENDS tests/kernels/platform/cpu/checker_*_test.cpp
@@ -49,6 +50,7 @@ foreach(name IN LISTS fuzz_targets)
 endforeach()
 add_script_test("a night's pull request survives a case that fails" cli propose_corpus_test.sh)
 add_script_test("the fuzzing services' images come to sources and libraries" cli dockerfiles_test.sh)
+add_script_test("the house is drawn without a build" cli layering --graph)
 add_script_test("the corpus replays" cli replay_test.sh $<TARGET_FILE:assay>)
 if("missing_rescale" IN_LIST faults AND NOT ASSAY_FUZZ)
   add_script_test("a campaign finds a fault, and survives kill -9" fuzz fuzz_test.sh $<TARGET_FILE:assay>

@@ -145,7 +145,7 @@ std::string included_by(const std::string& path, const std::string& line) {
   static const std::regex include(R"rx(^\s*#\s*include\s*["<]([^">]+)[">])rx");
   std::smatch match;
   if (!std::regex_search(line, match, include)) return {};
-  const std::string name = match[1];
+  std::string name = match[1];
   if (std::ranges::find(areas, area_of(name)) != areas.end()) return name;
   if (!name.starts_with("hip/")) return {};
   const std::string vendor = vendor_of(room_of(path));

@@ -7,7 +7,7 @@
 #include <limits>
 #include <span>
 
-#include "properties/relations/mutations.hpp"
+#include "properties/relations/broken_calls.hpp"
 
 namespace assay::fuzz {
 namespace {
@@ -85,22 +85,23 @@ void edit(std::vector<assay_tensor>& tensors, std::size_t kept, choice_source& c
 std::optional<std::string> break_and_check(relations::refusal_check& checked, choice_source& choices) {
   abi_tensors tensors = checked.tensors();
   if (choose(choices, 2) == 0) {
-    const auto& breaks = relations::problem_mutations();
-    const relations::problem_mutation& m = breaks[choose(choices, breaks.size())];
+    const auto& breaks = relations::broken_problems();
+    const relations::broken_problem& m = breaks[choose(choices, breaks.size())];
     const bool plans = m.in_plan && choose(choices, 2) == 0;
     problem broken = plans ? checked.stated() : checked.planned();
     edit(broken, choices);
-    if (!m.mutate(broken)) return std::nullopt;
+    if (!m.apply(broken)) return std::nullopt;
     if (plans) return checked.plan(broken, m.name);
     edit(tensors.list(), tensors.list().size(), choices);
     return checked.run(broken, tensors.list(), m.name);
   }
-  const auto& breaks = relations::tensor_mutations();
-  const relations::tensor_mutation& m = breaks[choose(choices, breaks.size())];
+  const auto& breaks = relations::broken_tensors();
+  const relations::broken_tensor& m = breaks[choose(choices, breaks.size())];
   const std::size_t at = choose(choices, tensors.list().size());
   const std::string name = fmt::format(fmt::runtime(m.name), tensors.list()[at].name);
+  const planned_tensor& described = checked.described(tensors.list()[at].name);
   edit(tensors.list(), at, choices);
-  if (!m.mutate(tensors.list(), at)) return std::nullopt;
+  if (!m.apply({describe(checked.planned().operation), described, tensors.list()}, at)) return std::nullopt;
   return checked.run(checked.planned(), tensors.list(), name);
 }
 

@@ -8,7 +8,7 @@
 #include "properties/generate/bytes.hpp"
 #include "properties/generate/choice.hpp"
 #include "properties/generate/kernel_space.hpp"
-#include "properties/relations/mutations.hpp"
+#include "properties/relations/broken_calls.hpp"
 #include "properties/relations/refusal.hpp"
 
 using namespace assay;

@@ -1,6 +1,7 @@
 # The fuzz targets: with libFuzzer in the fuzz presets, else with a main that replays files. All but the last two take
 # cases, and have the mutator for these.
-set(fuzz_targets fuzz_split_kv fuzz_batch_prefill fuzz_mqa_logits fuzz_oracle fuzz_problem fuzz_schedule fuzz_case)
+list(TRANSFORM kernels PREPEND fuzz_ OUTPUT_VARIABLE fuzz_targets)
+list(APPEND fuzz_targets fuzz_oracle fuzz_problem fuzz_schedule fuzz_case)
 if(ASSAY_FUZZ_ENGINE)
   separate_arguments(fuzzing_engine UNIX_COMMAND "${ASSAY_FUZZ_ENGINE}")
 elseif(ASSAY_SANITIZE)
@@ -13,7 +14,13 @@ add_library(assay_fuzz STATIC fuzz/case_bytes.cpp fuzz/check_case.cpp fuzz/count
   fuzz/enclosures.cpp fuzz/report_failure.cpp fuzz/schedules.cpp)
 target_link_libraries(assay_fuzz PUBLIC assay_properties)
 foreach(name IN LISTS fuzz_targets)
-  add_executable(${name} fuzz/${name}.cpp)
+  string(REPLACE "fuzz_" "" kernel ${name})
+  if(kernel IN_LIST kernels)
+    add_executable(${name} fuzz/fuzz_kernel.cpp)
+    target_compile_definitions(${name} PRIVATE ASSAY_FUZZ_KERNEL="${kernel}")
+  else()
+    add_executable(${name} fuzz/${name}.cpp)
+  endif()
   target_link_libraries(${name} PRIVATE assay_fuzz)
   if(NOT ASSAY_FUZZ)
     target_sources(${name} PRIVATE fuzz/replay_main.cpp)

@@ -15,7 +15,9 @@ set(checked_kernel_flags -fsanitize-coverage=edge,inline-bool-flag,trace-loads,t
 if(ASSAY_FUZZ)
   list(PREPEND checked_kernel_flags -fno-sanitize=fuzzer-no-link)
 endif()
-if(ASSAY_SANITIZE)
+if(ASSAY_SANITIZE STREQUAL thread)
+  set(checked_kernel_flags "")  # it takes the calls that the checker needs
+elseif(ASSAY_SANITIZE)
   list(APPEND checked_kernel_flags -fsanitize-address-use-after-return=never)  # locals stay on the thread's own stack
 else()
   list(APPEND checked_kernel_flags -fsanitize=alignment -fsanitize=thread -mllvm -tsan-instrument-memory-accesses=0
@@ -24,13 +26,17 @@ endif()
 
 # A kernel library for the cpu platform is the kernels below a folder, as objects and as a shared object. The flags are
 # of the kernels only, not of their host code.
-function(add_kernel_objects name source_dir flags sources)
+function(add_kernel_sources library sources)
   set_source_files_properties(${sources} PROPERTIES LANGUAGE CXX)
-  add_library(${name} OBJECT ${sources})
-  target_compile_options(${name} PRIVATE -xc++)
-  set_target_properties(${name} PROPERTIES SHOWS_EDGES ON KERNEL_FLAGS "${flags}")  # of the kernels only, not of their host code
+  target_sources(${library} PRIVATE ${sources})
   list(FILTER sources INCLUDE REGEX "\\.hip$")
   set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "$<TARGET_PROPERTY:KERNEL_FLAGS>")
+endfunction()
+function(add_kernel_objects name source_dir flags sources)
+  add_library(${name} OBJECT)
+  add_kernel_sources(${name} "${sources}")
+  target_compile_options(${name} PRIVATE -xc++)
+  set_target_properties(${name} PROPERTIES SHOWS_EDGES ON KERNEL_FLAGS "${flags}")
   target_include_directories(${name} BEFORE PUBLIC ${source_dir})
   target_link_libraries(${name} PUBLIC assay_platform_cpu)
 endfunction()
@@ -39,8 +45,31 @@ function(add_kernel_module name)
   target_link_libraries(${name}_so PRIVATE assay_platform_cpu)
   set_target_properties(${name}_so PROPERTIES OUTPUT_NAME ${name} PREFIX "")
 endfunction()
-file(GLOB sources CONFIGURE_DEPENDS kernels/*.cpp kernels/*/*.hip kernels/*/*.cpp)
+
+# The kernels with their checks, and without (`--unchecked`): add_kernel adds each to both.
+file(GLOB sources CONFIGURE_DEPENDS kernels/*.cpp kernels/host/*.cpp)
 add_kernel_objects(assay_kernels_cpu ${CMAKE_SOURCE_DIR} "${checked_kernel_flags}" "${sources}")
 add_kernel_module(assay_kernels_cpu $<TARGET_OBJECTS:assay_kernels_cpu>)
 add_kernel_objects(assay_kernels_cpu_unchecked ${CMAKE_SOURCE_DIR} "" "${sources}")
-add_kernel_module(assay_kernels_cpu_unchecked $<TARGET_OBJECTS:assay_kernels_cpu_unchecked>)  # for `--unchecked`
+add_kernel_module(assay_kernels_cpu_unchecked $<TARGET_OBJECTS:assay_kernels_cpu_unchecked>)
+
+# add_kernel(NAME TYPE...): the kernel of kernels/NAME/, of which NAME_TYPE.hip instantiates one combination of types
+# each. It has a fuzz target fuzz_NAME (fuzz/targets.cmake) and cases in corpus/NAME. Libraries with a fault
+# (tests/faults/libraries.cmake) compile it in the first combination only.
+set(kernels "")
+function(add_kernel name)
+  file(GLOB sources CONFIGURE_DEPENDS kernels/${name}/*.hip kernels/${name}/*.cpp)
+  foreach(library assay_kernels_cpu assay_kernels_cpu_unchecked)
+    add_kernel_sources(${library} "${sources}")
+  endforeach()
+  list(POP_FRONT ARGN)  # what faults compile
+  foreach(type IN LISTS ARGN)
+    if(NOT ${CMAKE_SOURCE_DIR}/kernels/${name}/${name}_${type}.hip IN_LIST sources)
+      message(FATAL_ERROR "kernels/${name} has no ${name}_${type}.hip")
+    endif()
+    list(REMOVE_ITEM sources ${CMAKE_SOURCE_DIR}/kernels/${name}/${name}_${type}.hip)
+  endforeach()
+  list(TRANSFORM sources REPLACE "^${CMAKE_SOURCE_DIR}/" "")
+  set(fault_sources_of_${name} ${sources} PARENT_SCOPE)
+  set(kernels ${kernels} ${name} PARENT_SCOPE)
+endfunction()

@@ -50,7 +50,8 @@ for target in "${targets[@]}"; do
     unzip -q "$OUT/${target}_seed_corpus.zip" -d "$scratch/seeds/$target"
   fi
 done
-for target in fuzz_split_kv fuzz_batch_prefill fuzz_mqa_logits fuzz_case fuzz_oracle fuzz_problem; do
+mapfile -t kernels < <(cd "$root/corpus" && printf 'fuzz_%s\n' *)
+for target in "${kernels[@]}" fuzz_case fuzz_oracle fuzz_problem; do
   [[ -n $(ls -A "$scratch/seeds/$target" 2>/dev/null) ]] || fail "$target has no seeds"
 done
 [[ -s $OUT/fuzz_case.dict ]] || fail "fuzz_case has no dictionary"

@@ -1,9 +1,8 @@
-/// Holds the house's rules: folders include only downwards, files stay small, nothing random or NaN-blind hides.
+/// Holds the house's rules (tests/layering.hpp), each with a test in which it is broken.
+#include "tests/layering.hpp"
+
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <map>
-#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -12,72 +11,11 @@
 #include <catch2/catch_test_macros.hpp>
 
 namespace fs = std::filesystem;
+using namespace assay::layering;
 
 namespace {
 
-struct source {
-  std::string path;  // relative to the root, '/' separated
-  std::vector<std::string> lines;
-};
-
-std::vector<source> sources_below(const fs::path& root) {
-  static const std::set<std::string> rooms = {"kernels", "oracle", "properties", "fuzz", "tests"};
-  static const std::set<std::string> endings = {".hpp", ".cpp", ".hip", ".h"};
-  std::vector<source> found;
-  for (const std::string& room : rooms) {
-    if (!fs::exists(root / room)) continue;
-    for (const auto& entry : fs::recursive_directory_iterator(root / room)) {
-      if (!entry.is_regular_file() || !endings.contains(entry.path().extension().string())) continue;
-      source s{fs::relative(entry.path(), root).generic_string(), {}};
-      std::ifstream file(entry.path());
-      for (std::string line; std::getline(file, line);) s.lines.push_back(line);
-      found.push_back(std::move(s));
-    }
-  }
-  std::sort(found.begin(), found.end(), [](const source& a, const source& b) { return a.path < b.path; });
-  return found;
-}
-
-std::string room_of(const std::string& path) {
-  return path.substr(0, path.find('/'));
-}
-
-/// What a file at `path` may not include, as one line, or empty.
-std::string forbidden_include(const std::string& path, const std::string& included) {
-  static const std::map<std::string, int> height = {
-      {"kernels", 0}, {"oracle", 1}, {"properties", 2}, {"fuzz", 3}, {"tests", 4}};
-  static const std::set<std::string> shared_with_oracle = {"kernels/problem.hpp", "kernels/tensor.hpp",
-                                                           "kernels/contract.hpp"};
-  const std::string from = room_of(path), to = room_of(included);
-  if (!height.contains(to)) return {};  // a library's header, or a platform's <hip/...>
-  if (height.at(to) > height.at(from)) return path + " includes upwards: " + included;
-  if (from == "oracle" && to == "kernels" && !shared_with_oracle.contains(included))
-    return path + " shares more with the kernels than the problem statement: " + included;
-  const bool is_device = path.starts_with("kernels/device/");
-  if (is_device && included.starts_with("kernels/platform/nvidia")) return path + " includes a platform: " + included;
-  return {};
-}
-
-std::vector<std::string> broken_includes(const std::vector<source>& sources) {
-  static const std::regex include(R"rx(^\s*#\s*include\s*"([^"]+)")rx");
-  std::vector<std::string> broken;
-  for (const source& s : sources)
-    for (const std::string& line : s.lines) {
-      std::smatch match;
-      if (!std::regex_search(line, match, include)) continue;
-      if (std::string what = forbidden_include(s.path, match[1]); !what.empty()) broken.push_back(what);
-    }
-  return broken;
-}
-
-std::vector<std::string> blind_lines(const std::vector<source>& sources) {
-  static const std::regex blind(R"(random_device|\brand\(\)|abs\([^;]*\) *> *(eps|tol))");
-  std::vector<std::string> found;
-  for (const source& s : sources)
-    for (const std::string& line : s.lines)
-      if (room_of(s.path) != "tests" && std::regex_search(line, blind)) found.push_back(s.path + ": " + line);
-  return found;
-}
+const fs::path root = ASSAY_SOURCE_DIR;
 
 std::string joined(const std::vector<std::string>& lines) {
   std::ostringstream out;
@@ -85,33 +23,157 @@ std::string joined(const std::vector<std::string>& lines) {
   return out.str();
 }
 
-const fs::path root = ASSAY_SOURCE_DIR;
+/// Why `path` may not include `included`, in quotes or brackets; empty if it may.
+std::string refusal(const std::string& path, const std::string& included) {
+  const bool is_hip = included.starts_with("hip/");
+  return joined(broken_includes({{path, {"#include " + (is_hip ? "<" + included + ">" : '"' + included + '"')}}}));
+}
+
+bool names(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::vector<std::size_t> lengths_in(const std::vector<std::string>& lines) {
+  std::vector<std::size_t> lengths;
+  for (const function_length& f : functions_of({"oracle/a.cpp", lines})) lengths.push_back(f.lines);
+  return lengths;
+}
 
 }  // namespace
 
-TEST_CASE("folders include only downwards, and the oracle shares only the problem with the kernels", "[layering]") {
-  const auto broken = broken_includes(sources_below(root));
+TEST_CASE("rooms include only downwards, and the oracle shares only the problem with the kernels", "[layering]") {
+  const auto broken = broken_includes(code_below(root));
   INFO(joined(broken));
   CHECK(broken.empty());
 }
 
 TEST_CASE("the include rule finds an upward include, and an oracle that shares kernel code", "[layering]") {
-  CHECK(broken_includes({{"oracle/a.cpp", {"#include \"properties/case/case.hpp\""}}}).size() == 1);
-  CHECK(broken_includes({{"oracle/a.cpp", {"#include \"kernels/device/paging.hpp\""}}}).size() == 1);
-  CHECK(broken_includes({{"kernels/a.hip", {"#include \"oracle/enclosure.hpp\""}}}).size() == 1);
+  CHECK(names(refusal("oracle/a.cpp", "properties/case/case.hpp"), "upwards"));
+  CHECK(names(refusal("oracle/a.cpp", "kernels/device/paging.hpp"), "shares more"));
+  CHECK(names(refusal("oracle/a.cpp", "hip/hip_runtime.h"), "shares more"));
+  CHECK(names(refusal("kernels/split_kv/a.hip", "oracle/enclosure.hpp"), "upwards"));
+  CHECK(names(refusal("properties/case/case.cpp", "fuzz/edits.hpp"), "upwards"));
   CHECK(broken_includes({{"oracle/a.cpp", {"#include \"kernels/problem.hpp\"", "#include <vector>"}}}).empty());
 }
 
+TEST_CASE("the include rule keeps the floors of properties/", "[layering]") {
+  CHECK(names(refusal("properties/case/a.cpp", "properties/data/fill.hpp"), "upwards"));
+  CHECK(names(refusal("properties/suite/a.cpp", "properties/campaign/target.hpp"), "upwards"));
+  CHECK(names(refusal("properties/relations/a.cpp", "properties/explain/story.hpp"), "its own floor"));
+  CHECK(names(refusal("properties/generate/a.cpp", "properties/run/run_case.hpp"), "its own floor"));
+  CHECK(names(refusal("properties/misc/a.cpp", "properties/case/case.hpp"), "without a floor"));
+  CHECK(names(refusal("properties/cli/a.cpp", "properties/misc/a.hpp"), "without a floor"));
+  CHECK(refusal("properties/cli/a.cpp", "properties/nightly/stages.hpp").empty());
+  CHECK(refusal("properties/run/a.cpp", "properties/run/run_case.hpp").empty());
+}
+
+TEST_CASE("the include rule keeps kernels apart from each other, and from the platform's insides", "[layering]") {
+  CHECK(names(refusal("kernels/problem.hpp", "kernels/device/math.hpp"), "upwards"));
+  CHECK(names(refusal("kernels/split_kv/a.cpp", "kernels/mqa_logits/mqa_logits_host.hpp"), "another kernel"));
+  CHECK(names(refusal("kernels/new_kernel/a.cpp", "kernels/split_kv/plan.hpp"), "another kernel"));
+  CHECK(names(refusal("kernels/split_kv/a.cpp", "kernels/registry.cpp"), "upwards"));
+  CHECK(names(refusal("kernels/split_kv/a.hip", "kernels/platform/cpu/device.hpp"), "vendor's platform"));
+  CHECK(names(refusal("kernels/split_kv/a.hip", "kernels/platform/common/math_errors.hpp"), "a platform"));
+  CHECK(names(refusal("kernels/host/a.cpp", "kernels/device/math.hpp"), "its own floor"));
+  CHECK(names(refusal("kernels/host/a.cpp", "kernels/split_kv/plan.hpp"), "upwards"));
+  CHECK(names(refusal("kernels/device/a.hpp", "kernels/platform/nvidia/device.hpp"), "a platform"));
+  CHECK(refusal("kernels/split_kv/a.hip", "kernels/platform/current.hpp").empty());
+  CHECK(refusal("kernels/split_kv/a.hip", "hip/hip_runtime.h").empty());
+  CHECK(refusal("kernels/registry.cpp", "kernels/split_kv/split_kv_host.hpp").empty());
+}
+
+TEST_CASE("the include rule keeps the floors of the platforms", "[layering]") {
+  CHECK(names(refusal("kernels/platform/cpu/base/a.cpp", "kernels/platform/cpu/checker/clock.hpp"), "upwards"));
+  CHECK(names(refusal("kernels/platform/cpu/checker/a.cpp", "kernels/platform/cpu/executor/wave.hpp"), "upwards"));
+  CHECK(names(refusal("kernels/platform/cpu/executor/a.cpp", "hip/hip_runtime.h"), "upwards"));
+  CHECK(names(refusal("kernels/platform/cpu/hip/a.cpp", "kernels/platform/cpu/device.hpp"), "upwards"));
+  CHECK(names(refusal("kernels/platform/cpu/device.hpp", "kernels/platform/nvidia/hip/hip_runtime.h"), "vendor"));
+  CHECK(names(refusal("kernels/platform/nvidia/device.hpp", "kernels/platform/amd/device.hpp"), "floor"));
+  CHECK(names(refusal("kernels/contract.hpp", "hip/hip_runtime.h"), "upwards"));
+  CHECK(refusal("kernels/platform/nvidia/device.hpp", "hip/hip_runtime.h").empty());
+  CHECK(refusal("kernels/platform/amd/device.hpp", "hip/hip_runtime.h").empty());
+}
+
+TEST_CASE("no rooms include each other in a circle", "[layering]") {
+  const auto circle = circle_in(arrows_between(code_below(root)));
+  INFO(joined(circle));
+  CHECK(circle.empty());
+}
+
+TEST_CASE("a circle of rooms is found and named", "[layering]") {
+  const source a{"properties/case/a.cpp", {"#include \"properties/data/a.hpp\""}};
+  const source b{"properties/data/a.cpp", {"#include \"properties/run/a.hpp\"", "#include \"oracle/a.hpp\""}};
+  const source c{"properties/run/a.cpp", {"#include \"properties/data/a.hpp\"", "#include \"properties/data/b.hpp\""}};
+  CHECK(circle_in(arrows_between({a, b})).empty());
+  CHECK(circle_in(arrows_between({a, b, c})) == std::vector<std::string>{"properties/data", "properties/run"});
+  CHECK(arrows_between({c}) == arrows{{{"properties/run", "properties/data"}, 2}});
+}
+
+TEST_CASE("no two rooms have a file of the same name", "[layering]") {
+  const auto shared = shared_names(code_below(root));
+  INFO(joined(shared));
+  CHECK(shared.empty());
+}
+
+TEST_CASE("a name that two rooms share is found, one that vendors share is not", "[layering]") {
+  const auto shared = shared_names({{"oracle/a.hpp", {}}, {"fuzz/a.hpp", {}}, {"tests/b.hpp", {}}, {"fuzz/b.hpp", {}}});
+  CHECK(shared == std::vector<std::string>{"a.hpp: fuzz/a.hpp oracle/a.hpp"});
+  CHECK(shared_names({{"kernels/split_kv/plan.hpp", {}}, {"kernels/host/plan.hpp", {}}}).size() == 1);
+  CHECK(shared_names({{"kernels/platform/cpu/device.hpp", {}}, {"kernels/platform/amd/device.hpp", {}}}).empty());
+  CHECK(shared_names({{"kernels/platform/cpu/hip/a.h", {}}, {"kernels/platform/cpu/base/a.h", {}}}).size() == 1);
+}
+
 TEST_CASE("no file hides randomness or a comparison that a NaN passes", "[layering]") {
-  const auto found = blind_lines(sources_below(root));
+  const auto found = blind_lines(code_below(root));
   INFO(joined(found));
   CHECK(found.empty());
   CHECK(blind_lines({{"oracle/a.cpp", {"if (std::abs(a - b) > tol) fail();"}}}).size() == 1);
 }
 
+TEST_CASE("functions have at most 70 lines", "[layering]") {
+  // Longer since before the rule: to be split, not to be joined by others.
+  static const std::set<std::string> known = {"kernels/split_kv/split_kv_kernel.hpp", "tests/oracle/scalar_kernel.hpp",
+                                              "tests/oracle/setting.hpp", "tests/properties/case/validate_test.cpp"};
+  std::size_t functions = 0;
+  for (const source& s : code_below(root))
+    for (const function_length& f : functions_of(s)) {
+      ++functions;
+      INFO(f.path << ':' << f.line << ": " << f.lines << " lines");
+      CHECK((f.lines <= 70 || known.contains(f.path)));
+    }
+  CHECK(functions > 1000);  // it sees them
+}
+
+TEST_CASE("lengths of functions are those from brace to brace, of namespaces and of classes", "[layering]") {
+  CHECK(lengths_in({"namespace a {", "int f(int x) {", "  if (x) {", "  }", "}", "}"}) == std::vector<std::size_t>{4});
+  CHECK(lengths_in({"struct [[x(1)]] a : b<(1)> {", "  int f() const {", "    return 1;", "  }",
+                    "  int g() { return 2; }", "};"}) == std::vector<std::size_t>{3, 1});
+  CHECK(lengths_in({"a::a(int x)", "    : b_(x) {", "}"}) == std::vector<std::size_t>{2});
+  CHECK(lengths_in({"bool operator==(a x, a y) {", "  return true;", "}"}) == std::vector<std::size_t>{3});
+  CHECK(lengths_in({"TEST_CASE(\"a {\", \"[b]\") {", "  // }", "  f('}', R\"x(}", ")x\");", "}"}) ==
+        std::vector<std::size_t>{5});
+  CHECK(lengths_in({"constexpr int all[] = {", "  f(1),", "};", "enum class e { a = f(1) };"}).empty());
+  CHECK(lengths_in({"#define OPEN(x) \\", "  {", "void f() {", "  const int n = 1'000;", "}"}) ==
+        std::vector<std::size_t>{3});
+}
+
+TEST_CASE("banned words become fewer", "[layering]") {
+  const auto broken = broken_ceilings(texts_below(root), read_word_rules(root / "tests" / "words.txt"));
+  INFO(joined(broken));
+  CHECK(broken.empty());
+}
+
+TEST_CASE("a banned word above its area's ceiling is found, an allowed one is not", "[layering]") {
+  word_rules rules{{"whilom"}, {{{"fuzz", "whilom"}, 1}}, {{"oracle/allowed.md", "whilom"}}};
+  CHECK(broken_ceilings({{"fuzz/a.cpp", {"// Whilom."}}, {"oracle/allowed.md", {"whilom"}}}, rules).empty());
+  CHECK(broken_ceilings({{"oracle/a.cpp", {"// whilom"}}}, rules).size() == 1);
+  CHECK(broken_ceilings({{"fuzz/a.cpp", {"// whilom", "\"a whilom b\""}}}, rules).size() == 1);
+  CHECK(broken_ceilings({{"oracle/a.cpp", {"int whilom_a, awhilom;"}}}, rules).empty());
+}
+
 TEST_CASE("files stay small: median at most 120 lines, none over 500, fuzz targets at most 40", "[layering]") {
   std::vector<std::size_t> lines;
-  for (const source& s : sources_below(root)) {
+  for (const source& s : code_below(root)) {
     lines.push_back(s.lines.size());
     INFO(s.path << ": " << s.lines.size() << " lines");
     CHECK(s.lines.size() <= (s.path.starts_with("fuzz/fuzz_") ? 40U : 500U));

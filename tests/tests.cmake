@@ -2,13 +2,20 @@
 enable_testing()
 include(Catch)
 
-file(GLOB_RECURSE sources CONFIGURE_DEPENDS tests/*_test.cpp tests/kernels/*_setting.cpp
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS tests/*_test.cpp tests/kernels/*_setting.cpp tests/layering.cpp
+  tests/layering_text.cpp
   tests/properties/faulty_library.cpp tests/properties/campaign/fake_target.cpp)
+if(ASSAY_SANITIZE STREQUAL thread)  # what threads run, and what waits for processes; it models no fences (atomics_test)
+  list(FILTER sources INCLUDE REGEX "/cpu/(executor|fiber|wave)_test|/campaign/|/worker_test|/faulty_library")
+endif()
 add_executable(assay_tests ${sources})
 file(GLOB checked_tests CONFIGURE_DEPENDS tests/kernels/platform/cpu/checker_*_test.cpp
   tests/kernels/platform/cpu/edge_flags_test.cpp)
-set_source_files_properties(${checked_tests} PROPERTIES COMPILE_OPTIONS "${checked_kernel_flags}")
-target_link_libraries(assay_tests PRIVATE assay_fuzz assay_properties Catch2::Catch2WithMain)
+set_source_files_properties(${checked_tests} PROPERTIES COMPILE_OPTIONS "${checked_kernel_flags}"
+  SKIP_PRECOMPILE_HEADERS ON)
+target_precompile_headers(assay_tests PRIVATE <catch2/catch_test_macros.hpp> ${headers_of_others})
+link_tools(assay_tests)
+target_link_libraries(assay_tests PRIVATE assay_fuzz Catch2::Catch2WithMain)
 # Only those that need a path have it: the cache knows the others again in another clone.
 foreach(source IN LISTS sources)
   file(STRINGS ${source} uses REGEX "ASSAY_(SOURCE|BINARY)_DIR" LIMIT_COUNT 1)
@@ -49,7 +56,8 @@ foreach(name IN LISTS fuzz_targets)
 endforeach()
 add_script_test("a night's pull request survives a case that fails" cli propose_corpus_test.sh)
 add_script_test("the fuzzing services' images come to sources and libraries" cli dockerfiles_test.sh)
-add_script_test("the corpus replays" cli replay_test.sh $<TARGET_FILE:assay>)
+add_script_test("the house is drawn without a build" cli layering --graph)
+add_script_test("the corpus replays" cli replay_test.sh $<TARGET_FILE:assay> ${kernels})
 if("missing_rescale" IN_LIST faults AND NOT ASSAY_FUZZ)
   add_script_test("a campaign finds a fault, and survives kill -9" fuzz fuzz_test.sh $<TARGET_FILE:assay>
     $<TARGET_FILE:fault_missing_rescale_so>)

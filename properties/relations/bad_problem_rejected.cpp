@@ -1,8 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "properties/case/tensor_plan.hpp"
 #include "properties/relations/broken_calls.hpp"
 #include "properties/relations/refusal.hpp"
 #include "properties/relations/relation.hpp"
@@ -24,13 +21,13 @@ void run(refusal_check& checked, const broken_problem& m, relation& r) {
   if (const auto wrong = checked.run(broken, tensors.list(), m.name)) r.fail(*wrong);
 }
 
-void run(refusal_check& checked, const broken_tensor& m, relation& r, std::span<const planned_tensor> described) {
+void run(refusal_check& checked, const broken_tensor& m, relation& r) {
   const std::size_t count = checked.tensors().list().size();
   for (std::size_t i = 0; i < count && !r.decided(); ++i) {
     abi_tensors tensors = checked.tensors();
     const std::string name = fmt::format(fmt::runtime(m.name), tensors.list()[i].name);
-    const auto planned = std::ranges::find(described, tensors.list()[i].name, &planned_tensor::name);
-    if (!m.apply({describe(checked.planned().operation), *planned, tensors.list()}, i)) continue;
+    const planned_tensor& described = checked.described(tensors.list()[i].name);
+    if (!m.apply({describe(checked.planned().operation), described, tensors.list()}, i)) continue;
     if (const auto wrong = checked.run(checked.planned(), tensors.list(), name)) r.fail(*wrong);
   }
 }
@@ -43,10 +40,8 @@ verdict check(const library& lib, const attention_case& c) {
     if (!r.decided() && m.in_plan) plan(checked, m, r);
     if (!r.decided()) run(checked, m, r);
   }
-  std::vector<planned_tensor> described = plan_tensors(c);
-  for (planned_tensor& t : plan_outputs(checked.planned(), c.row_margin)) described.push_back(std::move(t));
   for (const broken_tensor& m : broken_tensors())
-    if (!r.decided()) run(checked, m, r, described);
+    if (!r.decided()) run(checked, m, r);
   return r.conclude();
 }
 

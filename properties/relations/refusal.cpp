@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "properties/case/tensor_plan.hpp"
 #include "properties/data/edit.hpp"
 #include "properties/run/fault_watch.hpp"
 
@@ -31,8 +32,15 @@ refusal_check::refusal_check(const library& lib, const attention_case& c, inputs
       case_(c),
       given_(std::move(given)),
       planned_(planned),
+      described_(plan_tensors(c)),
       out_(make_outputs(planned, c.row_margin, given_)),
-      unwritten_(clone(out_)) {}
+      unwritten_(clone(out_)) {
+  for (planned_tensor& t : plan_outputs(planned, c.row_margin)) described_.push_back(std::move(t));
+}
+
+const planned_tensor& refusal_check::described(const std::string& name) const {
+  return *std::ranges::find(described_, name, &planned_tensor::name);
+}
 
 std::optional<std::string> refusal_check::plan(const problem& broken, const std::string& name) {
   assay_plan plan{};

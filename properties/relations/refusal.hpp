@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "properties/case/planned_tensor.hpp"
 #include "properties/run/execute.hpp"
 
 namespace assay::relations {
@@ -20,6 +21,9 @@ class refusal_check {
   /// A fresh list of the good tensors, to be broken; what it holds must outlive the call.
   abi_tensors tensors() const { return {given_, out_}; }
 
+  /// What the operation says of the tensor of that name.
+  const planned_tensor& described(const std::string& name) const;
+
   /// Nothing if plan() refuses `broken`: with a status that says so, and a reason. Else what it did instead.
   std::optional<std::string> plan(const problem& broken, const std::string& name);
   /// Nothing if run() refuses, and launches and writes nothing.
@@ -32,6 +36,7 @@ class refusal_check {
   const attention_case& case_;
   inputs given_;
   problem planned_;
+  std::vector<planned_tensor> described_;
   outputs out_;
   outputs unwritten_;  ///< what out_ must go on to hold
 };

@@ -142,7 +142,7 @@ TEST_CASE("a malformed case is refused by the field that is wrong", "[validate]"
 TEST_CASE("sizes are multiplied without overflow", "[validate]") {
   const auto bytes = [](dtype type, std::vector<std::int64_t> shape, std::vector<int> order = {},
                         std::int64_t gap = 0) {
-    return checked_bytes({"x", type, std::move(shape), std::move(order), false, gap});
+    return checked_bytes({.name = "x", .type = type, .shape = std::move(shape), .order = std::move(order), .gap = gap});
   };
   CHECK(bytes(dtype::f16, {3, 4}) == 24);
   CHECK(bytes(dtype::f32, {std::int64_t{1} << 62, 2}) == std::nullopt);

@@ -101,7 +101,8 @@ TEST_CASE("every byte up to the last element is an element's or a gap's, in any 
       CHECK(std::ranges::all_of(owners, [](int n) { return n == 1; }));
       CHECK(b.gaps().empty() == (gap == 0));
       // Bounded as it was planned; nothing lies behind the last row.
-      CHECK(checked_bytes({"x", dtype::f32, {2, 3, 5}, order, false, gap}).value() >= b.size_bytes());
+      CHECK(checked_bytes({.name = "x", .type = dtype::f32, .shape = {2, 3, 5}, .order = order, .gap = gap}).value() >=
+            b.size_bytes());
       CHECK(b.size_bytes() == 4 * extent(b.view()));
     }
   CHECK(with_gap({}, 7, {4, 0, 3}).gaps().empty());

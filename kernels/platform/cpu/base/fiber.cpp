@@ -11,7 +11,7 @@ namespace {
 
 // Generous, as only touched pages cost memory: a kernel's frame with register tiles as arrays is some KiB, unoptimised
 // code and AddressSanitizer's red zones multiply that.
-#if ASSAY_ASAN
+#if ASSAY_ASAN || ASSAY_TSAN
 constexpr std::size_t stack_bytes = std::size_t{1} << 20;
 #else
 constexpr std::size_t stack_bytes = std::size_t{1} << 18;
@@ -51,6 +51,10 @@ stack_slab::stack_slab(int max_stacks)
 }
 
 stack_slab::~stack_slab() {
+#if ASSAY_TSAN
+  for (void* state : states_)
+    if (state != nullptr) __tsan_destroy_fiber(state);
+#endif
   munmap(base_, reserved_bytes_);
 }
 
@@ -72,6 +76,12 @@ void stack_slab::start(fiber& f, int index, void (*entry)(boost::context::detail
   __asan_unpoison_memory_region(bottom, stack_bytes - guard_bytes);  // red zones of forgotten frames
   f.stack_bottom = bottom;
   f.stack_size_bytes = size;
+#endif
+#if ASSAY_TSAN
+  const auto at = static_cast<std::size_t>(index);
+  if (states_.size() <= at) states_.resize(at + 1);
+  if (states_[at] != nullptr) __tsan_destroy_fiber(states_[at]);
+  f.state = states_[at] = __tsan_create_fiber(0);
 #endif
   f.context = boost::context::detail::make_fcontext(bottom + size, size, entry);
 }

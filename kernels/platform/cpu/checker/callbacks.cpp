@@ -81,7 +81,7 @@ ASSAY_CALLBACKS(4)
 ASSAY_CALLBACKS(8)
 ASSAY_CALLBACKS(16)
 
-#if !ASSAY_ASAN  // with ASan, UBSan's own runtime ends the program
+#if !ASSAY_ASAN && !ASSAY_TSAN  // there UBSan's own runtime ends the program
 struct ubsan_type_mismatch {
   const char* file;
   std::uint32_t line, column;
@@ -100,6 +100,7 @@ void __ubsan_handle_type_mismatch_v1(const ubsan_type_mismatch* what, std::uintp
 }
 #endif
 
+#if !ASSAY_TSAN  // there they are the sanitizer's
 void __tsan_init() {}
 void* __tsan_memcpy(void* to, const void* from, std::size_t size) {
   on_range(access_kind::load, from, size, __builtin_return_address(0));
@@ -115,5 +116,6 @@ void* __tsan_memset(void* to, int value, std::size_t size) {
   on_range(access_kind::store, to, size, __builtin_return_address(0));
   return std::memset(to, value, size);
 }
+#endif
 }
 // NOLINTEND(bugprone-reserved-identifier, readability-identifier-naming)

@@ -12,9 +12,11 @@
 #include "oracle/decode.hpp"
 #include "oracle/explain.hpp"
 #include "oracle/width.hpp"
+#include "properties/case/operation.hpp"
 #include "properties/case/types.hpp"
 #include "properties/data/edit.hpp"
 #include "properties/explain/logit_story.hpp"
+#include "properties/explain/slot_story.hpp"
 #include "properties/run/verdict_json.hpp"
 
 namespace assay {
@@ -25,14 +27,20 @@ const oracle::enclosed_tensor* find_bounds(const oracle::enclosure& e, const std
   return at == e.tensors.end() ? nullptr : &*at;
 }
 
-std::int64_t flat_of(const oracle::enclosed_tensor& t, const std::vector<std::int64_t>& index) {
+/// Place of an element among those that are enclosed; nothing where none is.
+std::optional<std::int64_t> flat_of(const oracle::enclosed_tensor& t, const std::vector<std::int64_t>& index) {
   std::int64_t flat = 0;
   for (std::size_t d = 0; d < index.size(); ++d) flat = flat * t.shape[d] + index[d];
-  return flat;
+  if (!t.indices) return flat;
+  const auto at = std::ranges::lower_bound(*t.indices, index[0]);
+  if (at == t.indices->end() || *at != index[0]) return std::nullopt;
+  std::int64_t inner = 1;
+  for (std::size_t d = 1; d < t.shape.size(); ++d) inner *= t.shape[d];
+  return flat + (at - t.indices->begin() - index[0]) * inner;
 }
 
 const oracle::interval& bounds_at(const oracle::enclosed_tensor& t, const std::vector<std::int64_t>& index) {
-  return t.elements[static_cast<std::size_t>(flat_of(t, index))];
+  return t.elements[static_cast<std::size_t>(flat_of(t, index).value())];
 }
 
 double middle(const oracle::interval& e) {
@@ -40,12 +48,13 @@ double middle(const oracle::interval& e) {
 }
 
 /// Distance of an output to the exact result in ulps of its type: median, 99th percentile and the largest.
-std::string accuracy_line(const tensor& out, const oracle::enclosed_tensor& exact) {
+std::string accuracy_line(const buffer& b, const oracle::enclosed_tensor& exact) {
   std::vector<double> distances;
-  std::int64_t flat = 0;
-  for_each_index(out, [&](const std::vector<std::int64_t>& index) {
-    const std::int64_t at = flat++;
-    if (exact.keeps(at)) return;  // the kernel does not write it
+  const tensor& out = b.view();
+  for_each_index(b, [&](const std::vector<std::int64_t>& index) {
+    const std::optional<std::int64_t> covered = flat_of(exact, index);
+    if (!covered || exact.keeps(*covered)) return;  // the kernel does not write it
+    const std::int64_t at = *covered;
     const double truth = middle(exact.elements[static_cast<std::size_t>(at)]);
     const double value = value_at(out, offset_of(out, index));
     const double distance = value == truth ? 0.0 : std::fabs(value - truth) / oracle::ulp(out.type, truth);
@@ -124,19 +133,23 @@ std::string element_lines(const detailed_run& run, const oracle::enclosure& exac
   const std::int64_t offset = offset_of(t, e.index);
   std::string text = fmt::format("{}[{}] = {} (0x{:0{}x})\n", e.tensor, fmt::join(e.index, ", "), value_at(t, offset),
                                  bits_at(t, offset), static_cast<int>(2 * size_bytes(t.type)));
-  if (const auto* bounds = find_bounds(run.bounds, e.tensor); bounds && bounds->keeps(flat_of(*bounds, e.index)))
-    return text + logit_lines(run, e.index[0], e.index[1]);
-  if (const auto* bounds = find_bounds(run.bounds, e.tensor)) {
+  const auto* bounds = find_bounds(run.bounds, e.tensor);
+  const std::optional<std::int64_t> flat = bounds != nullptr ? flat_of(*bounds, e.index) : std::nullopt;
+  if (!flat) return text + "  no part of the call reaches it: it must keep its bits\n";
+  const bool is_enclosed = bounds->rule(*flat) == oracle::element_rule::enclosed;
+  if (is_enclosed) {
     const oracle::interval& within = bounds_at(*bounds, e.index);
     text += fmt::format("  enclosure [{}, {}], radius {:.4g} ulp\n", within.lo, within.hi,
                         oracle::radius_ulp(within, t.type));
   }
-  if (const auto* truth = find_bounds(exact, e.tensor)) {
+  if (const auto* truth = find_bounds(exact, e.tensor); truth != nullptr && is_enclosed) {
     const double value = middle(bounds_at(*truth, e.index));
     text += fmt::format("  exact     {}, {:.4g} ulp away\n", value,
                         std::fabs(value_at(t, offset) - value) / oracle::ulp(t.type, value));
   }
-  return text + (e.tensor == "logits" ? logit_lines(run, e.index[0], e.index[1]) : story_lines(run, e));
+  const std::uint32_t capabilities = describe(run.ran.planned.operation).capabilities;
+  if ((capabilities & has_columns) != 0) return text + logit_lines(run, e.index[0], e.index[1]);
+  return text + ((capabilities & has_slots) != 0 ? slot_lines(run, e.tensor, e.index) : story_lines(run, e));
 }
 
 }  // namespace
@@ -187,7 +200,7 @@ std::string explain(const attention_case& c, const detailed_run& run, const std:
   if (run.bounds.tensors.empty()) return text;
   const oracle::enclosure exact = oracle::evaluate_exactly(p, run.given.tensors());
   for (const oracle::enclosed_tensor& t : exact.tensors)
-    if (const buffer* b = find_buffer(run.ran.written.buffers, t.name)) text += accuracy_line(b->view(), t);
+    if (const buffer* b = find_buffer(run.ran.written.buffers, t.name)) text += accuracy_line(*b, t);
   const std::optional<element> shown = chosen ? chosen : worst_element(run.result);
   return shown ? text + element_lines(run, exact, *shown) : text;
 }

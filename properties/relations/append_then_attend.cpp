@@ -88,8 +88,10 @@ verdict check(const library& lib, const attention_case& c) {
   return r.conclude();
 }
 
-/// No descales per page, which no kernel for such a pool and queries in f16 or bf16 takes.
+/// No descales per page, which no kernel for such a pool and queries in f16 or bf16 takes, and no keys that overflow
+/// when they are rotated: attention to infinite keys is not defined.
 void adapt(attention_case& c) {
+  if (c.data.fill == fill_kind::largest) c.data.fill = fill_kind::normal;
   if (c.kv_descale == descale_kind::per_tensor) return;
   c.kv_descale = descale_kind::per_tensor;
   c.data.descale_ratio = 1.0F;

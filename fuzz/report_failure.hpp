@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "properties/run/library.hpp"
+#include "properties/run/kernel_library.hpp"
 #include "properties/run/verdict.hpp"
 
 namespace assay::fuzz {

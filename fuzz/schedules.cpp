@@ -32,6 +32,11 @@ constexpr const char* texts[] = {
         "kv_type": "e4m3fn", "o_type": "f32", "heads_q": 32, "head_dim_qk": 64, "pool_pages": 9, "batching": "batch",
         "k_order": "preshuffled", "max_model_len": 144, "num_splits": 1,
         "sequences": [{"q": 3, "k": 129, "pages": [8, 6, 4, 2, 0, 1, 3, 5, 7]}]})",
+    R"({"version": 1, "why": "new rows of two sequences in pages with descales, rotated", "kernel": "append_kv",
+        "kv_type": "e4m3fn", "heads_q": 2, "heads_kv": 2, "page_size": 16, "pool_pages": 5, "kv_descale": "per_page",
+        "rotary": "half", "num_splits": 1,
+        "sequences": [{"q": 20, "k": 40, "pages": [4, 0, 3]}, {"q": 3, "k": 2, "pages": [1]}],
+        "data": {"descale_ratio": 300}})",
 };
 
 std::int64_t choose(choice_source& choices, std::int64_t lo, std::int64_t hi) {

@@ -9,7 +9,7 @@
 #include "properties/case/case.hpp"
 #include "properties/case/tensor_plan.hpp"
 #include "properties/generate/choice.hpp"
-#include "properties/run/library.hpp"
+#include "properties/run/kernel_library.hpp"
 #include "properties/run/verdict.hpp"
 #include "tests/properties/faulty_library.hpp"
 

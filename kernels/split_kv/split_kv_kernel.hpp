@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "kernels/device/mma.hpp"
-#include "kernels/device/paging.hpp"
+#include "kernels/device/pool_view.hpp"
 #include "kernels/device/softmax.hpp"
 #include "kernels/split_kv/split_kv_arguments.hpp"
 

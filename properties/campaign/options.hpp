@@ -9,7 +9,7 @@
 
 #include "properties/campaign/fuzzer_log.hpp"
 #include "properties/campaign/target.hpp"
-#include "properties/run/library.hpp"
+#include "properties/run/kernel_library.hpp"
 #include "properties/suite/minimize.hpp"
 
 namespace assay::campaign {

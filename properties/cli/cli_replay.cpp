@@ -5,7 +5,7 @@
 
 #include "properties/cli/cli.hpp"
 #include "properties/run/verdict_json.hpp"
-#include "properties/suite/replay.hpp"
+#include "properties/suite/replay_cases.hpp"
 #include "properties/system/write_file.hpp"
 
 namespace assay {

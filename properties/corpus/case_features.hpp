@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "properties/case/case.hpp"
-#include "properties/run/library.hpp"
+#include "properties/run/kernel_library.hpp"
 
 namespace assay::corpus {
 

@@ -6,7 +6,7 @@
 
 #include "properties/case/case.hpp"
 #include "properties/case/operation.hpp"
-#include "properties/run/library.hpp"
+#include "properties/run/kernel_library.hpp"
 #include "properties/run/verdict.hpp"
 
 namespace assay {

@@ -1,7 +1,7 @@
 /// The flags of a library for pairs of places that barriers order (kernels/library.hpp: assay_conflict_flags_v1).
 #pragma once
 
-#include "properties/run/library.hpp"
+#include "properties/run/kernel_library.hpp"
 
 namespace assay {
 

@@ -7,7 +7,7 @@
 #include "properties/case/case.hpp"
 #include "properties/data/inputs.hpp"
 #include "properties/run/execution.hpp"
-#include "properties/run/library.hpp"
+#include "properties/run/kernel_library.hpp"
 #include "properties/run/verdict.hpp"
 
 namespace assay {

@@ -8,7 +8,7 @@
 #include "kernels/contract.hpp"
 #include "properties/case/case.hpp"
 #include "properties/data/inputs.hpp"
-#include "properties/run/library.hpp"
+#include "properties/run/kernel_library.hpp"
 
 namespace assay {
 

@@ -7,7 +7,7 @@
 
 #include "oracle/enclosure.hpp"
 #include "properties/case/case.hpp"
-#include "properties/run/library.hpp"
+#include "properties/run/kernel_library.hpp"
 
 namespace assay {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "properties/run/library.hpp"
+#include "properties/run/kernel_library.hpp"
 
 namespace assay {
 

@@ -30,7 +30,7 @@ function(add_fault_library name)
   endforeach()
   list(TRANSFORM patched PREPEND ${CMAKE_SOURCE_DIR}/ OUTPUT_VARIABLE originals)
   list(TRANSFORM patched PREPEND ${copy}/ OUTPUT_VARIABLE copies)
-  add_custom_command(OUTPUT ${copies} ${copying} COMMAND patch --quiet --strip 1 --directory ${copy} --input ${patch}
+  add_custom_command(OUTPUT ${copies} COMMAND ${CMAKE_COMMAND} -E rm -rf ${copy} ${copying} COMMAND patch --quiet --strip 1 --directory ${copy} --input ${patch}
     DEPENDS ${patch} ${originals} COMMENT "Patching ${name}" VERBATIM)
 
   set(sources "")

@@ -9,7 +9,7 @@
 #include "properties/case/case.hpp"
 #include "properties/data/edit.hpp"
 #include "properties/run/execute.hpp"
-#include "properties/run/library.hpp"
+#include "properties/run/kernel_library.hpp"
 
 namespace assay::testing {
 

@@ -279,7 +279,7 @@ TEST_CASE("explain names the worst element, its page, and how far it is from exa
 }
 
 TEST_CASE("list names what there is") {
-  CHECK(assay({"list", "kernels"}).out == "split_kv\nbatch_prefill\nmqa_logits\n");
+  CHECK(assay({"list", "kernels"}).out == "split_kv\nbatch_prefill\nmqa_logits\nappend_kv\n");
   CHECK(assay({"list", "platforms"}).out == "cpu\n");
   CHECK(assay({"list", "fills"}).out.find("page_tagged\n") != std::string::npos);
   CHECK(assay({"list", "properties"}).out.find("dead_memory") != std::string::npos);

@@ -1,4 +1,6 @@
 #include "properties/generate/shrink.hpp"
+#include "properties/case/operation.hpp"
+#include "properties/generate/kernel_space.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -51,11 +53,9 @@ TEST_CASE("anything shrinks to the plainest case", "[shrink]") {
     CHECK(c.sequences[0].k == 0);
     attention_case plainest;
     plainest.kernel = c.kernel;
-    if (c.kernel != "split_kv") plainest.q_type = plainest.kv_type = dtype::e4m3fn;
-    if (c.kernel == "mqa_logits") {
-      plainest.o_type = dtype::f32;
-      plainest.batching = q_batching::batch;
-    }
+    const type_choice& types = find_kernel_space(c.kernel)->types.front();
+    plainest.q_type = types.q, plainest.kv_type = types.kv, plainest.o_type = types.o;
+    plainest.batching = describe(c).plain_batching;
     plainest.pool_pages = 1;
     plainest.num_splits = 1;
     plainest.sequences = c.sequences;

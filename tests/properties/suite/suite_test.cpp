@@ -60,7 +60,7 @@ TEST_CASE("a run of a kernel draws its cases alone, for the properties that are 
   CHECK_FALSE(names.contains("split_count"));
   CHECK_FALSE(names.contains("combine_partials"));
   CHECK(names.contains("equal_descales"));
-  CHECK(names.size() == properties().size() - 4);  // two about splits, two about logits
+  CHECK(names.size() == properties().size() - 8);  // two about splits, two about logits, four about slots
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(names.size()) * 101; ++i) {
     const attention_case c = suite_case(options, i);
     INFO(to_json(c));
@@ -78,7 +78,7 @@ TEST_CASE("a run of a kernel draws its cases alone, for the properties that are 
 
 TEST_CASE("kernels share a run, and each property gets cases of every kernel that it is about") {
   suite_options options = options_for(0);
-  options.kernels = {"split_kv", "batch_prefill", "mqa_logits"};
+  options.kernels = {"split_kv", "batch_prefill", "mqa_logits", "append_kv"};
   options.selected = all_properties();
   std::map<std::string, std::set<std::string>> kernels;
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(options.selected.size()) * 40; ++i)

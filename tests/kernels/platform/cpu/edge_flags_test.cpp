@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/platform/cpu/checker/note_conflict.hpp"
-#include "properties/run/library.hpp"
+#include "properties/run/kernel_library.hpp"
 #include "tests/kernels/platform/cpu/checking.hpp"
 
 using namespace assay;

@@ -4,7 +4,7 @@
 #include "properties/data/difference.hpp"
 #include "properties/data/inputs.hpp"
 #include "properties/run/execution.hpp"
-#include "properties/run/library.hpp"
+#include "properties/run/kernel_library.hpp"
 #include "properties/system/errors.hpp"
 #include "tests/properties/faulty_library.hpp"
 

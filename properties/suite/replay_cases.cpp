@@ -1,4 +1,4 @@
-#include "properties/suite/replay.hpp"
+#include "properties/suite/replay_cases.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "properties/run/library.hpp"
+#include "properties/run/kernel_library.hpp"
 #include "properties/system/errors.hpp"
 
 namespace assay {

@@ -1,0 +1,205 @@
+// The properties of append_kv: they hold for the clean kernel, and each fails for the right reason on a damaged one.
+#include <catch2/catch_test_macros.hpp>
+#include <cstring>
+#include <functional>
+
+#include "properties/data/difference.hpp"
+#include "properties/relations/relations.hpp"
+#include "tests/properties/faulty_library.hpp"
+
+namespace assay::relations {
+namespace {
+
+/// Two sequences with old keys; page 4 belongs to neither.
+attention_case append_case() {
+  attention_case c;
+  c.kernel = "append_kv";
+  c.heads_q = c.heads_kv = 2;
+  c.pool_pages = 5;
+  c.num_splits = 1;
+  c.sequences = {{.q = 3, .k = 20, .prefix_offset = {}, .pages = {3, 0}},
+                 {.q = 2, .k = 5, .prefix_offset = {}, .pages = {1}}};
+  return c;
+}
+
+const assay_kernel* clean() {
+  return library::built_in()->find("append_kv");
+}
+
+std::function<assay_status(testing::call&)>& planted() {
+  static std::function<assay_status(testing::call&)> how;
+  return how;
+}
+
+assay_status run_clean(const testing::call& one) {
+  return clean()->run(&one.stated, one.tensors.data(), static_cast<std::int32_t>(one.tensors.size()), &one.launch);
+}
+
+assay_status run_planted(const problem* p, const assay_tensor* tensors, std::int32_t count, const assay_launch* how) {
+  testing::call one(*p, *how, {tensors, tensors + count});
+  return planted()(one);
+}
+
+/// The verdict on a library that runs `how` in place of the kernel; its attention kernels are the built-in ones.
+verdict check_planted(const property& p, const attention_case& c, std::function<assay_status(testing::call&)> how) {
+  planted() = std::move(how);
+  const assay_kernel kernels[] = {*library::built_in()->find("split_kv"),
+                                  {"append_kv", clean()->plan, clean()->declare, run_planted}};
+  const assay_library table{
+      1, "cpu", static_cast<std::int32_t>(sizeof(problem)), static_cast<std::int32_t>(sizeof(contract)), 2, kernels};
+  const library faulty(&table, "faulty", nullptr);
+  return p.check(faulty, c);
+}
+
+/// The same, where `after` damages what the clean kernel did.
+verdict check_damaged(const property& p, const attention_case& c, std::function<void(const testing::call&)> after) {
+  return check_planted(p, c, [after = std::move(after)](const testing::call& one) {
+    const assay_status status = run_clean(one);
+    if (status.code == ASSAY_OK) after(one);
+    return status;
+  });
+}
+
+void flip_last_bit(const tensor& t, std::int64_t offset) {
+  set_bits(t, offset, bits_at(t, offset) ^ 1U);
+}
+
+}  // namespace
+
+TEST_CASE("properties of slots are about append_kv only, those of page tables are not") {
+  for (const property* p : {&slot_order, &named_slots, &slot_twice, &append_then_attend}) {
+    CHECK(applies(*p, "append_kv"));
+    CHECK_FALSE(applies(*p, "split_kv"));
+  }
+  for (const property* p : {&page_permutation, &hidden_keys, &split_count, &equal_descales, &more_columns})
+    CHECK_FALSE(applies(*p, "append_kv"));
+}
+
+TEST_CASE("every property that is about append_kv holds for the clean kernel") {
+  for (const property& p : properties()) {
+    if (!applies(p, "append_kv")) continue;
+    for (const descale_kind kind : {descale_kind::per_tensor, descale_kind::per_page}) {
+      attention_case c = append_case();
+      c.kv_descale = kind;
+      if (kind == descale_kind::per_page) c.kv_type = dtype::e4m3fn, c.data.descale_ratio = 100;
+      c.rotary = kind == descale_kind::per_page ? rotary_kind::half : rotary_kind::none;
+      if (p.adapt != nullptr) p.adapt(c);
+      const verdict v = p.check(*library::built_in(), c);
+      CAPTURE(p.name, v.what);
+      CHECK(v.result == outcome::pass);
+    }
+  }
+}
+
+TEST_CASE("a new element that is off by its last bit lies outside of its enclosure") {
+  const verdict v = check_damaged(output_enclosed, append_case(), [](const testing::call& one) {
+    const tensor k = one.view("k");
+    flip_last_bit(k, k.offset(0, 3, 1, 5));  // position 19 of the first sequence
+  });
+  CHECK(v.result == outcome::fail);
+  CHECK(v.origin == "enclosure");
+  CHECK(v.what.starts_with("k[0, 3, 1, 5]"));
+}
+
+TEST_CASE("an old slot of a page that a row goes to must keep its bits, a NaN's included") {
+  for (const std::int64_t slot : {0, 9}) {  // live and dead
+    const verdict v = check_damaged(output_enclosed, append_case(), [slot](const testing::call& one) {
+      const tensor v_pool = one.view("v");
+      flip_last_bit(v_pool, v_pool.offset(0, slot, 0, 7));
+    });
+    CHECK(v.result == outcome::fail);
+    CHECK(v.origin == "enclosure");
+    CHECK(v.what.starts_with("v[0, " + std::to_string(slot) + ", 0, 7] was written"));
+  }
+}
+
+TEST_CASE("a page that no row goes to must stay, gaps included") {
+  attention_case c = append_case();
+  c.input_margin = 8;
+  for (const bool in_gap : {false, true}) {
+    const verdict v = check_damaged(output_enclosed, c, [in_gap](const testing::call& one) {
+      const tensor k = one.view("k");
+      flip_last_bit(k, in_gap ? k.offset(1, 2, 0, 63) + 1 : k.offset(4, 2, 0, 7));
+    });
+    CHECK(v.result == outcome::fail);
+    CHECK(v.origin == "memory");
+    CHECK(v.what.starts_with("k was written"));
+  }
+}
+
+TEST_CASE("a pool that is too large to be whole is compared where it has memory") {
+  attention_case c = append_case();
+  c.pool_pages = std::int64_t{1} << 24;
+  c.sequences[0].pages = {(std::int64_t{1} << 24) - 1, 7};
+  REQUIRE(check_damaged(output_enclosed, c, [](const testing::call&) {}).result == outcome::pass);
+  const verdict v = check_damaged(output_enclosed, c, [](const testing::call& one) {
+    const tensor k = one.view("k");
+    flip_last_bit(k, k.offset((std::int64_t{1} << 24) - 1, 15, 0, 0));  // an old key; no row goes to its page
+  });
+  CHECK(v.result == outcome::fail);
+  CHECK(v.origin == "memory");
+}
+
+TEST_CASE("slot_order sees a kernel that minds the order of rows") {
+  const verdict v = check_damaged(slot_order, append_case(), [](const testing::call& one) {
+    const tensor k = one.view("k"), slots = one.view("slots");
+    if (static_cast<const std::int64_t*>(slots.data)[0] != 1) set_bits(k, k.offset(0, 3, 0, 0), 0x3C00);
+  });
+  CHECK(v.result == outcome::fail);
+  CHECK(v.origin == "slot_order");
+}
+
+TEST_CASE("named_slots sees a slot that follows dead memory") {
+  const verdict v = check_damaged(named_slots, append_case(), [](const testing::call& one) {
+    const tensor k = one.view("k");
+    const bool was_nan = bits_at(k, k.offset(4, 0, 0, 0)) == bits_at(k, k.offset(4, 0, 0, 1)) &&
+                         (bits_at(k, k.offset(4, 0, 0, 0)) & 0x7C00U) == 0x7C00U;
+    if (!was_nan) flip_last_bit(k, k.offset(0, 3, 0, 0));
+  });
+  CHECK(v.result == outcome::fail);
+  CHECK(v.origin == "named_slots");
+}
+
+TEST_CASE("slot_twice sees a kernel that writes before it looks, or takes any slot") {
+  attention_case c = append_case();
+  const verdict accepts = check_planted(slot_twice, c, [](const testing::call& one) {
+    const assay_status status = run_clean(one);
+    return status.code == ASSAY_REJECTED ? assay_status{ASSAY_OK, {}} : status;
+  });
+  CHECK(accepts.result == outcome::fail);
+  CHECK(accepts.what.find("run() accepted a slot that two rows are written to") != std::string::npos);
+  const verdict writes = check_planted(slot_twice, c, [](const testing::call& one) {
+    const assay_status status = run_clean(one);
+    const tensor k = one.view("k");
+    if (status.code == ASSAY_REJECTED) flip_last_bit(k, k.offset(4, 0, 0, 0));
+    return status;
+  });
+  CHECK(writes.result == outcome::fail);
+  CHECK(writes.what.find("run() launched in spite of") != std::string::npos);
+}
+
+TEST_CASE("append_then_attend sees a key that went to another slot") {
+  const verdict v = check_damaged(append_then_attend, append_case(), [](const testing::call& one) {
+    const tensor k = one.view("k");
+    for (std::int64_t d = 0; d < k.shape[3]; ++d) set_bits(k, k.offset(0, 3, 0, d), 0x7E00);  // NaN where it was due
+  });
+  CHECK(v.result == outcome::fail);
+  CHECK(v.what.find("differs from what was to be appended") != std::string::npos);
+}
+
+TEST_CASE("a run leaves the in-out tensors among its inputs as they were") {
+  const attention_case c = append_case();
+  inputs in = fill(c);
+  const inputs before = clone(in);
+  const execution ran = execute(*library::built_in(), c, in);
+  REQUIRE(ran.status.code == ASSAY_OK);
+  CHECK(ran.memory_fault.empty());
+  for (const char* name : {"k", "v"}) {
+    const buffer &was = *find_buffer(before.buffers, name), &is = *find_buffer(in.buffers, name);
+    CHECK(std::memcmp(was.bytes().data(), is.bytes().data(), was.bytes().size()) == 0);
+    const buffer& written = *find_buffer(ran.written.buffers, name);
+    CHECK(std::memcmp(was.bytes().data(), written.bytes().data(), was.bytes().size()) != 0);
+  }
+}
+
+}  // namespace assay::relations

@@ -110,8 +110,8 @@ struct attention_case {
   key_order k_order = key_order::plain;  ///< these and fills_hidden: mqa_logits only
   context_split split_contexts = context_split::fixed;
   std::int32_t max_model_len = 0;           ///< columns of logits
-  std::int32_t row_margin = 0;              ///< elements between the rows of every output and workspace, nobody's
-  std::int32_t input_margin = 0;            ///< the same of inputs, poisoned; tensor_plan.hpp says of which
+  std::int32_t row_margin = 0;              ///< gap elements between the rows of every output and workspace
+  std::int32_t input_margin = 0;            ///< the same for inputs, poisoned; see tensor_plan.hpp
   bool fills_hidden = false;                ///< columns of hidden keys become -inf
   rotary_kind rotary = rotary_kind::none;   ///< append_kv only
   std::int32_t num_splits = 0;              ///< 0: the library's planner chooses

@@ -1,5 +1,5 @@
-/// What an operation is, said once. Whoever needs to know what tensors a case has, which keys a row sees, what a run
-/// costs or what a property can be about asks the description; only this folder knows the operations apart.
+/// Descriptions of the operations. A description says which tensors a case has, which keys a row sees, what a run costs
+/// and which properties apply. Only this folder distinguishes the operations; all other code asks the description.
 #pragma once
 
 #include <cstdint>

@@ -61,7 +61,7 @@ CLI::Validator seconds_from_zero();
 /// One job per processor.
 int default_jobs();
 
-/// A seed for whoever gives none, short enough to be typed again.
+/// The default seed: from the clock, and short enough to type again.
 std::uint64_t seed_of_the_moment();
 
 /// Each adds its command; the command's callback sets `status`.

@@ -15,18 +15,17 @@
 
 namespace assay {
 
-/// How a buffer's memory lies; what a copy of the buffer repeats.
+/// The memory layout of a buffer. A copy of the buffer has the same.
 struct buffer_backing {
-  /// The elements end at the inaccessible OS page, at the price of any alignment but the type's own: nothing past the
-  /// end can even be read. Index tensors are always so.
+  /// The elements end at the inaccessible OS page, so even a read past the end faults. The start then has only the
+  /// type's own alignment. Index tensors always end so.
   bool flush_end = false;
-  /// Sparse: the runs of indices along the first axis, ascending, not adjacent, that have memory; the first axis is
-  /// outermost in memory. Whatever shares no OS page with them faults when touched. A kernel may read dead pages of an
-  /// allocation, so only a pool that is too large to be one is made so: there, nobody's pages are unmapped.
+  /// Sparse: the runs of indices along the first axis that have memory, ascending and not adjacent. The first axis is
+  /// outermost in memory. An access faults if its OS page holds no element of these runs. Only a pool that is too large
+  /// to allocate is sparse: in an allocated pool, a kernel may read dead pages.
   std::optional<std::vector<index_range>> used;
-  /// So many elements lie between any two that follow each other in a dimension but the innermost one in memory, beside
-  /// those of the dimensions within: between heads, between rows and between splits, so that no stride follows from
-  /// another. They belong to nobody.
+  /// Number of gap elements after each index of every dimension but the innermost one: between heads, between rows and
+  /// between splits. So no stride follows from another. Gap elements do not belong to the tensor.
   std::int64_t gap = 0;
   tensor_role role = tensor_role::input;
 };
@@ -60,18 +59,18 @@ class buffer {
   /// What the kernel does with it.
   tensor_role role() const { return backing_.role; }
   bool is_sparse() const { return backing_.used.has_value(); }
-  /// From the first element to the last, whether backed or not, and what lies between rows.
+  /// From the first element to the last, gaps and inaccessible pages included.
   std::int64_t size_bytes() const { return element_bytes_; }
 
-  /// The bytes of the elements that are accessible, relative to the elements' start: everything, or the OS pages that
-  /// hold what is used. Whoever walks a whole buffer walks these.
+  /// The accessible bytes, relative to the elements' start: all bytes, or of a sparse buffer the OS pages that hold
+  /// used elements. Walk these to walk a whole buffer.
   std::vector<index_range> accessible() const;
   std::span<std::byte> bytes(index_range range);
   std::span<const std::byte> bytes(index_range range) const;
   std::span<std::byte> bytes();  ///< the elements, without guards; dense buffers only
   std::span<const std::byte> bytes() const;
 
-  /// The bytes between rows, which are no element's, ascending and relative to the elements' start. Dense buffers only.
+  /// The bytes between rows, ascending and relative to the elements' start. They hold no elements. Dense buffers only.
   std::vector<index_range> gaps() const;
 
   /// The indices along the first axis whose elements are there: all, or the used ones.

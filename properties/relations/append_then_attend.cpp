@@ -99,7 +99,8 @@ void adapt(attention_case& c) {
 
 }  // namespace
 
-const property append_then_attend{"append_then_attend", "attention on the appended pool is attention on the new rows",
-                                  check, adapt, has_slots};
+const property append_then_attend{"append_then_attend",
+                                  "attention on the appended pool equals attention on the rows as given", check, adapt,
+                                  has_slots};
 
 }  // namespace assay::relations

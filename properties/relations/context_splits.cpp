@@ -31,6 +31,7 @@ verdict check(const library& lib, const attention_case& c) {
 
 }  // namespace
 
-const property context_splits{"context_splits", "how contexts are split moves no bit", check, nullptr, has_columns};
+const property context_splits{"context_splits", "the split of contexts does not change any output bit", check, nullptr,
+                              has_columns};
 
 }  // namespace assay::relations

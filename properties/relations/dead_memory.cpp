@@ -25,6 +25,7 @@ verdict check(const library& lib, const attention_case& c) {
 
 }  // namespace
 
-const property dead_memory{"dead_memory", "what dead memory holds moves no bit", check, nullptr, has_row_outputs};
+const property dead_memory{"dead_memory", "the contents of dead memory do not change any output bit", check, nullptr,
+                           has_row_outputs};
 
 }  // namespace assay::relations

@@ -105,7 +105,7 @@ void adapt(attention_case& c) {
 }  // namespace
 
 const property descale_exchange{
-    "descale_exchange", "a power of two moved from a page's values into its descale leaves the output in its enclosure",
+    "descale_exchange", "moving a power of two from a page's values to its descale keeps the output in its enclosure",
     check, adapt, has_page_descales};
 
 }  // namespace assay::relations

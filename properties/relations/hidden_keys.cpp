@@ -147,6 +147,6 @@ void adapt(attention_case& c) {
 
 }  // namespace
 
-const property hidden_keys{"hidden_keys", "keys behind the mask move no bit", check, adapt, has_mask};
+const property hidden_keys{"hidden_keys", "hidden keys do not change any output bit", check, adapt, has_mask};
 
 }  // namespace assay::relations

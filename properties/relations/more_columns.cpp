@@ -42,7 +42,8 @@ verdict check(const library& lib, const attention_case& c) {
 
 }  // namespace
 
-const property more_columns{"more_columns", "a larger max_model_len moves no bit, and what it adds is hidden", check,
-                            nullptr, has_columns};
+const property more_columns{"more_columns",
+                            "a larger max_model_len only adds hidden columns and does not change any other output bit",
+                            check, nullptr, has_columns};
 
 }  // namespace assay::relations

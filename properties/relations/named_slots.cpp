@@ -55,7 +55,7 @@ verdict check(const library& lib, const attention_case& c) {
 }  // namespace
 
 const property named_slots{"named_slots",
-                           "new rows go to their slots whatever dead memory holds, and nothing else changes", check,
-                           nullptr, has_slots};
+                           "new rows go to their slots and nothing else changes, for any contents of dead memory",
+                           check, nullptr, has_slots};
 
 }  // namespace assay::relations

@@ -38,7 +38,7 @@ void adapt(attention_case& c) {
 
 }  // namespace
 
-const property page_sharing{"page_sharing", "sharing a page between sequences moves no bit", check, adapt,
-                            has_page_tables};
+const property page_sharing{"page_sharing", "sharing a page between sequences does not change any output bit", check,
+                            adapt, has_page_tables};
 
 }  // namespace assay::relations

@@ -34,6 +34,7 @@ verdict check(const library& lib, const attention_case& c) {
 
 }  // namespace
 
-const property wave_schedule{"wave_schedule", "the order in which waves run moves no bit", check, nullptr};
+const property wave_schedule{"wave_schedule", "the order in which waves run does not change any output bit", check,
+                             nullptr};
 
 }  // namespace assay::relations

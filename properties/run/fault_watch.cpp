@@ -70,11 +70,11 @@ std::uintptr_t distance(const watched_tensor& t, std::uintptr_t address) {
   return address < t.elements ? t.elements - address : address >= end ? address - end : 0;
 }
 
-/// In no tensor's reservation. Named is the nearest tensor, if it is so near that an offset may have gone wrong.
+/// For an address outside every tensor's reservation. Names the nearest tensor if a wrong offset may have led there.
 void describe_outside(line& text, const std::vector<watched_tensor>& tensors, std::uintptr_t address, access kind) {
   constexpr std::uintptr_t null_page = 4096;
   if (address == 0 && kind == access::unknown) {
-    text << "an address that is none was touched";
+    text << "an invalid address was touched";
     return;
   }
   if (address < null_page) {
@@ -120,7 +120,7 @@ void on_fault(int number, siginfo_t* info, void* context) {
     else if (write(STDERR_FILENO, text, size + 1) < 0)
       _exit(1);
   }
-  // On return the faulting instruction runs again, and whoever was there before sees it.
+  // On return the faulting instruction runs again, and the previous handler gets the fault.
   sigaction(number, number == SIGSEGV ? &before_segv : &before_bus, nullptr);
   if (is_sent) raise(number);
 }

@@ -97,7 +97,7 @@ class contract_numbers {
   explicit contract_numbers(const contract& declared) : declared_(declared) {
     for (const std::int32_t n :
          {declared.rotary_roundings, declared.scale_roundings, declared.quantise_roundings, declared.rescale_roundings})
-      if (n < 0 || n > 256) throw std::invalid_argument("oracle: the contract's roundings of append_kv are no count");
+      if (n < 0 || n > 256) throw std::invalid_argument("oracle: a rounding count of append_kv is not in [0, 256]");
   }
 
   static interval exactly(double x) { return point(x); }

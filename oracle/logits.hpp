@@ -5,12 +5,12 @@
 /// temperature. In differences of logits it scales with |w_j - w_k|, not with |w_j| + |w_k|.
 ///
 /// Where the contract says enough, f32 numbers are known and not merely enclosed:
-///   - a constant that is rounded once is the f32 next to a number known to 2^-50 of it: one single f32 unless that
-///   number
-///     lies as near to the middle of two. theta is 0 then, and so is the error of c2 * kd, again an f32 rounded once.
-///   - with `fuses_logits`, running maximum, base and argument of exp2 are f32 roundings of a_j * c2: rounding is
-///     monotone, so the roundings of both ends of what is known enclose them, often as one single number.
-/// Not so where P is not rounded (p_type f32): then exact arithmetic counts as admissible too, as in atoms.hpp.
+/// - A constant that is rounded once is the f32 next to a number known to 2^-50 of it. That is a single f32, unless the
+///   number lies within 2^-50 of the middle of two. Then theta is 0, and so is the error of c2 * kd, which is rounded
+///   once too.
+/// - With `fuses_logits`, running maximum, base and argument of exp2 are f32 roundings of a_j * c2. Rounding is
+///   monotone, so rounding both ends of a known interval encloses them, often as a single number.
+/// This does not hold if P is not rounded (p_type f32): then exact arithmetic is admissible too, as in atoms.hpp.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct logit_scale {
   bool is_pinned = false;  ///< `factor` is the kernel's f32 constant itself
   bool is_fused = false;   ///< y is not rounded
   bool snaps = false;      ///< is_fused, and f32 roundings are taken as just those f32 numbers
-  bool is_usable = false;  ///< false: constants leave f32's normal range, nothing can be said
+  bool is_usable = false;  ///< false: a constant leaves f32's normal range, so there is no bound
 };
 
 logit_scale scale_of(const problem& stated, const contract& declared);

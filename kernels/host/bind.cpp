@@ -12,8 +12,8 @@
 namespace assay {
 namespace {
 
-/// What is written must have one place for each element: each dimension steps over all that the narrower ones span.
-/// That also refuses dimensions that interleave without a clash, which no pool or output has.
+/// Each element of a written tensor needs its own place, so each stride must exceed the span of all smaller strides.
+/// This also refuses dimensions that interleave without overlap; no pool or output has such dimensions.
 assay_status check_overlap(const expectation& e, const tensor& t) {
   std::pair<std::int64_t, int> steps[max_rank];  // magnitude of the stride, dimension
   int count = 0;

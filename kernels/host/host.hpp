@@ -1,4 +1,4 @@
-/// What the kernels' host sides share.
+/// Helpers for the host code of all kernels.
 #pragma once
 
 #include <cstdint>

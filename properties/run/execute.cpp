@@ -12,7 +12,7 @@
 namespace assay {
 namespace {
 
-/// Beyond this no library's plan is believed; the partials would not fit into memory.
+/// A plan with more splits is refused: the partials would not fit into memory.
 constexpr std::int32_t max_splits = 1 << 16;
 
 assay_status failure(const std::string& message) {
@@ -23,7 +23,7 @@ assay_status failure(const std::string& message) {
 
 void collect(void* context, const assay_defect* defect) {
   auto& defects = *static_cast<std::vector<platform_defect>*>(context);
-  constexpr std::size_t enough = 64;  // a broken barrier is seen by every block; the first ones tell the story
+  constexpr std::size_t enough = 64;  // every block reports a broken barrier; the first reports are enough
   if (defects.size() >= enough) return;
   defects.push_back({static_cast<assay_defect_kind>(defect->kind),
                      fmt::format("{}: {} (block {},{},{} wave {} lane {})", defect->kernel, defect->message,

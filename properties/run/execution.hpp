@@ -1,4 +1,4 @@
-/// One run of a kernel: what came out of it, before anyone judges it.
+/// One run of a kernel and its outputs, before they are judged.
 #pragma once
 
 #include <cstdint>

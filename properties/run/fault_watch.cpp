@@ -25,7 +25,7 @@ class line {
   line& operator<<(std::int64_t value) {
     char digits[20];
     std::size_t n = 0;
-    // The magnitude of the smallest number is none of its type.
+    // The type cannot hold the magnitude of its smallest number.
     std::uint64_t rest = value < 0 ? -static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
     do digits[n++] = static_cast<char>('0' + rest % 10);
     while ((rest /= 10) != 0);
@@ -52,7 +52,7 @@ bool is_accessible(const watched_tensor& t, std::int64_t at) {
 }
 
 void describe_inside(line& text, const watched_tensor& t, std::int64_t at, access kind) {
-  // What is accessible and faults all the same is an input that is read-only while the kernel runs.
+  // An access that faults on accessible memory is a write to an input: it is read-only while the kernel runs.
   const bool is_protected = is_accessible(t, at);
   text << (is_protected ? "input " : "") << t.name << " was " << verb(is_protected ? access::write : kind);
   if (at < 0)

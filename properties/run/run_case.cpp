@@ -61,7 +61,7 @@ const platform_defect& telling(const std::vector<platform_defect>& defects) {
 
 std::optional<verdict> verdict_of(const execution& ran) {
   std::optional<verdict> v;
-  // Defects and faults come before the status: a library may well notice its own defect and say that it failed.
+  // Defects and faults come before the status: a library may notice its own defect and return ASSAY_FAILED.
   if (!ran.defects.empty()) {
     const platform_defect& defect = telling(ran.defects);
     v = failed(origin_of(defect.kind), defect.message);

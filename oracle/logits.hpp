@@ -6,8 +6,8 @@
 ///
 /// Where the contract says enough, f32 numbers are known and not merely enclosed:
 /// - A constant that is rounded once is the f32 next to a number known to 2^-50 of it. That is a single f32, unless the
-///   number lies within 2^-50 of the middle of two. Then theta is 0, and so is the error of c2 * kd, which is rounded
-///   once too.
+///   number lies within 2^-50 of the middle of two. With a single f32, theta is 0, and so is the error of c2 * kd,
+///   which is rounded once too.
 /// - With `fuses_logits`, running maximum, base and argument of exp2 are f32 roundings of a_j * c2. Rounding is
 ///   monotone, so rounding both ends of a known interval encloses them, often as a single number.
 /// This does not hold if P is not rounded (p_type f32): then exact arithmetic is admissible too, as in atoms.hpp.

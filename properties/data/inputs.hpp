@@ -40,14 +40,14 @@ std::vector<int> memory_order(const tensor& t);
 /// kernel never writes; beyond them lie OS pages that it cannot touch.
 class buffer {
  public:
-  /// Pattern bytes in front of dense elements. Behind them there are as many or more, none if they end flush; sparse
-  /// elements have them only where the last OS page has room.
+  /// Guard bytes before dense elements. As many or more follow them, or none if the elements end flush. Sparse elements
+  /// have guard bytes only if the last OS page has room.
   static constexpr std::int64_t guard_bytes = 256;
 
   buffer() = default;
   /// Allocates for a tensor of this type and shape whose memory order is `order` (outermost first; identity = row
   /// major). All accessible elements start as the `unwritten` byte 0xFF, which is NaN in every float type here but
-  /// e4m3fnuz; gaps hold the guards' pattern, but for a sparse buffer's, which start as the elements do. Throws
+  /// e4m3fnuz. Gaps start with the guards' pattern; in a sparse buffer they start like the elements. Throws
   /// std::bad_alloc.
   buffer(std::string name, dtype type, const std::vector<std::int64_t>& shape, std::vector<int> order = {},
          buffer_backing backing = {});
@@ -56,7 +56,7 @@ class buffer {
   tensor& view() { return view_; }
   const tensor& view() const { return view_; }
   const buffer_backing& backing() const { return backing_; }
-  /// What the kernel does with it.
+  /// How the kernel uses the tensor.
   tensor_role role() const { return backing_.role; }
   bool is_sparse() const { return backing_.used.has_value(); }
   /// From the first element to the last, gaps and inaccessible pages included.
@@ -73,14 +73,14 @@ class buffer {
   /// The bytes between rows, ascending and relative to the elements' start. They hold no elements. Dense buffers only.
   std::vector<index_range> gaps() const;
 
-  /// The indices along the first axis whose elements are there: all, or the used ones.
+  /// The indices along the first axis whose elements have memory: all, or the used ones.
   std::vector<index_range> used() const;
 
   /// Offset of the first guard byte that changed, relative to the elements' start (so negative or >= size); or nothing.
   bool guards_intact(std::int64_t* first_changed_byte) const;
   /// While read-only, a write faults.
   void set_read_only(bool read_only) const { memory_.set_read_only(read_only); }
-  /// All addresses that are this buffer's, relative to the elements' start.
+  /// The address range of this buffer, relative to the elements' start.
   index_range reserved() const;
 
  private:
@@ -95,14 +95,14 @@ class buffer {
   tensor view_;
 };
 
-/// What a kernel and the oracle are given.
+/// The input tensors of a kernel and of the oracle.
 struct inputs {
   problem stated;
   std::vector<buffer> buffers;
   std::vector<named_tensor> tensors() const;  ///< views of all buffers, by name
 };
 
-/// What a kernel wrote.
+/// The output tensors of a kernel.
 struct outputs {
   std::vector<buffer> buffers;
   std::vector<named_tensor> tensors() const;
@@ -120,7 +120,7 @@ inputs fill(const attention_case& c);
 /// Unwritten outputs for a planned problem: what plan_outputs() plans.
 outputs make_outputs(const problem& planned, std::int64_t row_margin = 0);
 
-/// The same, and copies of the in-out tensors among `in`: a run changes the copies, so that `in` stays what was given.
+/// The same, with copies of the in-out tensors of `in`: a run changes the copies, not `in`.
 outputs make_outputs(const problem& planned, std::int64_t row_margin, const inputs& in);
 
 /// A copy of a buffer, its layout and backing included.

@@ -18,7 +18,7 @@ verdict check(const library& lib, const attention_case& c) {
     other.data.poison = poison;
     inputs changed = fill(other);
     r.expect_same_bits(changed, c,
-                       fmt::format("dead memory went from {} to {}", name_of(c.data.poison), name_of(poison)));
+                       fmt::format("changing dead memory from {} to {}", name_of(c.data.poison), name_of(poison)));
   }
   return r.conclude();
 }

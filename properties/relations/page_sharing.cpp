@@ -12,7 +12,7 @@ verdict check(const library& lib, const attention_case& c) {
   relation r(page_sharing, lib, c);
   if (r.decided()) return r.conclude();
 
-  // A pool in which every table entry has a page of its own, in table order.
+  // In the new pool every table entry has its own page, in table order.
   inputs unshared = clone(r.given());
   std::vector<page_move> moves;
   std::unordered_set<std::int64_t> used;

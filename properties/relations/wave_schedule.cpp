@@ -8,7 +8,7 @@
 namespace assay::relations {
 namespace {
 
-// The wave size stays: it belongs to the contract, as it shapes the matrix atoms.
+// The wave size does not change: it determines the matrix atoms, so the contract depends on it.
 verdict check(const library& lib, const attention_case& c) {
   if (std::string_view(lib.platform()) != "cpu") return discarded("only the cpu platform has schedules");
   relation r(wave_schedule, lib, c);

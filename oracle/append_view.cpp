@@ -15,7 +15,7 @@ bool is_storable(dtype type, dtype rows) {
   return type == rows || size_bytes(type) == 1;
 }
 
-/// What append_kv asks of a problem beyond the tensors.
+/// Checks the fields that append_kv restricts.
 void check(const problem& p) {
   const char* fault = nullptr;
   const bool has_types = size_bytes(p.q_type) > 0 && size_bytes(p.q_type) <= 4 && p.q_type != dtype::i32;
@@ -85,7 +85,7 @@ void append_view::place_rows(const tensor& slots) {
   }
 }
 
-/// Of a row that is not skipped: positions of the others are not read.
+/// The position of a row that is not skipped. Positions of skipped rows are not read.
 std::int64_t append_view::position_of(std::int64_t row) const {
   if (positions_ == nullptr) return 0;
   const std::int64_t position = static_cast<const std::int32_t*>(positions_->data)[positions_->offset(row)];

@@ -60,7 +60,7 @@ class evaluation {
   }
 
  private:
-  /// All rows and heads that share a sequence's kv head: its tiles are decoded once.
+  /// Evaluates all rows and heads that share a sequence's kv head; decodes its tiles once.
   void run_group(std::int64_t seq, std::int64_t head_kv) {
     std::vector<tracked_row> rows = track(seq, head_kv);
     if (rows.empty()) return;

@@ -1,4 +1,4 @@
-/// Base-2 logits of the contract, known up to what its roundings allow.
+/// Base-2 logits of the contract, with bounds of their rounding errors.
 ///
 /// y_j = w_j (1 + theta) + e_j with |e_j| <= e[j] and one common |theta| <= scale.common_error for the whole launch:
 /// the constants (c2, or log2e) are rounded once and then used for every key, so their error is a change of softmax
@@ -24,7 +24,7 @@ namespace assay::oracle {
 /// contains 2^-24 |w|, and w carries at most 8 binary64 roundings, 2^-50 |w| in all, far below 2^-10 * 2^-24 |w|.
 inline constexpr double logit_cover = 1 + 0x1p-10;
 
-/// What the scalars of a problem make of a dot product.
+/// How the scalars of a problem turn a dot product into a logit.
 struct logit_scale {
   double factor = 0;        ///< c2, or c1 with soft cap or bias, times the tile's k descale; binary64
   double factor_error = 0;  ///< relative error of the kernel's f32 constant c1 and of its product with the descale
@@ -37,7 +37,7 @@ struct logit_scale {
   bool is_direct = true;   ///< neither soft cap nor bias: y = a * c2
   bool is_pinned = false;  ///< `factor` is the kernel's f32 constant itself
   bool is_fused = false;   ///< y is not rounded
-  bool snaps = false;      ///< is_fused, and f32 roundings are taken as just those f32 numbers
+  bool snaps = false;      ///< is_fused, and a rounded value counts as exactly that f32 number
   bool is_usable = false;  ///< false: a constant leaves f32's normal range, so there is no bound
 };
 

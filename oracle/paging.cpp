@@ -17,7 +17,7 @@ std::int64_t index_at(const tensor& t, std::int64_t i, std::int64_t j = 0) {
 
 constexpr std::int64_t side = 16;  ///< of the square tiles in which preshuffled keys lie
 
-/// What mqa_logits asks of a problem beyond the tensors.
+/// Checks the fields that mqa_logits restricts.
 void check_mqa_logits(const problem& p) {
   const char* fault = nullptr;
   if (p.heads_kv != 1) fault = "mqa_logits needs heads_kv 1";

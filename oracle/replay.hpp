@@ -30,7 +30,7 @@ struct decoded_tile {
 /// e, |e| <= error (logits.hpp).
 struct row_state {
   bool has_maximum = false;
-  bool is_lost = false;  ///< there is no bound any more
+  bool is_lost = false;  ///< the state has no bound any more
   double w = 0;
   double error = 0;
   interval sum{0, 0};        ///< l

@@ -1,5 +1,5 @@
-/// A kernel's numeric contract: where it rounds, to what, in which order. The kernel declares it, the oracle
-/// evaluates it in interval arithmetic, and an output outside that enclosure is a defect. Plain data.
+/// A kernel's numeric contract: where it rounds, to which type, in which order. The kernel declares it and the oracle
+/// evaluates it in interval arithmetic. An output outside that enclosure is a defect. Plain data.
 ///
 /// The evaluation that a `contract` describes, for one query row and one split (all arithmetic f32 unless said):
 ///
@@ -49,10 +49,13 @@
 ///   The other fields have no meaning there.
 ///
 /// append_kv (problem.hpp has the definitions; all arithmetic f32):
-///   each rotated element is off by at most `rotary_roundings` * 2^-24 * (|a c| + |b s|), or with the terms of its
-///   partner D' = A / F, with at most `scale_roundings` roundings; the maxima around it are exact y = x / k_scale, or x
-///   / D', with at most `quantise_roundings` roundings; the code of y is the nearest of its type, ties to even,
-///   saturated an old code's new value is its value times D / D', with at most `rescale_roundings` roundings, then as y
+/// - each rotated element is off by at most `rotary_roundings` * 2^-24 * (|a c| + |b s|); of the pair's second element,
+///   by the same with (|b c| + |a s|)
+/// - D' = A / F has at most `scale_roundings` roundings; the maxima in A and D' are exact
+/// - y = x / k_scale, or x / D', has at most `quantise_roundings` roundings; the code of y is the nearest one of its
+///   type, ties to even, saturated
+/// - the new value of an old code is its value times D / D', with at most `rescale_roundings` roundings; its code is
+///   found like that of y
 #pragma once
 
 #include <cstdint>
@@ -83,13 +86,13 @@ struct contract {
   dtype p_type = dtype::f16;      ///< type of P at the matrix unit; f32 = not rounded
   float p_flush = 0.0F;           ///< rounded P below this magnitude may also become 0 (matrix units that flush)
   std::int32_t p_shift = 0;       ///< 2^p_shift is at most p_type's largest finite value
-  std::int32_t fuses_logits = 0;  ///< 1: see above; in mqa_logits, what head_rows says of it
+  std::int32_t fuses_logits = 0;  ///< 1: see above; with mqa_logits see head_rows
   /// Query rows of a block, counted from the sequence's first row, of one head: rows [b * tile_rows, (b+1) * tile_rows)
-  /// visit the same tiles. Stated where v descales are per page, else without meaning.
+  /// visit the same tiles. Used only with per-page v descales.
   std::int32_t tile_rows = 0;
   std::int32_t merge_roundings = 0;
   std::int32_t head_rows = 0;  ///< mqa_logits: 0, or a power of two up to 64; see above
-  /// mqa_logits with head_rows: the powers of two below it in the order in which they join rows; zeros behind them.
+  /// mqa_logits with head_rows: the powers of two below it, in the order in which they join rows; then zeros.
   std::int32_t head_tree[6] = {};
   std::int32_t constant_roundings = 4;
   std::int32_t sum_roundings = 8;

@@ -1,14 +1,13 @@
-/// The C ABI of a kernel library. The built-in kernels of one platform are one such library; a patched, faulty copy is
-/// another; a user's own is a third. The suite does not know the difference.
+/// The C ABI of a kernel library. The built-in kernels of one platform form a library. A patched, faulty copy of them
+/// is a library too, and so are a user's own kernels. The suite treats them all alike.
 ///
-/// A library is a shared object that exports `assay_library_v1`. Tensors cross as DLPack's DLTensor under the names
-/// of problem.hpp; FP8 types, which DLPack 0.6 lacks, cross as 1-byte unsigned elements with their `dtype` beside.
+/// A library is a shared object that exports `assay_library_v1`. Tensors cross the ABI as DLPack's DLTensor under the
+/// names of problem.hpp. DLPack 0.6 has no FP8 types: they cross as 1-byte unsigned elements, and `type` says which.
 ///
-/// The suite calls plan(), then declare() and run() with the planned problem. It allocates every tensor, the partials
-/// of the splits too, as host memory (kDLCPU); inputs must not be written, and every element of every output must be,
-/// whatever it held (but for columns of logits that problem.hpp leaves alone). Checks of bad problems pass broken
-/// scalars and tensors to plan() and run(): both must refuse them with ASSAY_REJECTED or ASSAY_UNSUPPORTED and a
-/// message.
+/// The suite calls plan(), then declare() and run() with the planned problem. It allocates every tensor, also the
+/// partials of the splits, in host memory (kDLCPU). The kernel must not write inputs. It must write every element of
+/// every output, except for the columns of logits that problem.hpp excludes. Some properties pass broken scalars and
+/// tensors to plan() and run(): both must refuse them with ASSAY_REJECTED or ASSAY_UNSUPPORTED and a message.
 #pragma once
 
 #include <dlpack/dlpack.h>
@@ -22,8 +21,8 @@ extern "C" {
 
 enum assay_tensor_role : std::int32_t {
   ASSAY_INPUT = 0,   ///< must not be written
-  ASSAY_OUTPUT = 1,  ///< outputs and workspaces: hold nothing that may be read before it was written
-  ASSAY_IN_OUT = 2,  ///< holds data that the kernel may read, and changes in part: the pools of append_kv
+  ASSAY_OUTPUT = 1,  ///< outputs and workspaces: an element may be read only after it was written
+  ASSAY_IN_OUT = 2,  ///< the kernel may read it and changes part of it: the pools of append_kv
 };
 
 /// A tensor of a call. `strides` is never null here.
@@ -36,8 +35,8 @@ struct assay_tensor {
 
 enum assay_status_code : std::int32_t {
   ASSAY_OK = 0,
-  ASSAY_REJECTED = 1,     ///< the problem is not one; nothing was launched
-  ASSAY_UNSUPPORTED = 2,  ///< a legal problem that this library does not do (or whose workspace is over budget)
+  ASSAY_REJECTED = 1,     ///< the problem is invalid; nothing was launched
+  ASSAY_UNSUPPORTED = 2,  ///< a legal problem that this library does not support, or whose workspace exceeds the budget
   ASSAY_FAILED = 3,       ///< the launch failed
 };
 
@@ -49,7 +48,7 @@ struct assay_status {
 
 /// What the host planner chose.
 struct assay_plan {
-  std::int32_t num_splits;       ///< at least 1; what the problem asks for, where it asks for a number
+  std::int32_t num_splits;       ///< at least 1; equals the number that the problem asks for, if it asks for one
   std::int64_t workspace_bytes;  ///< of o_partial and lse_partial; the suite sizes them by problem.hpp, not by this
 };
 
@@ -61,11 +60,11 @@ enum assay_defect_kind : std::int32_t {
   ASSAY_LDS_OVERRUN = 5,           ///< bytes around the block's dynamic LDS changed
   // Of checked launches, of single loads and stores:
   ASSAY_OUT_OF_BOUNDS = 6,   ///< outside of a tensor's rows and columns (gaps between rows too), or of the LDS
-  ASSAY_WILD_ACCESS = 7,     ///< to memory that is no tensor, LDS, argument or global of the kernel, or the own stack
-  ASSAY_UNWRITTEN_READ = 8,  ///< of LDS that nobody wrote in this block, or of an output that nobody wrote in this run
+  ASSAY_WILD_ACCESS = 7,     ///< outside all tensors, LDS, arguments and globals of the kernel, and its own stack
+  ASSAY_UNWRITTEN_READ = 8,  ///< of LDS that this block did not write, or of an output that this run did not write
   ASSAY_DATA_RACE = 9,       ///< with an unordered access of another thread; storing the same value is one too
   ASSAY_INPUT_STORE = 10,    ///< a store to an input or to the kernel's arguments
-  ASSAY_MISALIGNED = 11,     ///< the address is no multiple of the size of the load or store
+  ASSAY_MISALIGNED = 11,     ///< the address is not a multiple of the size of the load or store
 };
 
 /// Something the platform saw while the kernel ran. Reported through assay_launch::on_defect; strings live for the
@@ -95,24 +94,24 @@ struct assay_launch {
   std::int32_t workers;  ///< OS threads over which the blocks of a launch may be spread; cpu only
   void* context;
   void (*on_defect)(void* context, const assay_defect* defect);  ///< may be null
-  /// cpu only. Not 0: loads and stores of kernels that were compiled for it (README) are checked, and what is wrong
-  /// with them is reported as defects. Lanes of a wave are taken to be ordered by collectives of the whole wave only,
-  /// unless `lockstep_waves` is not 0: then by every instruction, as on GPUs without independent thread scheduling.
+  /// cpu only. If not 0, the platform checks loads and stores of kernels that were compiled for it (README), and
+  /// reports wrong ones as defects. By default only collectives of the whole wave order the lanes of a wave. If
+  /// `lockstep_waves` is not 0, every instruction orders them, as on GPUs without independent thread scheduling.
   std::int32_t checked;
   std::int32_t lockstep_waves;
-  std::int64_t* accesses_checked;  ///< their number is added, if not null: 0 from a library not compiled for it
+  std::int64_t* accesses_checked;  ///< may be null; run() adds the number of checked accesses, 0 if not compiled for it
 };
 
 struct assay_kernel {
   const char* name;  ///< "split_kv": the kernel that generated cases and the corpus name
   /// Checks the problem on the host and chooses splits and workspace. `workspace_budget_bytes` 0: the library's own.
   assay_status (*plan)(const assay::problem* problem, std::int64_t workspace_budget_bytes, assay_plan* plan);
-  /// The contract under which run() computes this problem with this launch. Every field is to be set: the defaults of
-  /// contract.hpp are no statement about your kernel. A contract too coarse to say anything is a failure.
+  /// The contract under which run() computes this problem with this launch. Set every field: the defaults of
+  /// contract.hpp do not describe your kernel. The suite fails a contract that is too coarse to bound the outputs.
   assay_status (*declare)(const assay::problem* problem, const assay_launch* launch, assay::contract* contract);
-  /// Runs to completion. Given, in any order, are the tensors of problem.hpp that the problem has: its inputs, of which
-  /// optional ones may be absent; o and lse; with num_splits > 1 also o_partial, each split normalised by its own sum,
-  /// and lse_partial.
+  /// Runs to completion. The tensors come in any order. They are those of problem.hpp that the problem has: inputs
+  /// (optional ones may be absent) and outputs. With num_splits > 1 attention also has o_partial, where each split is
+  /// normalised by its own sum, and lse_partial.
   assay_status (*run)(const assay::problem* problem, const assay_tensor* tensors, std::int32_t num_tensors,
                       const assay_launch* launch);
 };
@@ -128,18 +127,18 @@ struct assay_library {
 
 const assay_library* assay_library_v1(void);
 
-/// Which edges of the kernels' code ran: bytes that kernels set to 1 and never to 0. The suite clears and reads them
-/// between runs, to tell what a case reaches that others do not.
+/// Which edges of the kernels' code ran: kernels set bytes to 1 and never to 0. The suite clears and reads them between
+/// runs. So it knows which edges only this case reaches.
 struct assay_edge_flags {
   std::uint8_t* flags;
   std::int64_t count;
 };
 
-/// Optional export of a shared object. A flag, not a counter: a counter that wraps at 256 says of a block of 256
-/// threads that nothing ran.
+/// Optional export of a shared object. These are flags, not counters: a byte counter wraps to 0 when 256 threads of a
+/// block pass an edge, as if the edge had not run.
 const assay_edge_flags* assay_edge_flags_v1(void);
 
-/// Optional export of a shared object: those of its edge flags that tell not which edges ran, but which places of
-/// kernel code touched one address of LDS one after the other with a barrier between them.
+/// Optional export of a shared object: the edge flags that do not stand for edges. Each stands for two places of kernel
+/// code that touched the same LDS address one after the other, with a barrier between them.
 const assay_edge_flags* assay_conflict_flags_v1(void);
 }

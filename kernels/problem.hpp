@@ -1,5 +1,5 @@
-/// The problem statement: what is computed, never how. It is the only thing, beside tensor.hpp and contract.hpp,
-/// that kernels and oracle share.
+/// The problem statement: what is computed, not how. Kernels and oracle share only this file, tensor.hpp and
+/// contract.hpp.
 ///
 /// Attention over a paged KV cache. Sequence s has query rows cu_seqlens_q[s] .. cu_seqlens_q[s+1]-1 and
 /// seqlens_k[s] keys. Key j of sequence s lives in page page_of(s, j / page_size), slot j % page_size.
@@ -30,9 +30,10 @@
 /// d_qk and d_v stand for head_dim_qk and head_dim_v. Query head h reads kv head h / (heads_q / heads_kv). FP8 values
 /// are bit patterns in 1-byte elements.
 ///
-/// Where the tables say nothing of strides, the last one is 1 and the others are the caller's, of outputs and partials
-/// too: splits, rows and heads may lie further apart than their extents ask for, and no stride follows from another.
-/// What lies between them is nobody's: it is never written and influences no output bit.
+/// Where the tables do not mention strides, the last stride is 1 and the caller chooses the others, also those of
+/// outputs and partials. Splits, rows and heads may lie further apart than their extents require; do not derive a
+/// stride from another one. Gaps between them are not part of the tensor: a kernel never writes them, and they change
+/// no output bit.
 ///
 /// For query row i of sequence s (i counts from the sequence's first row) the position is
 ///   p = prefix_offset[s] + i, or seqlens_k[s] - q_len(s) + i without that tensor (bottom-right alignment).
@@ -42,7 +43,7 @@
 ///   Z   = sum over visible j of exp(x_j)  (+ exp(sinks[h]))
 ///   O   = v_scale * sum exp(x_j) vd_j v_j / Z,   LSE = log Z.     Z = 0 (no visible key, no sink): O = 0, LSE = -inf.
 /// kd_j and vd_j are k_descale and v_descale at the page of key j and the kv head; 1 with per_tensor descales.
-/// Everything not visible is dead: it may hold any bits and influences no output bit.
+/// All data that is not visible is dead: it may hold any bits and must not change any output bit.
 ///
 /// MQA logits over a paged key cache (operation == mqa_logits; DeepSeek's sparse attention indexer). There is no
 /// softmax and no V; batching is batch, so each sequence has next_n = max_q query rows; heads_kv is 1.
@@ -58,8 +59,8 @@
 ///
 /// Key j is visible to row i of sequence s iff  j <= seqlens_k[s] - next_n + i.
 ///   logits[s * next_n + i, j] = k_row_scale_j * sum over heads h of weights[row, h] * max(0, dot(q[row, h], k_j))
-/// Columns of keys that are not visible become -inf where fills_hidden is 1, and are not written where it is 0. Nothing
-/// is ever written at or past column max_model_len, whatever the row stride is.
+/// If fills_hidden is 1, the kernel writes -inf to the columns of hidden keys. If it is 0, the kernel does not write
+/// them. It never writes at or past column max_model_len, for any row stride.
 ///
 /// Appending to a paged KV cache (operation == append_kv; vLLM's reshape_and_cache, CK's fmha_fwd_appendkv). Row r of
 /// the call is one new key and value; it goes to slot slots[r] % page_size of page slots[r] / page_size, for all heads;
@@ -120,7 +121,7 @@ enum class q_batching : std::int32_t { group, batch };
 /// Granularity of K's and V's descales: scalars only, or also one per (page, kv head) (KV_BLOCKSCALE).
 enum class descale_kind : std::int32_t { per_tensor, per_page };
 
-/// Scalars of a problem. Standard layout: it crosses the C ABI as it stands.
+/// Scalars of a problem. Standard layout: the struct crosses the C ABI unchanged.
 struct problem {
   operation_kind operation = operation_kind::attention;
   dtype q_type = dtype::f16;

@@ -1,20 +1,19 @@
 /// The contract of append_kv in intervals.
 ///
-/// u = 2^-24. Every count n of roundings is an "at most": exact arithmetic is admissible too. Where all factors but one
-/// are powers of two, no rounding changes anything, in whichever order they are taken. A single rounding is of the
-/// result itself, and monotone: the f32 numbers next to both ends enclose it. Of several all but the last may be of
-/// anything on the way, and count as relative errors.
+/// u = 2^-24. Every count n of roundings is an "at most": exact arithmetic is admissible too. If all factors but one
+/// are powers of two, no rounding changes anything, in any order of the factors. A single rounding rounds the result
+/// itself. It is monotone, so the f32 numbers next to both ends enclose the rounded result. With several roundings, all
+/// but the last may round any intermediate result and count as relative errors.
 ///   x    sums of two exact products are exact or rounded outward; the contract's error and, since products may
 ///        underflow, 2^-148 for each rounding. A zero product has no error.
 ///   D'   one rounding is the judge's, for what is stored is an f32: the enclosure of D' has n - 1 of them. Codes are
 ///        divided by what was stored, so by the f32 next to its ends, or by the exact quotient.
 ///   y    x / D' may be x times a reciprocal, rounded each. With |D'| in f32's normal range, and below 2^126, the
-///        reciprocal is neither infinite nor subnormal; beyond, nothing is said. The last result may underflow, and
+///        reciprocal is neither infinite nor subnormal; beyond, there is no bound. The last result may underflow, and
 ///        overflow only to where codes saturate.
 ///   old  value * D / D' in any order of its three factors: a first result that underflows, by 2^-149, meets the
-///        third factor, |value|, D or 1 / D'. value * D may overflow: nothing is said then.
-/// That D' may stay D is part of the enclosures: an old code lies between its value and what the largest D' makes of
-/// it.
+///        third factor, |value|, D or 1 / D'. value * D may overflow: then there is no bound.
+/// The enclosures allow that D' stays D: an old code lies between its value and its value rescaled by the largest D'.
 #include "oracle/append_kv.hpp"
 
 #include <algorithm>
@@ -68,7 +67,7 @@ interval and_next_f32(const interval& q) {
   return hull(q, {static_cast<double>(static_cast<float>(q.lo)), static_cast<double>(static_cast<float>(q.hi))});
 }
 
-/// The same as widened() where the last of the roundings is of q itself.
+/// Like widened(), if the last of the roundings rounds q itself.
 interval rounded(const interval& q, std::int32_t times, double absolute) {
   return times == 1 ? and_next_f32(q) : widened(q, times, absolute);
 }
@@ -97,7 +96,7 @@ class contract_numbers {
   explicit contract_numbers(const contract& declared) : declared_(declared) {
     for (const std::int32_t n :
          {declared.rotary_roundings, declared.scale_roundings, declared.quantise_roundings, declared.rescale_roundings})
-      if (n < 0 || n > 256) throw std::invalid_argument("oracle: the contract's roundings of append_kv are no count");
+      if (n < 0 || n > 256) throw std::invalid_argument("oracle: a rounding count of append_kv is not in [0, 256]");
   }
 
   static interval exactly(double x) { return point(x); }

@@ -15,18 +15,18 @@ bool is_storable(dtype type, dtype rows) {
   return type == rows || size_bytes(type) == 1;
 }
 
-/// What append_kv asks of a problem beyond the tensors.
+/// Checks the fields that append_kv restricts.
 void check(const problem& p) {
   const char* fault = nullptr;
   const bool has_types = size_bytes(p.q_type) > 0 && size_bytes(p.q_type) <= 4 && p.q_type != dtype::i32;
   const bool is_per_page = p.kv_descale == descale_kind::per_page;
   if (p.heads_kv < 1 || p.page_size < 1 || p.num_pages < 0 || p.total_q < 0 || p.head_dim_qk < 1 || p.head_dim_v < 1)
-    fault = "the problem's sizes do not make a problem";
-  if (p.heads_q != p.heads_kv) fault = "append_kv has as many heads in q as in kv";
+    fault = "a size of the problem is out of range";
+  if (p.heads_q != p.heads_kv) fault = "append_kv needs heads_q equal to heads_kv";
   if (p.k_order != key_order::plain) fault = "append_kv stores keys in plain order";
   if (!has_types || !is_storable(p.k_type, p.q_type) || !is_storable(p.v_type, p.q_type))
-    fault = "append_kv stores the rows' type or one of 8 bits";
-  if (is_per_page && (p.k_type == p.q_type || p.v_type == p.q_type)) fault = "descales per page are of 8-bit codes";
+    fault = "append_kv stores the type of the rows or an 8-bit type";
+  if (is_per_page && (p.k_type == p.q_type || p.v_type == p.q_type)) fault = "per-page descales need 8-bit codes";
   if (is_per_page && (p.k_scale != 1 || p.v_scale != 1)) fault = "with descales per page, k_scale and v_scale are 1";
   if (p.rotary != rotary_kind::none && p.head_dim_qk % 2 != 0) fault = "rotary needs an even head_dim_qk";
   if (fault != nullptr) throw std::invalid_argument(std::string("oracle: ") + fault);
@@ -74,7 +74,7 @@ void append_view::place_rows(const tensor& slots) {
     const std::int64_t slot = static_cast<const std::int64_t*>(slots.data)[slots.offset(row)];
     if (slot < 0) continue;
     const std::int64_t page = slot / stated_.page_size;  // their product may exceed 64 bits, the quotient does not
-    if (page >= stated_.num_pages) refuse("slot", slot, row, "lies in no page of the pool");
+    if (page >= stated_.num_pages) refuse("slot", slot, row, "is outside the pool");
     rows_of[page].push_back({row, slot % stated_.page_size, position_of(row)});
   }
   for (auto& [page, rows] : rows_of) {
@@ -85,12 +85,11 @@ void append_view::place_rows(const tensor& slots) {
   }
 }
 
-/// Of a row that is not skipped: positions of the others are not read.
+/// The position of a row that is not skipped. Positions of skipped rows are not read.
 std::int64_t append_view::position_of(std::int64_t row) const {
   if (positions_ == nullptr) return 0;
   const std::int64_t position = static_cast<const std::int32_t*>(positions_->data)[positions_->offset(row)];
-  if (position < 0 || position >= cosines_->shape[0])
-    refuse("position", position, row, "lies outside of the rotary tables");
+  if (position < 0 || position >= cosines_->shape[0]) refuse("position", position, row, "is outside the rotary tables");
   return position;
 }
 

@@ -1,4 +1,4 @@
-/// Where the rows of an append_kv problem go: its tensors by their names, and its rows by the pages that they land in.
+/// Where the rows of an append_kv problem go: its tensors by name, and its rows by page.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct appended_row {
   std::int64_t position = 0;  ///< row of the rotary tables; 0 without rotary
 };
 
-/// A page that some row goes to.
+/// A page that receives at least one row.
 struct appended_page {
   std::int64_t page = 0;
   std::vector<appended_row> rows = {};  ///< at least one; slots ascend
@@ -34,15 +34,15 @@ struct append_pool {
   const tensor* descale = nullptr;  ///< [num_pages, heads]; null with per-tensor descales
   std::int64_t dim = 0;
   double scale = 1;           ///< with per-tensor descales
-  bool is_rotated = false;    ///< its rows are, before they are stored
+  bool is_rotated = false;    ///< its rows are rotated before they are stored
   bool is_quantised = false;  ///< its type is not the rows' type
 };
 
-/// The inputs of the problem, checked. Of the pools nothing is read here.
+/// The inputs of the problem, checked. Does not read the pools.
 class append_view {
  public:
-  /// Throws std::invalid_argument when a tensor is missing or does not fit the problem, a slot or a position lies
-  /// outside, or two rows go to one slot.
+  /// Throws std::invalid_argument when a tensor is missing or does not fit the problem, a slot or a position is
+  /// out of range, or two rows go to one slot.
   append_view(const problem& stated, std::span<const named_tensor> inputs);
 
   const problem& stated() const { return stated_; }

@@ -1,4 +1,4 @@
-/// What append_kv writes and where, whatever the arithmetic: covered pages, kept, copied and new elements.
+/// What append_kv writes and where, for any arithmetic: covered pages; kept, copied and new elements.
 ///
 /// `Numbers` is the arithmetic, of the contract or of the definition. It has the types number (a finite value) and
 /// scale (what codes are divided by), and as members
@@ -49,7 +49,7 @@ class append_walk {
   using scale = typename Numbers::scale;
   using row_values = std::vector<std::optional<number>>;  ///< x of one row and head
 
-  /// Everything as it was, at the pages that some row goes to.
+  /// All elements as before the call, at the pages that receive a row.
   enclosed_tensor covered(const char* name, const tensor& before) const {
     enclosed_tensor t{name, before.type, {before.shape, before.shape + before.rank}, {}};
     t.indices.emplace();
@@ -139,7 +139,7 @@ class append_walk {
     return numbers_.of_page(most, largest(pool.pool->type), is_fresh, before);
   }
 
-  /// What the page and head held before, in units of the new descale. NaN keeps its bits.
+  /// The old contents of the page and head, in units of the new descale. NaN keeps its bits.
   void rescale(const append_pool& pool, std::size_t nth, std::int64_t head, const std::optional<scale>& divisor,
                enclosed_tensor& t) const {
     if (divisor && !numbers_.grows(*divisor)) return;

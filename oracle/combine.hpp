@@ -9,7 +9,8 @@
 
 namespace assay::oracle {
 
-/// `lse`: one per split. `outputs`: of split s from `outputs[s * split_stride]` on, as many as `out`. Returns the LSE.
+/// `lse`: one per split. `outputs`: out.size() values per split; split s starts at `outputs[s * split_stride]`. Returns
+/// the LSE.
 interval combine_splits(std::span<const interval> lse, const interval* outputs, std::int64_t split_stride,
                         const contract& declared, std::span<interval> out);
 

@@ -138,7 +138,7 @@ void load_contiguous(const tensor& t, std::int64_t offset, std::int64_t count, d
     }
     default: break;
   }
-  if (size_bytes(t.type) != 1) throw std::invalid_argument("oracle: a tensor without an element type");
+  if (size_bytes(t.type) != 1) throw std::invalid_argument("oracle: a tensor has no element type");
   const std::array<double, 256>& table = byte_table(t.type);
   const auto* bits = elements<std::uint8_t>(t, offset);
   for (std::int64_t i = 0; i < count; ++i) values[i] = table[bits[i]];

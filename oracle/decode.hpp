@@ -1,5 +1,5 @@
 /// Element types as numbers: bits to exact values, and values to the numbers that a type can hold.
-/// The oracle's own second writing of what kernels/device also knows; it shares no code with it.
+/// This is the oracle's own implementation; it shares no code with kernels/device.
 #pragma once
 
 #include <cstddef>

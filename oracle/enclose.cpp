@@ -17,7 +17,7 @@ namespace {
 enclosed_tensor make_tensor(const char* name, dtype type, std::vector<std::int64_t> shape) {
   std::int64_t n = 1;
   for (const std::int64_t extent : shape) n *= extent;
-  // Rows that belong to no sequence are nobody's to write: nothing is said about them.
+  // A row that belongs to no sequence has no bound: its enclosure is everything.
   return {name, type, std::move(shape), std::vector<interval>(static_cast<std::size_t>(n), everything)};
 }
 
@@ -60,7 +60,7 @@ class evaluation {
   }
 
  private:
-  /// All rows and heads that share a sequence's kv head: its tiles are decoded once.
+  /// Evaluates all rows and heads that share a sequence's kv head; decodes its tiles once.
   void run_group(std::int64_t seq, std::int64_t head_kv) {
     std::vector<tracked_row> rows = track(seq, head_kv);
     if (rows.empty()) return;
@@ -175,7 +175,8 @@ enclosure enclose_attention(const problem& planned, std::span<const named_tensor
     throw std::invalid_argument("oracle: the contract has no tiles or atoms");
   if (planned.kv_descale == descale_kind::per_page &&
       (declared.tile_rows < 1 || planned.page_size % declared.tile_keys != 0 || planned.num_splits != 1))
-    throw std::invalid_argument("oracle: the contract does not say which tiles, each in one page, a block visits");
+    throw std::invalid_argument(
+        "oracle: per-page descales need tile_rows, num_splits 1 and tiles that do not cross pages");
   return evaluation(planned, inputs, declared, counts).run();
 }
 

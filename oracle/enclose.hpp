@@ -1,4 +1,4 @@
-/// enclose() with what it saw on the way.
+/// enclose() with counts.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace assay::oracle {
 
-/// As enclose(); adds the P codes that the contract rounds to `counts`.
+/// Like enclose(); adds the P codes that the contract rounds to `counts`.
 enclosure enclose(const problem& planned, std::span<const named_tensor> inputs, const contract& declared,
                   code_counts& counts);
 

@@ -11,7 +11,7 @@
 
 namespace assay::oracle {
 
-/// What a key adds to an output element.
+/// The contribution of a key to an output element.
 struct key_share {
   std::int64_t key = 0;  ///< within the sequence
   std::int64_t page = 0;

@@ -11,7 +11,7 @@
 
 namespace assay::oracle {
 
-/// What a head adds to a logit.
+/// The contribution of a head to a logit.
 struct head_share {
   std::int64_t head = 0;
   double dot = 0;           ///< dot(q, k), before ReLU

@@ -5,8 +5,8 @@
 
 namespace assay::oracle {
 
-/// While it lives, this thread rounds to nearest and keeps subnormal numbers, whatever a library under test has set:
-/// start-up code of -ffast-math flushes them, and would bend the oracle as it bends the kernel.
+/// While it lives, this thread rounds to nearest and keeps subnormal numbers, for any settings of the library under
+/// test. Start-up code of -ffast-math flushes subnormals: that would change the oracle's results too.
 class ieee_arithmetic {
  public:
   ieee_arithmetic() {

@@ -63,7 +63,7 @@ head_sums::head_sums(const contract& declared)
     : rows_(declared.head_rows),
       fuses_(declared.fuses_logits != 0),
       sums_(static_cast<std::size_t>(2 * keys * std::clamp<std::int64_t>(rows_, 0, most_rows))) {
-  if (!has_order(declared)) throw std::invalid_argument("oracle: head_rows and head_tree are no order");
+  if (!has_order(declared)) throw std::invalid_argument("oracle: head_rows and head_tree do not define an order");
   for (const std::int32_t stride : declared.head_tree)
     if (stride != 0) strides_.push_back(stride);
 }

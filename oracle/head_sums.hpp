@@ -6,7 +6,7 @@
 /// numbers are rounded by the machine's f32 operations; a fused multiply-add s = w r + acc in binary64, where w r is
 /// exact and the error of s is known by Knuth's two-sum: where it is not 0, both s and its neighbour on that side are
 /// rounded, so that no double rounding goes wrong.
-/// Overflow and NaN, once there, stay until the end: an end that is not finite says that nothing can be said.
+/// Overflow and NaN persist to the end: if an end is not finite, the sum has no bound.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class head_sums {
  public:
   static constexpr std::int64_t keys = 64;  ///< at once
 
-  /// Whether head_rows and head_tree say in which order rows are joined.
+  /// Whether head_rows and head_tree define the order in which rows are joined.
   static bool has_order(const contract& declared);
 
   /// Throws std::invalid_argument where they do not.

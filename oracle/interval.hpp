@@ -1,5 +1,5 @@
 /// Interval arithmetic in binary64, rounded outward. Every function encloses the exact image of its operands.
-/// An operand about which nothing is known ([-inf, inf]) or an operation without a value gives [-inf, inf].
+/// An unbounded operand ([-inf, inf]) or an undefined operation gives [-inf, inf].
 #pragma once
 
 #include <limits>
@@ -37,7 +37,7 @@ interval tanh(const interval& x);
 interval widen(const interval& x, double relative, double absolute = 0);
 
 /// Results of at most `times` f32 roundings to nearest of x: relative 2^-24 each, and 2^-149 where they underflow.
-/// Values beyond f32's largest: nothing can be said.
+/// Values beyond the largest f32 give [-inf, inf].
 interval round_f32(const interval& x, int times = 1);
 
 }  // namespace assay::oracle

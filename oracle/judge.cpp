@@ -103,12 +103,12 @@ const tensor& matching(const enclosed_tensor& bounds, std::span<const named_tens
   return *t;
 }
 
-/// What an element holds that nobody wrote.
+/// The bits of an element that was not written.
 std::uint32_t unwritten_bits(dtype type) {
   return static_cast<std::uint32_t>((unwritten_byte * std::uint64_t{0x01010101}) >> (32 - 8 * size_bytes(type)));
 }
 
-/// What an element under a rule about bits must hold.
+/// The bits that a kept or copied element must hold.
 std::uint32_t bits_due(const enclosed_tensor& bounds, std::int64_t flat) {
   return bounds.held.empty() ? unwritten_bits(bounds.type) : bounds.held[static_cast<std::size_t>(flat)];
 }
@@ -136,7 +136,7 @@ judgement judge_tensor(const enclosed_tensor& bounds, const tensor& output) {
       return;
     }
     const interval& e = bounds.elements[static_cast<std::size_t>(flat)];
-    if (!(e.lo <= e.hi)) throw std::logic_error("oracle: the enclosure of " + bounds.name + " is no interval");
+    if (!(e.lo <= e.hi)) throw std::logic_error("oracle: the enclosure of " + bounds.name + " is not an interval");
     if (is_everything(e)) {
       ++j.unbounded;
       return;

@@ -57,7 +57,7 @@ logit_scale scale_of(const problem& stated, const contract& declared) {
     s.is_fused = declared.fuses_logits != 0;
     s.is_usable = s.is_usable && (!s.is_fused || s.factor > 0);
     if (may_pin && s.is_usable && pin(s.factor)) s.is_pinned = true, s.common_error = 0;
-    s.snaps = s.is_fused && s.is_pinned;  // with an unknown theta, rounding w says nothing of rounding w (1 + theta)
+    s.snaps = s.is_fused && s.is_pinned;  // with an unknown theta, rounding w does not bound rounding w (1 + theta)
   } else {
     s.factor = scale * q_scale * k_scale;
     s.factor_error = constant_error({scale, q_scale, k_scale}, n, &s.is_usable);

@@ -1,16 +1,16 @@
-/// Base-2 logits of the contract, known up to what its roundings allow.
+/// Base-2 logits of the contract, with bounds of their rounding errors.
 ///
 /// y_j = w_j (1 + theta) + e_j with |e_j| <= e[j] and one common |theta| <= scale.common_error for the whole launch:
 /// the constants (c2, or log2e) are rounded once and then used for every key, so their error is a change of softmax
 /// temperature. In differences of logits it scales with |w_j - w_k|, not with |w_j| + |w_k|.
 ///
 /// Where the contract says enough, f32 numbers are known and not merely enclosed:
-///   - a constant that is rounded once is the f32 next to a number known to 2^-50 of it: one single f32 unless that
-///   number
-///     lies as near to the middle of two. theta is 0 then, and so is the error of c2 * kd, again an f32 rounded once.
-///   - with `fuses_logits`, running maximum, base and argument of exp2 are f32 roundings of a_j * c2: rounding is
-///     monotone, so the roundings of both ends of what is known enclose them, often as one single number.
-/// Not so where P is not rounded (p_type f32): then exact arithmetic counts as admissible too, as in atoms.hpp.
+/// - A constant that is rounded once is the f32 next to a number known to 2^-50 of it. That is a single f32, unless the
+///   number lies within 2^-50 of the middle of two. With a single f32, theta is 0, and so is the error of c2 * kd,
+///   which is rounded once too.
+/// - With `fuses_logits`, running maximum, base and argument of exp2 are f32 roundings of a_j * c2. Rounding is
+///   monotone, so rounding both ends of a known interval encloses them, often as a single number.
+/// This does not hold if P is not rounded (p_type f32): then exact arithmetic is admissible too, as in atoms.hpp.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace assay::oracle {
 /// contains 2^-24 |w|, and w carries at most 8 binary64 roundings, 2^-50 |w| in all, far below 2^-10 * 2^-24 |w|.
 inline constexpr double logit_cover = 1 + 0x1p-10;
 
-/// What the scalars of a problem make of a dot product.
+/// How the scalars of a problem turn a dot product into a logit.
 struct logit_scale {
   double factor = 0;        ///< c2, or c1 with soft cap or bias, times the tile's k descale; binary64
   double factor_error = 0;  ///< relative error of the kernel's f32 constant c1 and of its product with the descale
@@ -37,8 +37,8 @@ struct logit_scale {
   bool is_direct = true;   ///< neither soft cap nor bias: y = a * c2
   bool is_pinned = false;  ///< `factor` is the kernel's f32 constant itself
   bool is_fused = false;   ///< y is not rounded
-  bool snaps = false;      ///< is_fused, and f32 roundings are taken as just those f32 numbers
-  bool is_usable = false;  ///< false: constants leave f32's normal range, nothing can be said
+  bool snaps = false;      ///< is_fused, and a rounded value counts as exactly that f32 number
+  bool is_usable = false;  ///< false: a constant leaves f32's normal range, so there is no bound
 };
 
 logit_scale scale_of(const problem& stated, const contract& declared);

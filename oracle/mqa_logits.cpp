@@ -13,7 +13,7 @@
 /// and meets the third factor, at most |w_h| + r_h + |s|; a second product, a fused sum (others are exact there), each
 /// once more, perhaps before a factor |s|: |w_h| + r_h + 2 (|s| + 1) per head, and 1 for the last product.
 /// Overflow can only be ruled out for all orders at once: no product of two factors, no sum of |w_h| r_h and of |T_h|
-/// may reach f32's largest number, also of heads that are not live (infinity times zero is no zero).
+/// may reach f32's largest number, also of heads that are not live (infinity times zero is NaN).
 #include "oracle/mqa_logits.hpp"
 
 #include <algorithm>

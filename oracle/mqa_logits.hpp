@@ -8,7 +8,8 @@
 
 namespace assay::oracle {
 
-/// The enclosure of logits with the columns of hidden keys done: -inf, or kept bits. Visible columns say nothing yet.
+/// The enclosure of logits with only the columns of hidden keys set: -inf, or kept bits. Visible columns are
+/// everything.
 enclosed_tensor hidden_logits(const problem_view& view);
 
 /// Evaluates the contract; see enclose(). Throws std::invalid_argument where the contract has no atoms.

@@ -1,9 +1,9 @@
 /// The definition of mqa_logits, as problem.hpp states it, in MPFR or binary64.
 ///
-/// Errors. With the arithmetic's unit u, H heads and dimension d: a dot product is within d u sum |q_i
-/// k_i| (max(0, x) adds nothing), a term takes one product more, the sum H, the scale one: within (d + H + 2) u |s| sum
-/// over h of |w_h| sum |q_i k_i|, first order; d + H + 4 covers the rest. A head whose dot product is certainly not
-/// positive adds an exact zero.
+/// Errors. Let u be the arithmetic's unit, H the number of heads and d the dimension. A dot product is within
+/// d u sum |q_i k_i|; max(0, x) adds no error. A term has one more product, the sum has H additions, the scale is one
+/// more product. So to first order the error is at most (d + H + 2) u |s| sum over h of |w_h| sum |q_i k_i|; d + H + 4
+/// covers the higher orders. A head whose dot product is certainly not positive adds an exact zero.
 #include <algorithm>
 #include <cmath>
 #include <vector>

@@ -12,7 +12,7 @@
 namespace assay::oracle {
 namespace {
 
-/// For operations that round no P.
+/// For operations that do not round P.
 template <enclosure evaluate(const problem&, std::span<const named_tensor>, const contract&)>
 enclosure without_counts(const problem& planned, std::span<const named_tensor> inputs, const contract& declared,
                          code_counts* /*counts*/) {

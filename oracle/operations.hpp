@@ -1,4 +1,4 @@
-/// What the oracle knows of each operation. The public functions of enclosure.hpp look here and nowhere else.
+/// The oracle's table of operations. The public functions of enclosure.hpp use only this table.
 #pragma once
 
 #include <span>

@@ -17,12 +17,12 @@ std::int64_t index_at(const tensor& t, std::int64_t i, std::int64_t j = 0) {
 
 constexpr std::int64_t side = 16;  ///< of the square tiles in which preshuffled keys lie
 
-/// What mqa_logits asks of a problem beyond the tensors.
+/// Checks the fields that mqa_logits restricts.
 void check_mqa_logits(const problem& p) {
   const char* fault = nullptr;
-  if (p.heads_kv != 1) fault = "mqa_logits has one kv head";
-  if (p.kv_descale != descale_kind::per_tensor) fault = "mqa_logits has a scale per key, none per page";
-  if (p.batching != q_batching::batch) fault = "mqa_logits is in batch mode";
+  if (p.heads_kv != 1) fault = "mqa_logits needs heads_kv 1";
+  if (p.kv_descale != descale_kind::per_tensor) fault = "mqa_logits has scales per key, not per page";
+  if (p.batching != q_batching::batch) fault = "mqa_logits needs batch mode";
   if (p.max_model_len < 0) fault = "max_model_len is negative";
   if (p.k_order == key_order::preshuffled && (p.page_size % side != 0 || p.head_dim_qk % side != 0))
     fault = "preshuffled keys need page_size and head_dim_qk to be multiples of 16";
@@ -48,7 +48,7 @@ key_range intersect(key_range a, key_range b) {
 problem_view::problem_view(const problem& stated, std::span<const named_tensor> inputs) : stated_(stated) {
   const problem& p = stated_;
   if (p.heads_kv < 1 || p.heads_q < 1 || p.heads_q % p.heads_kv != 0 || p.page_size < 1 || p.num_seqs < 0)
-    throw std::invalid_argument("oracle: the problem's sizes do not make a problem");
+    throw std::invalid_argument("oracle: a size of the problem is out of range");
   q_ = take(inputs, "q", true, p.q_type, {p.total_q, p.heads_q, p.head_dim_qk});
   k_ = take(inputs, "k", true, p.k_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_qk});
   if (p.operation == operation_kind::mqa_logits) {
@@ -65,7 +65,7 @@ problem_view::problem_view(const problem& stated, std::span<const named_tensor> 
   if (p.batching == q_batching::group)
     cu_seqlens_q_ = take(inputs, "cu_seqlens_q", true, dtype::i32, {p.num_seqs + 1});
   else if (p.total_q != std::int64_t{p.num_seqs} * p.max_q)
-    throw std::invalid_argument("oracle: in batch mode total_q is num_seqs * max_q");
+    throw std::invalid_argument("oracle: in batch mode total_q must be num_seqs * max_q");
   seqlens_k_ = take(inputs, "seqlens_k", true, dtype::i32, {p.num_seqs});
   if (p.page_table == page_table_kind::block_table) {
     block_table_ = take(inputs, "block_table", true, dtype::i32, {p.num_seqs, any_extent});
@@ -102,7 +102,7 @@ key_range problem_view::visible(std::int64_t seq, std::int64_t i) const {
   if (stated_.operation == operation_kind::mqa_logits) {
     if (keys < 0 || keys > stated_.max_model_len)
       throw std::invalid_argument("oracle: context " + std::to_string(keys) + " of sequence " + std::to_string(seq) +
-                                  " is not within max_model_len");
+                                  " is not in [0, max_model_len]");
     return {0, keys - row_count(seq) + i + 1};
   }
   const std::int64_t position =
@@ -125,7 +125,7 @@ key_place problem_view::place(std::int64_t seq, std::int64_t key) const {
   }
   if (page < 0 || page >= stated_.num_pages)
     throw std::invalid_argument("oracle: key " + std::to_string(key) + " of sequence " + std::to_string(seq) +
-                                " lies in no page of the pool");
+                                " is outside the pool");
   return {page, key - nth * page_size};
 }
 

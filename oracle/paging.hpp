@@ -1,5 +1,5 @@
-/// Where rows and keys of a problem lie, and which keys a row sees: the oracle's own writing of masks and paging.
-/// Corner cases: semantics.md.
+/// Where rows and keys of a problem lie, and which keys a row sees: the oracle's own implementation of masks and
+/// paging. Corner cases: semantics.md.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct key_place {
   std::int64_t slot;
 };
 
-/// Whether a descale is one: finite and above 0.
+/// Whether a descale is valid: finite and above 0.
 inline bool is_descale(double value) {
   return value > 0 && value < std::numeric_limits<double>::infinity();
 }
@@ -56,9 +56,8 @@ class problem_view {
   void load_key(key_place at, std::int64_t head_kv, double* values) const;
   void load_value(key_place at, std::int64_t head_kv, double* values) const;  ///< head_dim_v values
   bool has_page_descales() const { return k_descale_ != nullptr; }
-  /// Descales of a page of the pool, as they stand: whether they are finite and above 0 is the caller's to check. 1
-  /// with per-tensor descales. Ask for pages that hold a live key only: other entries may lie on memory that is not
-  /// mapped.
+  /// Descales of a page of the pool, unchecked: the caller must check that they are finite and above 0. They are 1 with
+  /// per-tensor descales. Ask only for pages that hold a live key: other entries may not be mapped.
   double k_descale(std::int64_t page, std::int64_t head_kv) const;
   double v_descale(std::int64_t page, std::int64_t head_kv) const;
   bool has_bias() const { return bias_ != nullptr; }

@@ -30,7 +30,7 @@ struct decoded_tile {
 /// e, |e| <= error (logits.hpp).
 struct row_state {
   bool has_maximum = false;
-  bool is_lost = false;  ///< nothing can be said any more
+  bool is_lost = false;  ///< the state has no bound any more
   double w = 0;
   double error = 0;
   interval sum{0, 0};        ///< l
@@ -54,7 +54,7 @@ struct tile_scratch {
   std::vector<char> is_void;  ///< keys whose bias is -inf: weight 0
 };
 
-/// A tile that the row's block visits and of whose keys the row sees none: O changes its unit, nothing else happens.
+/// A tile that the row's block visits but of which the row sees no key: only the unit of O changes.
 void visit_tile(const decoded_tile& tile, const contract& declared, row_state& row);
 
 /// The steps of a tile for a row that sees its keys [begin, end) (positions within the tile). `query` is padded to

@@ -17,8 +17,8 @@ struct split_plan {
   std::int64_t split_of(std::int64_t tile) const { return tile / per_split; }
 };
 
-/// Decodes keys [range.begin, range.end) of the tile that starts at key `first`; the tile's other rows keep what they
-/// hold, and nobody reads them. Dead memory is not read.
+/// Decodes keys [range.begin, range.end) of the tile that starts at key `first`. It leaves the other rows of `tile`
+/// unchanged; they are never read. It does not read dead memory.
 void decode_tile(const problem_view& view, std::int64_t seq, std::int64_t head_kv, std::int64_t first, key_range range,
                  decoded_tile& tile);
 

@@ -1,4 +1,4 @@
-/// How wide enclosures are: the measure of what a verdict is worth.
+/// How wide enclosures are: the narrower they are, the more a pass proves.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace assay::oracle {
 
-/// Of one output tensor, before its final rounding. Elements about which nothing is known have an infinite radius.
+/// Of one output tensor, before its final rounding. Elements without a bound have an infinite radius.
 struct width_statistics {
   std::int64_t elements = 0;
   double median_radius_ulp = 0;  ///< in ulps of the output type at the enclosure's middle
@@ -19,7 +19,7 @@ struct width_statistics {
 /// Radius of an enclosure in ulps of `type` at its middle; 0 for points, infinity where nothing is known.
 double radius_ulp(const interval& e, dtype type);
 
-/// Whether at most two numbers of the type can come of rounding what the enclosure holds.
+/// Whether rounding the values of the enclosure gives at most two numbers of the type.
 bool is_sharp(const interval& e, dtype type);
 
 /// The same of an enclosure whose ends the type already holds.

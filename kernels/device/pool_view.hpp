@@ -1,4 +1,4 @@
-/// Paged addressing of one sequence's keys and values, and their way through registers into LDS.
+/// Paged addresses of one sequence's keys and values, and their move through registers to LDS.
 #pragma once
 
 #include <hip/hip_runtime.h>

@@ -1,5 +1,5 @@
-/// FP8 tiles of 64 keys on their way from a paged pool through registers into LDS: page look-ups, loads and stores are
-/// separate steps, so that each can run ahead of the one that needs it.
+/// Moves FP8 tiles of 64 keys from a paged pool through registers to LDS. Page look-ups, loads and stores are separate
+/// steps, so each can run ahead of the step that needs it.
 ///
 /// A thread moves patches of 4 keys by 8 columns: V is transposed on its way, 4 by 4 bytes at a time, so that the
 /// matrix unit reads it along the keys. 16 threads side by side share 4 keys.

@@ -1,5 +1,5 @@
-/// Online softmax over a wave's tile of 16 rows, in registers: the scores stay in the accumulators of the matrix atoms,
-/// and the lanes that share a row join their maxima and sums by shuffles.
+/// Online softmax over a wave's tile of 16 rows, in registers. The scores stay in the accumulators of the matrix atoms.
+/// Lanes that share a row join their maxima and sums by shuffles.
 #pragma once
 
 #include <hip/hip_runtime.h>

@@ -12,8 +12,8 @@
 namespace assay {
 namespace {
 
-/// What is written must have one place for each element: each dimension steps over all that the narrower ones span.
-/// That also refuses dimensions that interleave without a clash, which no pool or output has.
+/// Each element of a written tensor needs its own place, so each stride must exceed the span of all smaller strides.
+/// This also refuses dimensions that interleave without overlap; no pool or output has such dimensions.
 assay_status check_overlap(const expectation& e, const tensor& t) {
   std::pair<std::int64_t, int> steps[max_rank];  // magnitude of the stride, dimension
   int count = 0;
@@ -63,7 +63,7 @@ assay_status convert(const expectation& e, const assay_tensor& given, tensor& to
     return refuse(ASSAY_REJECTED, "tensor %s has type %s, must be %s", e.name, name_of(static_cast<dtype>(given.type)),
                   name_of(e.type));
   if (e.role == ASSAY_IN_OUT && given.role != ASSAY_IN_OUT)
-    return refuse(ASSAY_REJECTED, "tensor %s has role %d, must be %d: the kernel reads it and changes it in part",
+    return refuse(ASSAY_REJECTED, "tensor %s has role %d, must be %d: the kernel reads it and changes part of it",
                   e.name, given.role, static_cast<int>(ASSAY_IN_OUT));
   if (view.dtype.bits != 8 * size_bytes(e.type) || view.dtype.lanes != 1)
     return refuse(ASSAY_REJECTED, "tensor %s has elements of %d bits", e.name, view.dtype.bits * view.dtype.lanes);
@@ -137,7 +137,7 @@ assay_status bind_tensors(const problem& p, std::span<const expectation> expecte
   const std::int64_t pages_needed = (std::int64_t{p.max_k} + p.page_size - 1) / p.page_size;
   const bool has_table = bound.block_table.rank == 2;  // some operations have none
   if (has_table && p.num_seqs > 0 && bound.block_table.shape[1] < pages_needed)
-    return refuse(ASSAY_REJECTED, "tensor block_table holds %lld pages a sequence, but max_k %d needs %lld",
+    return refuse(ASSAY_REJECTED, "tensor block_table holds %lld pages per sequence, but max_k %d needs %lld",
                   static_cast<long long>(bound.block_table.shape[1]), p.max_k, static_cast<long long>(pages_needed));
   return {};
 }

@@ -1,4 +1,4 @@
-/// Tensors of a call: looks them up by name and holds them to problem.hpp before anything is launched.
+/// Tensors of a call: finds them by name and checks them against problem.hpp before the launch.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace assay {
 
-/// All tensors of problem.hpp. Those that a problem does not have, or that are optional and absent, have no data.
+/// All tensors of problem.hpp. A tensor that the problem does not have, or that is optional and absent, has no data.
 struct bound_tensors {
   tensor q, k, v, k_descale, v_descale;
   tensor cu_seqlens_q, seqlens_k, block_table, page_indptr, page_indices, prefix_offset, bias, sinks;
@@ -30,18 +30,18 @@ struct expectation {
   std::vector<std::int64_t> shape;  ///< any_extent: as given
   bool required = true;
   bool unit_last_stride = false;
-  assay_tensor_role role = ASSAY_INPUT;  ///< what the kernel does to it; elements of what it writes do not overlap
-  int vector_elements = 1;  ///< loads of that many elements: alignment of the start and of all but the last stride
+  assay_tensor_role role = ASSAY_INPUT;  ///< how the kernel uses it; elements of a written tensor do not overlap
+  int vector_elements = 1;               ///< elements per load: aligns the start and all strides but the last
 };
 
 /// The tensors that every attention kernel of this library has; a kernel adds its own.
 std::vector<expectation> paged_attention_tensors(const problem& p);
 
-/// Those that tell where a sequence's keys are.
+/// The tensors that say where the keys of a sequence are.
 std::vector<expectation> page_tables(const problem& p);
 
 /// ASSAY_OK, or ASSAY_REJECTED with a message that names the tensor and what is wrong. `p` has passed check_problem.
-/// Tensors that nobody expects are left alone.
+/// Ignores tensors that are not in `expected`.
 assay_status bind_tensors(const problem& p, std::span<const expectation> expected, std::span<const assay_tensor> given,
                           bound_tensors& bound);
 

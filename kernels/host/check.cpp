@@ -66,7 +66,8 @@ assay_status check_types(const problem& p) {
       {"q_type", p.q_type}, {"k_type", p.k_type}, {"v_type", p.v_type}, {"o_type", p.o_type}};
   for (const auto& [name, type] : types)
     if (!is_dtype(type) || type == dtype::none || type == dtype::i32)
-      return refuse(ASSAY_REJECTED, "%s is %d, which is no element type of that tensor", name, static_cast<int>(type));
+      return refuse(ASSAY_REJECTED, "%s is %d, which is not a valid element type of that tensor", name,
+                    static_cast<int>(type));
   if (p.bias_type != dtype::none && p.bias_type != dtype::f32 && p.bias_type != dtype::f16 &&
       p.bias_type != dtype::bf16)
     return refuse(ASSAY_REJECTED, "bias_type is %d, must be none, f32, f16 or bf16", static_cast<int>(p.bias_type));
@@ -90,7 +91,7 @@ assay_status check_consistency(const problem& p) {
   if (p.total_q > std::int64_t{p.num_seqs} * p.max_q)
     return refuse(ASSAY_REJECTED, "total_q %d exceeds num_seqs %d times max_q %d", p.total_q, p.num_seqs, p.max_q);
   if (p.batching == q_batching::batch && p.total_q != std::int64_t{p.num_seqs} * p.max_q)
-    return refuse(ASSAY_REJECTED, "total_q %d is not num_seqs %d times max_q %d, as batch mode has it", p.total_q,
+    return refuse(ASSAY_REJECTED, "total_q %d is not num_seqs %d times max_q %d, as batch mode needs", p.total_q,
                   p.num_seqs, p.max_q);
   if (p.num_seqs > 0 && p.max_k > 0 && p.num_pages == 0)
     return refuse(ASSAY_REJECTED, "num_pages is 0, but max_k is %d", p.max_k);

@@ -1,4 +1,4 @@
-/// What every kernel's host side asks of a problem, and how it says no.
+/// Checks of a problem that all kernels share, and the status that refuses it.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 
 namespace assay {
 
-/// Grid extents y and z of every platform end here.
+/// The largest grid extent in y and z on every platform.
 inline constexpr std::int64_t max_grid_extent = 65535;
 
-/// ASSAY_OK, or ASSAY_REJECTED where the scalars make no problem, naming the field. `planned`: num_splits must be
-/// chosen. What a kernel supports of the legal problems is its own business.
+/// ASSAY_OK, or ASSAY_REJECTED with the name of the field if the scalars are invalid. `planned`: num_splits must be
+/// chosen. Each kernel itself refuses legal problems that it does not support.
 assay_status check_problem(const problem* p, bool planned);
 
-/// ASSAY_OK where the problem is of the operation that `kernel` computes.
+/// ASSAY_OK if `kernel` computes the operation of the problem.
 assay_status check_operation(const problem& p, operation_kind computed, const char* kernel);
 
 /// A status with a formatted message.

@@ -1,4 +1,4 @@
-/// What the contracts of all kernels of a platform have in common.
+/// The part of a contract that all kernels of a platform share.
 #pragma once
 
 #include "kernels/contract.hpp"

@@ -15,7 +15,7 @@ assay_status check_launch(const assay_tensor* tensors, std::int32_t num_tensors,
   if (launch == nullptr || (tensors == nullptr && num_tensors > 0) || num_tensors < 0)
     return refuse(ASSAY_REJECTED, "launch or tensors is null");
   if (!platform::has_wave_size(launch->wave_size))
-    return refuse(ASSAY_REJECTED, "wave_size %d is not one of this platform", launch->wave_size);
+    return refuse(ASSAY_REJECTED, "wave_size %d is not supported on this platform", launch->wave_size);
   return {};
 }
 

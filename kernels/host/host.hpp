@@ -1,4 +1,4 @@
-/// What the kernels' host sides share.
+/// Helpers for the host code of all kernels.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ logit_scales logit_scales_of(const problem& p);
 /// Whether run() was given a launch that this platform can do, and tensors.
 assay_status check_launch(const assay_tensor* tensors, std::int32_t num_tensors, const assay_launch* launch);
 
-/// What became of the launch just made.
+/// The status of the launch just made.
 assay_status launch_outcome(const char* kernel);
 
 /// Waits until the device is done.

@@ -1,4 +1,4 @@
-/// A case: one small value that says everything about a run. Versioned; its JSON form is what the corpus holds.
+/// A case: one small value that fully describes a run. It has a version; the corpus stores its JSON form.
 #pragma once
 
 #include <cstdint>
@@ -28,12 +28,12 @@ BOOST_DEFINE_ENUM_CLASS(pool_layout, nhd, hnd)
 /// Order of Q's dimensions in memory: rows outermost, heads outermost, or head_dim outermost (rocMLIR's trans_q).
 BOOST_DEFINE_ENUM_CLASS(q_layout, rows, heads, transposed)
 
-/// Recipes of data. Frozen once shipped: a changed recipe gets a new name. properties/data/fill.cpp says what each
-/// makes.
+/// Recipes of data. They are frozen once shipped: a changed recipe gets a new name. properties/data/recipe.hpp
+/// describes each one.
 BOOST_DEFINE_ENUM_CLASS(fill_kind, normal, uniform, constant, page_tagged, saturating, ascending_maxima,
                         heavy_tail_tile, cancelling, largest, subnormal, rounding_ties)
 
-/// What dead memory holds: tail slots, unreferenced pages, table entries past the last page, hidden keys' bias.
+/// Contents of dead memory: tail slots, unreferenced pages, table entries past the last page, hidden keys' bias.
 BOOST_DEFINE_ENUM_CLASS(poison_kind, nan, inf, huge, zero)
 
 BOOST_DEFINE_ENUM_CLASS(schedule_kind, round_robin, reverse, random, pct)
@@ -81,7 +81,7 @@ BOOST_DESCRIBE_STRUCT(schedule_recipe, (), (kind, seed, depth, wave_size))
 /// Everything. Field order is the order of the JSON form; fields at their default are not written.
 struct attention_case {
   std::int32_t version = 1;
-  std::string why;  ///< what the case is there for; required in the corpus
+  std::string why;  ///< the reason for the case; required in the corpus
   std::string kernel = "split_kv";
   dtype q_type = dtype::f16;
   dtype kv_type = dtype::f16;  ///< of K; V too, except that int8 K goes with f16 V
@@ -110,8 +110,8 @@ struct attention_case {
   key_order k_order = key_order::plain;  ///< these and fills_hidden: mqa_logits only
   context_split split_contexts = context_split::fixed;
   std::int32_t max_model_len = 0;           ///< columns of logits
-  std::int32_t row_margin = 0;              ///< elements between the rows of every output and workspace, nobody's
-  std::int32_t input_margin = 0;            ///< the same of inputs, poisoned; tensor_plan.hpp says of which
+  std::int32_t row_margin = 0;              ///< gap elements between the rows of every output and workspace
+  std::int32_t input_margin = 0;            ///< the same for inputs, poisoned; see tensor_plan.hpp
   bool fills_hidden = false;                ///< columns of hidden keys become -inf
   rotary_kind rotary = rotary_kind::none;   ///< append_kv only
   std::int32_t num_splits = 0;              ///< 0: the library's planner chooses
@@ -136,9 +136,9 @@ inline dtype v_type(const attention_case& c) {
 /// The scalar problem that a case states (num_splits as the case has it: 0 is the planner's).
 problem to_problem(const attention_case& c);
 
-/// Throws case_error unless the case is well formed: legal types, sizes that neither are negative nor overflow, pages
-/// inside the pool and of the right number, overrides inside their tensors. Legal is wider than any one kernel
-/// supports.
+/// Throws case_error unless the case is well formed: legal types, sizes that are not negative and do not overflow, the
+/// right number of pages, pages inside the pool, overrides inside their tensors. No single kernel supports every legal
+/// case.
 void validate(const attention_case& c);
 
 /// JSON text, two-space indented, scalar lists on one line; decode(encode(c)) == c.

@@ -1,4 +1,4 @@
-/// How validation says no.
+/// Checks of single fields.
 #pragma once
 
 #include <cstdint>

@@ -64,7 +64,7 @@ void read(const json::value& from, T& to, const std::string& path) {
   std::string known;
   boost::mp11::mp_for_each<boost::describe::describe_enumerators<T>>(
       [&](auto d) { known += (known.empty() ? "" : ", ") + std::string(d.name); });
-  refuse(path, fmt::format("'{}' is none of {}", printable(name), known));
+  refuse(path, fmt::format("'{}' is not one of {}", printable(name), known));
 }
 
 template <typename T>

@@ -1,4 +1,4 @@
-/// Element bit patterns of the types: the fills' own rounding, which shares nothing with the kernels' and the oracle's.
+/// Element bit patterns of the types. This rounding code is for the fills; kernels and oracle have their own.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ number_format format_of(dtype type);
 /// e4m3fnuz have no sign. Exact on every machine: it scales by powers of two and rounds once.
 std::uint32_t round_to_bits(dtype type, double value);
 
-/// What dead elements of a type hold. FP8 has no infinity and int8 no NaN: `inf` is the largest value then and `nan`
-/// -128.
+/// Contents of dead elements of a type. FP8 has no infinity: there `inf` is the largest value. int8 has no NaN: there
+/// `nan` is -128.
 std::uint32_t poison_pattern(dtype type, poison_kind kind);
 
 /// Writes an element at its byte offset.

@@ -1,5 +1,5 @@
-/// What an operation is, said once. Whoever needs to know what tensors a case has, which keys a row sees, what a run
-/// costs or what a property can be about asks the description; only this folder knows the operations apart.
+/// Descriptions of the operations. A description says which tensors a case has, which keys a row sees, what a run costs
+/// and which properties apply. Only this folder distinguishes the operations; all other code asks the description.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace assay {
 
-/// What a property can need of a kernel; a set of them is their sum.
+/// What a property can need from a kernel; a set of capabilities is their sum.
 enum capability : std::uint32_t {
   has_page_tables = 1,     ///< sequences of keys in pages that a table names
   has_mask = 2,            ///< rows that do not see all keys of their sequence
@@ -28,10 +28,10 @@ enum capability : std::uint32_t {
 struct operation {
   operation_kind kind;
   const char* name;
-  std::span<const char* const> kernels;  ///< those of that name compute it
+  std::span<const char* const> kernels;  ///< names of the kernels that compute it
   std::uint32_t capabilities;            ///< of every kernel that computes it; a kernel may have more (kernel_space)
   std::span<const char* const> results;  ///< the tensors that users read; other outputs are workspaces or statistics
-  bool is_causal;                        ///< whatever the problem says
+  bool is_causal;                        ///< causal for any value of problem::causal
   q_batching plain_batching;             ///< of the smallest cases
 
   /// Inputs and in-out tensors in problem.hpp's order; optional ones only where the case has them. The fields have

@@ -81,20 +81,20 @@ void refuse_foreign_fields(const attention_case& c) {
 void check_fields(const attention_case& c) {
   refuse_mqa_fields(c);
   refuse_foreign_fields(c);
-  if (c.heads_q != c.heads_kv) refuse("heads_q", "append_kv has as many heads of new rows as of the pool");
+  if (c.heads_q != c.heads_kv) refuse("heads_q", "append_kv needs heads_q equal to heads_kv");
   if (size_bytes(c.q_type) != 2) refuse("q_type", "append_kv takes new rows in f16 or bf16");
-  if (c.q_order == q_layout::transposed) refuse("q_order", "append_kv takes new rows whose elements lie together");
+  if (c.q_order == q_layout::transposed) refuse("q_order", "append_kv needs new rows with contiguous elements");
   if (c.kv_descale == descale_kind::per_page && (c.k_scale != 1 || c.v_scale != 1))
-    refuse("kv_descale", "with descales per page, k_scale and v_scale are 1");
+    refuse("kv_descale", "per_page needs k_scale and v_scale 1");
   if (size_bytes(c.kv_type) != 1 && (c.k_scale != 1 || c.v_scale != 1))
-    refuse("k_scale", "what is not quantised has no scale");
+    refuse("k_scale", "k_scale and v_scale must be 1 unless the pool is quantised");
   if (!(c.k_scale > 0)) refuse("k_scale", "must be above 0");
   if (!(c.v_scale > 0)) refuse("v_scale", "must be above 0");
   std::set<std::int64_t> seen;
   for (const sequence& s : c.sequences)
     for (const std::int64_t page : s.pages)
       if (!seen.insert(page).second)
-        refuse("sequences", fmt::format("page {} is in two places: append_kv would write its slots twice", page));
+        refuse("sequences", fmt::format("page {} is used twice: append_kv would write its slots twice", page));
 }
 
 /// The keys that were there before the call. Those behind the new rows are dead: no run may depend on them.

@@ -37,9 +37,10 @@ std::vector<planned_tensor> outputs(const problem& planned) {
 
 void check_fields(const attention_case& c) {
   refuse_append_fields(c);
-  if (c.heads_kv != 1) refuse("heads_kv", "mqa_logits has one kv head");
-  if (c.batching != q_batching::batch) refuse("batching", "mqa_logits is in batch mode");
-  if (c.kv_descale != descale_kind::per_tensor) refuse("kv_descale", "mqa_logits has a scale per key");
+  if (c.heads_kv != 1) refuse("heads_kv", "mqa_logits needs heads_kv 1");
+  if (c.batching != q_batching::batch) refuse("batching", "mqa_logits needs batch mode");
+  if (c.kv_descale != descale_kind::per_tensor)
+    refuse("kv_descale", "mqa_logits needs per_tensor: it has one scale per key");
   if (c.bias_type != dtype::none) refuse("bias_type", "mqa_logits has no bias");
   if (c.sinks) refuse("sinks", "mqa_logits has no sinks");
   if (c.k_order == key_order::preshuffled && (c.page_size % 16 != 0 || c.head_dim_qk % 16 != 0))

@@ -1,4 +1,4 @@
-/// A tensor that is yet to be made, as an operation describes it.
+/// A planned tensor, as an operation describes it; it has no memory yet.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ enum class tensor_content {
   new_values,
   rope_cosines,
   rope_sines,
-  // Indices: they say where memory is. A case cannot override them, and they end at an inaccessible OS page.
+  // Indices locate data in memory. A case cannot override them, and they end at an inaccessible OS page.
   row_sums,
   key_counts,
   block_table,
@@ -52,9 +52,9 @@ struct planned_tensor {
   tensor_content content = tensor_content::unwritten;
   tensor_role role = tensor_role::input;
   bool is_pool = false;        ///< the first axis is the page
-  bool is_optional = false;    ///< a kernel does without it where it is absent
+  bool is_optional = false;    ///< may be absent; kernels must accept that
   bool has_free_rows = false;  ///< the problem does not say how many rows it has
-  std::int64_t gap = 0;        ///< elements between its rows that are not its own: buffer_backing::gap
+  std::int64_t gap = 0;        ///< gap elements between its rows: see buffer_backing::gap
 };
 
 /// Bytes of a tensor, gaps included, or nothing where they do not fit int64.

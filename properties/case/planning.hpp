@@ -1,4 +1,4 @@
-/// What the tensors of several operations have in common.
+/// Tensors that several operations share.
 #pragma once
 
 #include <cstdint>

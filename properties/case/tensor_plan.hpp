@@ -12,17 +12,18 @@
 namespace assay {
 
 /// All inputs and in-out tensors of a case, as its operation describes them. The fields must have passed the range
-/// checks of validate(), the sizes of the tensors need not be bounded yet. Between the rows of each that has rows lie
-/// `input_margin` elements; of K and V as many more as keep their strides multiples of 8, and none where K is
-/// preshuffled, as problem.hpp has it.
+/// checks of validate(); the sizes of the tensors need not be bounded yet. `input_margin` elements lie between the rows
+/// of each tensor that has rows. K and V have more, so that their strides stay multiples of 8; preshuffled K has none
+/// (problem.hpp).
 std::vector<planned_tensor> plan_tensors(const attention_case& c);
 
 /// All outputs and workspaces of a planned problem (num_splits >= 1), as its operation describes them; in-out tensors
 /// are among the inputs. `row_margin` elements lie between their rows.
 std::vector<planned_tensor> plan_outputs(const problem& planned, std::int64_t row_margin);
 
-/// Pool tensors of more bytes are sparse: only the OS pages that hold pages in use are there, and all else faults. Up
-/// to this size they are whole, and poisoned where they are dead, as a kernel may read dead pages of an allocation.
+/// Pool tensors of more bytes are sparse: only the OS pages that hold pages in use are accessible; other accesses
+/// fault. Up to this size pools are whole and their dead parts are poisoned: a kernel may read dead pages of an
+/// allocation.
 constexpr std::int64_t dense_pool_bytes_max = std::int64_t{64} << 20;
 /// A relation holds up to three copies of K and V, 6 * 2^44 bytes of addresses, and a process has 2^47 of them (under
 /// AddressSanitizer, whose shadow takes an eighth, 7 * 2^44).
@@ -30,8 +31,8 @@ constexpr std::int64_t sparse_pool_bytes_max = std::int64_t{1} << 44;
 /// Of a pool that a kernel writes: the checker has two words of 8 bytes for each of its elements, 2^44 bytes of
 /// addresses where elements have one byte.
 constexpr std::int64_t written_pool_bytes_max = std::int64_t{1} << 40;
-/// Pages in use by a case with a sparse pool. Each that has no neighbour costs two of the process's mappings, in up to
-/// three copies of four pool tensors: 2048 * 2 * 3 * 4 = 49,152 of the 65,530 that Linux allows by default
+/// Most pages in use by a case with a sparse pool. A page without a neighbour costs two of the process's mappings, in
+/// up to three copies of four pool tensors: 2048 * 2 * 3 * 4 = 49,152 of the 65,530 that Linux allows by default
 /// (vm.max_map_count).
 constexpr std::int64_t sparse_pages_max = 2048;
 

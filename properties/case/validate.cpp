@@ -31,12 +31,12 @@ void check_types(const attention_case& c) {
   if (!is_half(c.q_type) && !is_fp8(c.q_type) && c.q_type != dtype::i8)
     refuse("q_type", "must be f16, bf16, e4m3fn, e4m3fnuz or i8");
   if (c.kv_type != c.q_type && !(is_half(c.q_type) && is_fp8(c.kv_type)))
-    refuse("kv_type", "must be q_type, or an FP8 type where q_type is f16 or bf16");
+    refuse("kv_type", "must be q_type, or an FP8 type if q_type is f16 or bf16");
   if (!is_half(c.o_type) && c.o_type != dtype::f32) refuse("o_type", "must be f16, bf16 or f32");
   if (!is_half(c.bias_type) && c.bias_type != dtype::f32 && c.bias_type != dtype::none)
     refuse("bias_type", "must be none, f16, bf16 or f32");
   if (c.kv_descale == descale_kind::per_page && !is_fp8(c.kv_type))
-    refuse("kv_descale", "per_page is for FP8 keys and values");
+    refuse("kv_descale", "per_page needs FP8 keys and values");
 }
 
 void check_kernel(const attention_case& c) {
@@ -81,8 +81,8 @@ void check_scalars(const attention_case& c) {
 void check_pages(const attention_case& c, const sequence& s, const std::string& field) {
   const std::int64_t wanted = pages_for(s.k, c.page_size);
   if (static_cast<std::int64_t>(s.pages.size()) != wanted)
-    refuse(field,
-           fmt::format("{} pages given, {} keys at page_size {} need {}", s.pages.size(), s.k, c.page_size, wanted));
+    refuse(field, fmt::format("{} pages are given, but {} keys at page_size {} need {}", s.pages.size(), s.k,
+                              c.page_size, wanted));
   for (std::size_t i = 0; i < s.pages.size(); ++i)
     if (s.pages[i] < 0 || s.pages[i] >= c.pool_pages)
       refuse(fmt::format("{}[{}]", field, i),
@@ -102,7 +102,7 @@ void check_sequences(const attention_case& c) {
     if (s.prefix_offset.has_value() != c.sequences.front().prefix_offset.has_value())
       refuse(at + "prefix_offset", "must be given for all sequences or for none");
     if (c.batching == q_batching::batch && s.q != c.sequences.front().q)
-      refuse(at + "q", fmt::format("{} rows, but in batch mode all sequences have the first one's {}", s.q,
+      refuse(at + "q", fmt::format("{} rows, but in batch mode every sequence must have {}, as the first one has", s.q,
                                    c.sequences.front().q));
     check_pages(c, s, at + "pages");
   }
@@ -126,7 +126,7 @@ void check_pool(const planned_tensor& t, const std::vector<std::int64_t>& used) 
   if (!bytes || *bytes > most) refuse(t.name, fmt::format("the pool {} exceeds {} TiB", named_shape(t), most >> 40));
   const auto count = static_cast<std::int64_t>(used.size());
   if (count > sparse_pages_max)
-    refuse(t.name, fmt::format("{} pages are used of a pool beyond {} MiB, more than {}", count,
+    refuse(t.name, fmt::format("a pool larger than {1} MiB has {0} pages in use, more than {2}", count,
                                dense_pool_bytes_max >> 20, sparse_pages_max));
   if (count * (*bytes / t.shape[0]) > tensor_bytes_max)
     refuse(t.name, fmt::format("the {} pages in use of the pool {} exceed 1 GiB", count, named_shape(t)));
@@ -162,14 +162,15 @@ void check_override(const override_bits& o, const std::string& at, const std::ve
     refuse(at + "tensor", fmt::format("'{}' is not a tensor of this case whose data can be overridden: {}", o.tensor,
                                       overridable(tensors)));
   if (o.index.size() != found->shape.size())
-    refuse(at + "index", fmt::format("{} coordinates given, {} has {}", o.index.size(), o.tensor, found->shape.size()));
+    refuse(at + "index", fmt::format("{} coordinates are given, but {} has {} dimensions", o.index.size(), o.tensor,
+                                     found->shape.size()));
   for (std::size_t d = 0; d < o.index.size(); ++d)
     if (o.index[d] < 0 || o.index[d] >= found->shape[d])
       refuse(fmt::format("{}index[{}]", at, d), fmt::format("{} is not below {}", o.index[d], found->shape[d]));
   if (found->is_pool && is_sparse(*found) && !std::ranges::binary_search(used, o.index[0]))
     refuse(at + "index[0]", fmt::format("no sequence uses page {} of the sparse pool", o.index[0]));
   if (size_bytes(found->type) < 4 && (o.bits >> (8 * size_bytes(found->type))) != 0)
-    refuse(at + "bits", fmt::format("{} does not fit the tensor's type", o.bits));
+    refuse(at + "bits", fmt::format("{} has more bits than the tensor's type", o.bits));
   switch (found->content) {
     case tensor_content::sinks: return check_sink(at + "bits", o.bits);
     case tensor_content::k_descales:

@@ -50,7 +50,8 @@ std::vector<const property*> select_properties(const std::vector<std::string>& n
 /// Reads and checks a case. Throws case_error that names file and field.
 attention_case load_case(const std::filesystem::path& file);
 
-/// Finds out before the work, not after it, that its result has no place. Empty is no option given. Throws usage_error.
+/// Checks before the work that its result can be written. An empty path means that the option is not given. Throws
+/// usage_error.
 void require_place(const char* option, const std::filesystem::path& file);
 
 /// Checks of option values. CLI11's own let NaN pass, wrap numbers that are too large, and print bounds of 300 digits.
@@ -61,7 +62,7 @@ CLI::Validator seconds_from_zero();
 /// One job per processor.
 int default_jobs();
 
-/// A seed for whoever gives none, short enough to be typed again.
+/// The default seed: from the clock, and short enough to type again.
 std::uint64_t seed_of_the_moment();
 
 /// Each adds its command; the command's callback sets `status`.

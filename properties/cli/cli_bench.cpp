@@ -19,16 +19,16 @@ std::string bench_text(const bench_result& b) {
     text += fmt::format("{:<20} {:>10.4f} ulp {:>10.4f} ulp {:>7.2f}% {:>11.2f}%\n", s.types, s.median_radius_ulp,
                         s.p99_radius_ulp, 100 * s.sharp_share, 100 * s.ambiguous_p_share);
   text +=
-      fmt::format("default suite   {:.1f} cases/s and core; the contract oracle takes {:.2f} of the kernel's time\n",
+      fmt::format("default suite   {:.1f} cases/s per core; the contract oracle takes {:.2f} of the kernel's time\n",
                   b.suite.cases_per_second(), b.suite.oracle_per_kernel());
   text += fmt::format(
       "checked         {:.2g} loads and stores; {:.1f} times the unchecked kernels' time, {:.1f} times that of the "
       "whole "
-      "suite ({:.1f} cases/s and core unchecked)\n",
+      "suite ({:.1f} cases/s per core unchecked)\n",
       static_cast<double>(b.suite.accesses_checked), b.suite.kernel_seconds / b.unchecked_suite.kernel_seconds,
       b.suite.seconds / b.unchecked_suite.seconds, b.unchecked_suite.cases_per_second());
   text +=
-      fmt::format("tiny cases      {:.0f} cases/s and core; the contract oracle takes {:.2f} of the kernel's time\n",
+      fmt::format("tiny cases      {:.0f} cases/s per core; the contract oracle takes {:.2f} of the kernel's time\n",
                   b.tiny.cases_per_second(), b.tiny.oracle_per_kernel());
   text += fmt::format("exact oracle    {:.1f} times slower than the contract's ({:.3f} s against {:.3f} ms)\n",
                       b.exact_seconds / b.contract_seconds, b.exact_seconds, 1e3 * b.contract_seconds);

@@ -26,9 +26,10 @@ struct corpus_arguments {
 
 void print_left_out(const corpus_plan& plan, const cli_context& context) {
   for (const stored_case& s : plan.failing)
-    context.out << fmt::format("FAIL {}: a corpus holds cases that pass (see: assay replay)\n", s.file.string());
+    context.out << fmt::format(
+        "FAIL {}: this case fails, and a corpus holds only cases that pass (see: assay replay)\n", s.file.string());
   for (const stored_case& s : plan.open)
-    context.out << fmt::format("skip {}: its verdict is {}, so that it verifies nothing (see: assay replay)\n",
+    context.out << fmt::format("skip {}: its verdict is {}, so it verifies nothing (see: assay replay)\n",
                                s.file.string(), s.verdict);
 }
 

@@ -46,7 +46,7 @@ int run(const replay_arguments& given, const cli_context& context) {
   std::map<std::string, int> skipped;
   std::vector<replayed_case> cases = read_replays(given.paths, *lib, options, skipped);
   for (const auto& [kernel, count] : skipped)
-    context.out << fmt::format("{} cases of {} left out: {} has no such kernel\n", count, kernel, lib->path());
+    context.out << fmt::format("skipped {} cases of {}: {} does not have this kernel\n", count, kernel, lib->path());
   const suite_result result = replay(*lib, cases, options, [&](const replayed_case& r) { print(context.out, r); });
   const counts& n = result.total;
   context.out << fmt::format("{} cases in {:.1f} s: {} pass, {} fail, {} discard, {} undecided\n", n.total(),

@@ -49,14 +49,15 @@ suite_options to_options(const run_arguments& given, const library& lib) {
     if (lib.find(kernel) == nullptr)
       throw usage_error(fmt::format("--kernel: {} has no kernel '{}' (see: assay list kernels)", lib.path(), kernel));
   if (drawable(options.kernels).empty())
-    throw usage_error(fmt::format("{} has none of the kernels that cases can be generated for: {}", lib.path(),
+    throw usage_error(fmt::format("{}: cases cannot be generated for its kernels, only for: {}", lib.path(),
                                   fmt::join(kernels_of_the_space(), ", ")));
   options.types = given.types;
   for (const property* p : select_properties(given.properties))
     if (can_be_checked(*p, options)) options.selected.push_back(p);
   if (options.selected.empty())
-    throw usage_error(fmt::format("no property of these is about {}{}{}", fmt::join(options.kernels, " or "),
-                                  given.types.empty() ? "" : " with types ", fmt::join(given.types, " or ")));
+    throw usage_error(fmt::format("none of the selected properties applies to {}{}{}",
+                                  fmt::join(options.kernels, " or "), given.types.empty() ? "" : " with types ",
+                                  fmt::join(given.types, " or ")));
   options.cases = given.cases;
   options.seconds = given.seconds;
   options.seed = given.seed_given->count() > 0 ? given.seed : seed_of_the_moment();

@@ -1,4 +1,5 @@
-/// Changes of single values, by type: what relations do to data that must not matter, or must matter in a known way.
+/// Changes of single values, by type. Relations use them to change data with no effect, or with a known effect, on
+/// outputs.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +9,13 @@
 
 namespace assay {
 
-/// A pattern that poisons whatever it enters: NaN where the type has one, else the extreme of largest magnitude.
+/// A pattern that spoils every result that depends on it: NaN if the type has one, else the value of largest magnitude.
 std::uint32_t poison_bits(dtype type);
 
 /// The value 1 as a bit pattern.
 std::uint32_t one_bits(dtype type);
 
-/// A different finite value, given any: the sign flips, and zero (as a NaN, if the pattern was one) becomes one.
+/// A different, finite value: flips the sign, and turns zero and NaN into one.
 std::uint32_t other_bits(dtype type, std::uint32_t bits);
 
 /// The pattern of 2^exponent times a finite value, if the type holds it exactly. Float types but f32.

@@ -1,4 +1,4 @@
-/// Edits of filled inputs: what the relations are made of.
+/// Edits of filled inputs, for the relations.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 namespace assay {
 
 /// The same elements along one axis, chosen by index: out[.., i, ..] = b[.., indices[i], ..]. The memory order of the
-/// dimensions stays. Permuting, dropping and duplicating along an axis are all this; but not along the first one of a
-/// sparse buffer (std::logic_error).
+/// dimensions stays. This permutes, drops and duplicates along an axis. The first axis of a sparse buffer is not
+/// allowed (std::logic_error).
 buffer gather(const buffer& b, int axis, const std::vector<std::int64_t>& indices);
 
 /// A copy of all buffers.

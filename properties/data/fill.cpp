@@ -12,7 +12,7 @@
 namespace assay {
 namespace {
 
-/// Whose keys each physical page holds, and which of its slots anyone reads.
+/// Whose keys each physical page holds, and which of its slots are live.
 class pool_content {
  public:
   explicit pool_content(const attention_case& c) : page_size_(c.page_size) {
@@ -65,7 +65,7 @@ void set_i32(buffer& b, std::int64_t offset, std::int64_t value) {
   set(b, offset, static_cast<std::uint32_t>(value));
 }
 
-/// Of all that is accessible: its ranges begin and end at whole elements, as OS pages do.
+/// All accessible elements: the ranges begin and end at whole elements, as OS pages do.
 template <typename Element>
 void set_all(buffer& b, std::uint32_t bits) {
   for (const index_range& r : b.accessible())
@@ -282,8 +282,9 @@ class filler {
   pool_content content_;
 };
 
-/// Sparse where the pool is too large to be whole. Tables and lists of numbers end at an inaccessible OS page, since
-/// kernels read them one by one; what is loaded in vectors does where its rows keep the alignment of the widest ones.
+/// A pool that is too large to be whole is sparse. Tables and lists of numbers end at an inaccessible OS page, because
+/// kernels read them one by one. Tensors that kernels load in vectors end there if their rows keep the alignment of the
+/// widest vectors.
 buffer_backing backing_of(const planned_tensor& t, const std::vector<index_range>& used) {
   constexpr std::int64_t vector_bytes = 16;  // the widest load that a lane of any GPU here issues
   const bool is_read_singly = is_index(t.content) || (t.type == dtype::f32 && t.shape.size() <= 2);

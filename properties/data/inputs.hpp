@@ -15,18 +15,17 @@
 
 namespace assay {
 
-/// How a buffer's memory lies; what a copy of the buffer repeats.
+/// The memory layout of a buffer. A copy of the buffer has the same.
 struct buffer_backing {
-  /// The elements end at the inaccessible OS page, at the price of any alignment but the type's own: nothing past the
-  /// end can even be read. Index tensors are always so.
+  /// The elements end at the inaccessible OS page, so even a read past the end faults. The start then has only the
+  /// type's own alignment. Index tensors always end so.
   bool flush_end = false;
-  /// Sparse: the runs of indices along the first axis, ascending, not adjacent, that have memory; the first axis is
-  /// outermost in memory. Whatever shares no OS page with them faults when touched. A kernel may read dead pages of an
-  /// allocation, so only a pool that is too large to be one is made so: there, nobody's pages are unmapped.
+  /// Sparse: the runs of indices along the first axis that have memory, ascending and not adjacent. The first axis is
+  /// outermost in memory. An access faults if its OS page holds no element of these runs. Only a pool that is too large
+  /// to allocate is sparse: in an allocated pool, a kernel may read dead pages.
   std::optional<std::vector<index_range>> used;
-  /// So many elements lie between any two that follow each other in a dimension but the innermost one in memory, beside
-  /// those of the dimensions within: between heads, between rows and between splits, so that no stride follows from
-  /// another. They belong to nobody.
+  /// Number of gap elements after each index of every dimension but the innermost one: between heads, between rows and
+  /// between splits. So no stride follows from another. Gap elements do not belong to the tensor.
   std::int64_t gap = 0;
   tensor_role role = tensor_role::input;
 };
@@ -41,14 +40,14 @@ std::vector<int> memory_order(const tensor& t);
 /// kernel never writes; beyond them lie OS pages that it cannot touch.
 class buffer {
  public:
-  /// Pattern bytes in front of dense elements. Behind them there are as many or more, none if they end flush; sparse
-  /// elements have them only where the last OS page has room.
+  /// Guard bytes before dense elements. As many or more follow them, or none if the elements end flush. Sparse elements
+  /// have guard bytes only if the last OS page has room.
   static constexpr std::int64_t guard_bytes = 256;
 
   buffer() = default;
   /// Allocates for a tensor of this type and shape whose memory order is `order` (outermost first; identity = row
   /// major). All accessible elements start as the `unwritten` byte 0xFF, which is NaN in every float type here but
-  /// e4m3fnuz; gaps hold the guards' pattern, but for a sparse buffer's, which start as the elements do. Throws
+  /// e4m3fnuz. Gaps start with the guards' pattern; in a sparse buffer they start like the elements. Throws
   /// std::bad_alloc.
   buffer(std::string name, dtype type, const std::vector<std::int64_t>& shape, std::vector<int> order = {},
          buffer_backing backing = {});
@@ -57,31 +56,31 @@ class buffer {
   tensor& view() { return view_; }
   const tensor& view() const { return view_; }
   const buffer_backing& backing() const { return backing_; }
-  /// What the kernel does with it.
+  /// How the kernel uses the tensor.
   tensor_role role() const { return backing_.role; }
   bool is_sparse() const { return backing_.used.has_value(); }
-  /// From the first element to the last, whether backed or not, and what lies between rows.
+  /// From the first element to the last, gaps and inaccessible pages included.
   std::int64_t size_bytes() const { return element_bytes_; }
 
-  /// The bytes of the elements that are accessible, relative to the elements' start: everything, or the OS pages that
-  /// hold what is used. Whoever walks a whole buffer walks these.
+  /// The accessible bytes, relative to the elements' start: all bytes, or of a sparse buffer the OS pages that hold
+  /// used elements. Walk these to walk a whole buffer.
   std::vector<index_range> accessible() const;
   std::span<std::byte> bytes(index_range range);
   std::span<const std::byte> bytes(index_range range) const;
   std::span<std::byte> bytes();  ///< the elements, without guards; dense buffers only
   std::span<const std::byte> bytes() const;
 
-  /// The bytes between rows, which are no element's, ascending and relative to the elements' start. Dense buffers only.
+  /// The bytes between rows, ascending and relative to the elements' start. They hold no elements. Dense buffers only.
   std::vector<index_range> gaps() const;
 
-  /// The indices along the first axis whose elements are there: all, or the used ones.
+  /// The indices along the first axis whose elements have memory: all, or the used ones.
   std::vector<index_range> used() const;
 
   /// Offset of the first guard byte that changed, relative to the elements' start (so negative or >= size); or nothing.
   bool guards_intact(std::int64_t* first_changed_byte) const;
   /// While read-only, a write faults.
   void set_read_only(bool read_only) const { memory_.set_read_only(read_only); }
-  /// All addresses that are this buffer's, relative to the elements' start.
+  /// The address range of this buffer, relative to the elements' start.
   index_range reserved() const;
 
  private:
@@ -96,14 +95,14 @@ class buffer {
   tensor view_;
 };
 
-/// What a kernel and the oracle are given.
+/// The input tensors of a kernel and of the oracle.
 struct inputs {
   problem stated;
   std::vector<buffer> buffers;
   std::vector<named_tensor> tensors() const;  ///< views of all buffers, by name
 };
 
-/// What a kernel wrote.
+/// The output tensors of a kernel.
 struct outputs {
   std::vector<buffer> buffers;
   std::vector<named_tensor> tensors() const;
@@ -121,7 +120,7 @@ inputs fill(const attention_case& c);
 /// Unwritten outputs for a planned problem: what plan_outputs() plans.
 outputs make_outputs(const problem& planned, std::int64_t row_margin = 0);
 
-/// The same, and copies of the in-out tensors among `in`: a run changes the copies, so that `in` stays what was given.
+/// The same, with copies of the in-out tensors of `in`: a run changes the copies, not `in`.
 outputs make_outputs(const problem& planned, std::int64_t row_margin, const inputs& in);
 
 /// A copy of a buffer, its layout and backing included.

@@ -25,8 +25,8 @@ struct page_move {
 };
 
 /// Moves pages in all pool tensors, into pools of `num_pages` pages that are sparse where tensor_plan makes them so.
-/// Pages that `moves` does not name are left behind, and what becomes of the pool beside the moved ones is unwritten.
-/// Targets must differ. The page tables stay: that is the caller's part.
+/// Does not copy pages that `moves` does not name. The rest of the new pool is unwritten. Targets must differ. The
+/// caller must update the page tables.
 void repage(inputs& in, std::int64_t num_pages, const std::vector<page_move>& moves);
 
 }  // namespace assay

@@ -1,5 +1,5 @@
-/// The fills: what value each live element has. A value depends on the seed and on the element's own logical place, so
-/// that other shapes, the pool's order and the page size leave it alone.
+/// The fills: the value of each live element. A value depends only on the seed and on the element's logical place, not
+/// on other shapes, the order of the pool or the page size.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace assay {
 
-/// Data is keyed by content: of a page that several sequences share, the first user's sequence and key number count.
+/// Data is keyed by content: a page that several sequences share is filled as its first user's.
 struct place {
   std::int64_t sequence = 0;
   std::int64_t index = 0;  ///< query row within the sequence, or key within it

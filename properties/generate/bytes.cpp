@@ -28,7 +28,7 @@ std::vector<std::uint8_t> encode_case(const attention_case& c, std::span<const s
   walk_some(walked, recorder, kernels);
   std::vector<std::uint8_t> bytes = recorder.take();
   // Fields that the walk derives or leaves alone do not pass through the recorder.
-  if (walked != c || decode_case(bytes, kernels) != c) throw case_error("outside the case space");
+  if (walked != c || decode_case(bytes, kernels) != c) throw case_error("the case is outside the case space");
   return bytes;
 }
 

@@ -10,12 +10,12 @@
 
 namespace assay {
 
-/// The part of the case space that has a byte form: engines want many small runs a second, and what a kernel does
-/// beyond this it does within it as well.
+/// The part of the case space that has a byte form. Fuzzers need many small runs per second, and larger cases take the
+/// same paths through the kernels.
 inline constexpr space_limits byte_limits{
     .max_sequences = 4, .max_q = 130, .max_k = 2200, .max_heads = 8, .cost_class = 1, .dear_cases = false};
 
-/// Total: any bytes are some valid case of one of these kernels within byte_limits, all kernels if none is named.
+/// Total: any bytes give a valid case of one of these kernels within byte_limits. Without a name: of all kernels.
 attention_case decode_case(std::span<const std::uint8_t> bytes, std::span<const std::string> kernels = {});
 
 /// decode_case(encode_case(c, kernels), kernels) == c for every case of the space within byte_limits. Throws

@@ -65,7 +65,7 @@ std::int64_t byte_recorder::choose(std::span<const alternative> alternatives, st
     }
     weight += static_cast<std::uint64_t>(a.weight);
   }
-  throw case_error(fmt::format("outside the case space: a field holds {}", current));
+  throw case_error(fmt::format("the case is outside the case space: a field holds {}", current));
 }
 
 std::int64_t exhaustive_source::choose(std::span<const alternative> alternatives, std::int64_t) {

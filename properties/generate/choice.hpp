@@ -21,8 +21,8 @@ class random_source : public choice_source {
   std::function<std::uint64_t()> next_;
 };
 
-/// Total: any bytes choose something, and where they end the first alternative's `lo` is chosen. A choice takes a byte
-/// for the alternative, where there are several, and as many bytes, little-endian, as the range needs.
+/// Total: any bytes make choices. After the last byte, every choice is the first alternative's `lo`. A choice takes one
+/// byte for the alternative, if there are several, and then as many bytes as the range needs, little-endian.
 class byte_source : public choice_source {
  public:
   explicit byte_source(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}

@@ -1,5 +1,5 @@
-/// What the case space, the shrinker and the properties know about each kernel by its name. One table; a kernel that is
-/// not in it gets no generated cases.
+/// The table of kernels by name, for the case space, the shrinker and the properties. A kernel that is not in it gets
+/// no generated cases.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace assay {
 
 class space_walker;
 
-/// A combination of types that a kernel does.
+/// A combination of types that a kernel supports.
 struct type_choice {
   dtype q;
   dtype kv;
@@ -27,7 +27,7 @@ struct kernel_space {
   std::span<const type_choice> types;  ///< plainest first
   std::int32_t head_dim_step;          ///< head dims are multiples of it, from 64
   std::int32_t per_page_keys;          ///< page sizes with per-page descales are multiples of it; 0: no such descales
-  std::uint32_t capabilities;          ///< beside those of its operation
+  std::uint32_t capabilities;          ///< in addition to those of its operation
   bool has_window;
   void (*walk)(space_walker& w);  ///< sets all fields but the version and the kernel's name
 };
@@ -38,8 +38,8 @@ std::span<const kernel_space> kernel_spaces();
 /// nullptr if the name is not in the table.
 const kernel_space* find_kernel_space(std::string_view name);
 
-/// What properties can ask of the kernel of that name: what its operation has, and what the table says. A kernel that
-/// is not in the table is taken to have splits, as a property discards where there are none.
+/// Capabilities of the kernel of that name: those of its operation and those of the table. A kernel that is not in the
+/// table counts as having splits: a property discards cases without them.
 std::uint32_t capabilities_of(std::string_view kernel);
 
 /// All names of the table.

@@ -33,7 +33,7 @@ std::int64_t walk_again(attention_case& c, std::span<const std::string> kernels,
   return source.choices();
 }
 
-/// A case of another kernel that looks like it: what kernels do not share is the default's, as no walk would undo it.
+/// A similar case of another kernel. Fields that the kernels do not share get their defaults: no walk would reset them.
 attention_case as_of_kernel(const attention_case& c, const std::string& kernel) {
   attention_case other;
   other.kernel = kernel;
@@ -51,8 +51,9 @@ attention_case as_of_kernel(const attention_case& c, const std::string& kernel) 
   return other;
 }
 
-/// Half of a case's choices and more are page ids, and what comes first and last, types, shapes, data and schedule,
-/// would hardly ever be drawn: a third of the places each is of all, of the first and of the last.
+/// More than half of a case's choices are page ids. With uniform places, the first and last choices (types, shapes,
+/// data, schedule) would hardly ever be drawn anew. So a third of the places is of all, a third of the first, a third
+/// of the last choices.
 std::int64_t draw_place(std::int64_t count, std::mt19937_64& random) {
   constexpr std::int64_t first_choices = 24, last_choices = 16;
   const auto below = [&](std::int64_t n) {

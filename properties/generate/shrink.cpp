@@ -11,9 +11,9 @@
 namespace assay {
 namespace {
 
-constexpr std::int32_t least_head_dim = 64;  // smaller ones are legal, but no kernel here does them
+constexpr std::int32_t least_head_dim = 64;  // smaller ones are legal, but no kernel here supports them
 
-/// What is known about the case's kernel; of an unknown one, what is known about the first.
+/// The table entry of the case's kernel; the first entry for an unknown kernel.
 const kernel_space& space_of(const attention_case& c) {
   const kernel_space* known = find_kernel_space(c.kernel);
   return known != nullptr ? *known : kernel_spaces().front();
@@ -144,7 +144,7 @@ class shrinker {
     attention_case candidate = from_;
     change(candidate);
     if (!candidate.data.overrides.empty() && !is_valid(candidate)) candidate.data.overrides.clear();
-    // A case without a row asks for nothing, so the row of a removed sequence goes to one that stays.
+    // A case needs at least one row, so the row of a removed sequence goes to a remaining one.
     if (rows(candidate) == 0 && rows(from_) > 0 && !candidate.sequences.empty()) give_a_row(candidate);
     if (complexity(candidate) < now_ && is_valid(candidate)) found_.push_back(std::move(candidate));
   }
@@ -241,8 +241,8 @@ class shrinker {
       attempt_value(scale, 1.0F);
   }
 
-  /// To types that the kernel does, with scales that undo the fills' amplitude in the same way: 1 for floats, as they
-  /// are for what stays quantised.
+  /// Changes types to others that the kernel supports, with scales that still undo the fills' amplitude: 1 for floats,
+  /// unchanged for types that stay quantised.
   void types() {
     const type_choice now = types_of_case(from_);
     for (const type_choice& t : space_of(from_).types) {

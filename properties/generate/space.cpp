@@ -17,7 +17,7 @@ std::int64_t multiply_adds(const attention_case& c) {
 
 void walk(attention_case& c, choice_source& source, const space_limits& limits, std::span<const std::string> kernels) {
   const std::vector<std::string> names = drawable(kernels);
-  if (names.empty()) throw std::invalid_argument("no kernel whose cases can be generated");
+  if (names.empty()) throw std::invalid_argument("cases cannot be generated for any of these kernels");
   space_walker w(c, source, limits);
   c.version = 1;
   const auto last = static_cast<std::int64_t>(names.size()) - 1;

@@ -39,14 +39,13 @@ struct space_limits {
   bool vary_memory = true;      ///< page sizes, page ids, layouts, tables
   bool vary_data = true;        ///< fill, seed, poison
   bool vary_schedule = true;
-  /// Page ids whose bytes lie beyond 2^31, 2^32 and 2^35. Their pools are far larger than memory: they have to be
-  /// sparse.
+  /// Page ids whose bytes lie beyond 2^31, 2^32 and 2^35. Their pools are far larger than memory, so they are sparse.
   bool high_pages = true;
-  /// Now and then a case that costs up to class 5 whatever cost_class says: what two row blocks over many tiles cost.
+  /// Sometimes draws a case that costs up to class 5 for any cost_class: enough for two row blocks over many tiles.
   bool dear_cases = true;
 };
 
-/// Multiply-adds of a case: the sum over sequences of rows * keys, times what its operation says a pair costs.
+/// Multiply-adds of a case: the sum over sequences of rows * keys, times the operation's cost per pair.
 std::int64_t multiply_adds(const attention_case& c);
 
 /// Walks the case field by field and sets each to what the source chooses. Every walk ends in a valid case: nothing is

@@ -87,7 +87,7 @@ void lengths(space_walker& w) {
   }
 }
 
-/// What append_kv does not read.
+/// Resets the fields that append_kv does not read.
 void fix(attention_case& c) {
   c.causal = false;
   c.window = 0;

@@ -7,7 +7,7 @@
 namespace assay {
 namespace {
 
-// Of aiter 2866: contexts are worked off in chunks of two stages.
+// As in aiter 2866: the kernel processes contexts in chunks of two stages.
 constexpr std::int64_t stage_keys = 128;
 constexpr std::int64_t chunk_keys = 256;
 

@@ -57,7 +57,7 @@ void lengths(space_walker& w) {
   const std::int64_t share = w.cost_share(static_cast<std::int64_t>(c.sequences.size()));
   bool any_row = false;
   for (sequence& s : c.sequences) {
-    // A case without any query row asks for nothing; the last sequence makes sure that there is one.
+    // A case needs at least one query row; the last sequence ensures it.
     const std::int64_t least = !any_row && &s == &c.sequences.back() ? 1 : 0;
     w.set(s.q, options(least, most_q).add(12, 1).add(1, 0).add(4, 2, 5).around(1, 16).add(3, 6, 40));
     any_row = any_row || s.q > 0;

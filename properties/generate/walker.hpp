@@ -1,4 +1,4 @@
-/// What the walks of all kernels are made of. A walk sets the fields of a case one by one to what a source chooses.
+/// The building blocks of all kernels' walks. A walk sets the fields of a case one by one to values of a source.
 #pragma once
 
 #include <algorithm>
@@ -30,8 +30,8 @@ class options {
   std::vector<alternative> list_;
 };
 
-/// The steps that kernels share. What a case does not say outright a step reads off it before it sets anything: a
-/// source that writes a case down finds there what it has to choose.
+/// The steps that kernels share. Some choices are not fields of the case. A step derives them from the case before it
+/// sets anything, so that a source that records a case knows what to choose.
 class space_walker {
  public:
   static constexpr std::int64_t tile_keys = 64;
@@ -75,7 +75,7 @@ class space_walker {
   std::int64_t longest() const;  ///< keys of the longest sequence
   /// prefix_offset of all sequences, or of none.
   void prefix_offsets();
-  /// Undoes the fills' amplitude, by a power of two and by what is none; 1 for floats.
+  /// Undoes the fills' amplitude, with a power of two or with another factor; 1 for floats.
   void descale(float& field, dtype type);
   void soft_cap();
   /// Page ids, pool size, layouts and page tables, for page lists already of the right length or to be resized.

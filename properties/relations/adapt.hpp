@@ -1,4 +1,4 @@
-/// Edits of a case that give a property something to work on. All keep the case valid.
+/// Edits of a case that make a property apply to it. All keep the case valid.
 #pragma once
 
 #include "properties/case/case.hpp"

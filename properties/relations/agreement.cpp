@@ -41,7 +41,7 @@ double moved_by_p_of(const contract& declared, std::int64_t keys) {
   return p.relative + static_cast<double>(keys) * tiny;
 }
 
-/// Of the keys that sequences have; what the rest of the pool holds says nothing.
+/// Only over keys of sequences; the rest of the pool does not matter.
 double largest_live_v(const inputs& in) {
   const tensor& v = find_buffer(in.buffers, "v")->view();
   double largest = 0;

@@ -12,7 +12,7 @@ namespace assay::relations {
 struct enclosed_run {
   const execution& ran;
   const oracle::enclosure& bounds;
-  std::string how;  ///< "2 splits": what tells the run apart
+  std::string how;  ///< distinguishes the run: "2 splits"
 };
 
 /// The first element of o or lse in which two runs of the same inputs differ by more than their contracts can explain.

@@ -12,8 +12,8 @@
 namespace assay::relations {
 namespace {
 
-/// A case that attends causally to what `c` appends to: row i of a sequence sees all keys up to the one that it became,
-/// and none behind the new ones, which are dead.
+/// A case that attends causally to the pool that `c` appends to: row i of a sequence sees all keys up to its own new
+/// key. Keys behind the new ones are dead.
 attention_case attending(const attention_case& c, const std::string& kernel) {
   attention_case a = c;
   a.kernel = kernel;
@@ -40,8 +40,7 @@ void take_pool(buffer& to, const buffer& pool) {
   for (const index_range& r : to.accessible()) std::ranges::copy(pool.bytes(r), to.bytes(r).begin());
 }
 
-/// The pools with each element that lies outside of its enclosure replaced by the nearest that does not: what was to be
-/// appended.
+/// The expected pools: each element outside its enclosure is replaced by the nearest value inside.
 void correct(buffer& pool, const oracle::enclosed_tensor& bounds) {
   const tensor& t = pool.view();
   std::size_t flat = 0;
@@ -65,7 +64,7 @@ verdict check(const library& lib, const attention_case& c) {
   relation r(append_then_attend, lib, c);
   if (r.decided()) return r.conclude();
   const std::string kernel = attending_kernel(lib, c);
-  if (kernel.empty()) r.discard("no attention kernel of the library takes this pool");
+  if (kernel.empty()) r.discard("the library has no attention kernel for this pool");
   if (r.decided()) return r.conclude();
 
   oracle::enclosure bounds;
@@ -82,7 +81,8 @@ verdict check(const library& lib, const attention_case& c) {
   for (const execution* ran : {&on_appended, &on_meant})
     if (const auto decided = verdict_of(*ran)) r.fail(kernel + " on the pool: " + decided->what);
   if (r.decided()) return r.conclude();
-  r.compare(on_meant.written, on_appended.written, "appending, " + kernel + " differs from what was to be appended:");
+  r.compare(on_meant.written, on_appended.written,
+            "appending, " + kernel + " differs from attention on the expected pool:");
   if (const verdict judged = judge_execution(meant, on_appended); judged.result == outcome::fail)
     r.fail(kernel + " on the appended pool: " + judged.what);
   return r.conclude();
@@ -99,7 +99,8 @@ void adapt(attention_case& c) {
 
 }  // namespace
 
-const property append_then_attend{"append_then_attend", "attention on the appended pool is attention on the new rows",
-                                  check, adapt, has_slots};
+const property append_then_attend{"append_then_attend",
+                                  "attention on the appended pool equals attention on the rows as given", check, adapt,
+                                  has_slots};
 
 }  // namespace assay::relations

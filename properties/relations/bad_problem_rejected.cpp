@@ -49,7 +49,7 @@ verdict check(const library& lib, const attention_case& c) {
 
 const property bad_problem_rejected{
     "bad_problem_rejected",
-    "a bad problem is rejected on the host with a reason, and nothing is launched",
+    "the host rejects a bad problem with a reason and launches nothing",
     check,
     nullptr,
 };

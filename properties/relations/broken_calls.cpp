@@ -12,7 +12,7 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 
 template <auto Field, auto Value>
 bool set(problem& p) {
-  // Enumerations get values that they do not have: that is what a broken caller passes.
+  // Enumerations get invalid values, as a broken caller may pass them.
   p.*Field = static_cast<std::remove_reference_t<decltype(p.*Field)>>(
       Value);  // NOLINT(clang-analyzer-optin.core.EnumCastOutOfRange)
   return true;
@@ -63,7 +63,7 @@ bool odd_batch(problem& p) {
   return true;
 }
 
-// Far more pages than any case's table has, and few enough for their number to be none of a kernel's limits.
+// Far more pages than the table of any case has, but so few that no kernel refuses their number alone.
 bool longer_than_table(problem& p) {
   if (!has(p, has_page_tables) || p.page_table != page_table_kind::block_table) return false;
   p.max_k = 1 << 30;
@@ -94,7 +94,7 @@ const broken_problem scalars[] = {
     {"window -1", set<&problem::window, -1>},
     {"num_splits -1", set<&problem::num_splits, -1>},
     {"num_splits 129", set<&problem::num_splits, 129>},
-    {"num_splits 0 where a plan is due", set<&problem::num_splits, 0>, false},
+    {"num_splits 0 (not planned)", set<&problem::num_splits, 0>, false},
     {"scale NaN", set_nan<&problem::scale>},
     {"scale infinite", set_infinite<&problem::scale>},
     {"q_scale NaN", set_nan<&problem::q_scale>},
@@ -115,8 +115,8 @@ const broken_problem scalars[] = {
     {"kv_descale 7", set<&problem::kv_descale, 7>},
     {"operation 7", set<&problem::operation, 7>},
     {"another operation than the kernel's", other_operation},
-    {"heads_kv 2 where MQA has one", set_where<has_columns, &problem::heads_kv, 2>},
-    {"batching group where mqa_logits has batch", set_where<has_columns, &problem::batching, q_batching::group>},
+    {"heads_kv 2 (mqa_logits needs 1)", set_where<has_columns, &problem::heads_kv, 2>},
+    {"batching group (mqa_logits needs batch)", set_where<has_columns, &problem::batching, q_batching::group>},
     {"k_order 7", set_where<has_columns, &problem::k_order, 7>},
     {"split_contexts 7", set_where<has_columns, &problem::split_contexts, 7>},
     {"rotary 7", set_where<has_slots, &problem::rotary, 7>},
@@ -124,7 +124,7 @@ const broken_problem scalars[] = {
     {"max_model_len -1", set_where<has_columns, &problem::max_model_len, -1>},
     {"max_model_len below max_k", too_few_columns},
     {"total_q that is not num_seqs * max_q in batch mode", odd_batch},
-    {"max_k beyond what the block table holds", longer_than_table, false},
+    {"max_k larger than the block table allows", longer_than_table, false},
 };
 
 bool leave_out(const described_call& call, std::size_t at) {
@@ -210,14 +210,14 @@ bool deny_writing(const described_call& call, std::size_t at) {
 
 const broken_tensor tensor_breaks[] = {
     {"a call without {}", leave_out},
-    {"{} of another type", retype},
-    {"{} with one more than it should have in its first dimension", lengthen},
-    {"{} with one less than it should have in its last dimension", shorten_last},
+    {"{} with a wrong type", retype},
+    {"{} with a first dimension that is too long by 1", lengthen},
+    {"{} with a last dimension that is too short by 1", shorten_last},
     {"{} with a dimension missing", flatten},
     {"{} without data", lose_data},
-    {"{} at an address that its type does not allow", misalign},
+    {"{} at an address that is misaligned for its type", misalign},
     {"{} with a last stride of 2", spread_elements},
-    {"{} with a slot stride that is no multiple of 8", misalign_slots},
+    {"{} with a slot stride that is not a multiple of 8", misalign_slots},
     {"{} with rows that overlap", overlap_columns},
     {"{} as an input that must not be written", deny_writing},
 };

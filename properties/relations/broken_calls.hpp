@@ -1,4 +1,4 @@
-/// Ways to break a call that the host must notice before it launches anything.
+/// Ways to break a call. The host must detect each before it launches anything.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace assay::relations {
 
-/// Breaks a scalar. False: this problem cannot be broken so.
+/// Breaks a scalar. Returns false if this problem cannot be broken in this way.
 struct broken_problem {
   const char* name;
   bool (*apply)(problem& p);
@@ -19,15 +19,15 @@ struct broken_problem {
 };
 std::span<const broken_problem> broken_problems();
 
-/// The tensors of a call, and what the operation says of the one to be broken.
+/// The tensors of a call, and the operation's description of the tensor to break.
 struct described_call {
   const operation& op;
   const planned_tensor& planned;
   std::vector<assay_tensor>& tensors;
 };
 
-/// Breaks the tensor at a place in the list, which may be left out. False: it cannot be broken so. `name` has a {} for
-/// the tensor's name.
+/// Breaks the tensor at a place in the list; may remove it. Returns false if it cannot be broken in this way. `name`
+/// has a {} for the tensor's name.
 struct broken_tensor {
   std::string name;
   bool (*apply)(const described_call& call, std::size_t at);

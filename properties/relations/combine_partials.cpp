@@ -116,7 +116,7 @@ void adapt(attention_case& c) {
 
 }  // namespace
 
-const property combine_partials{"combine_partials", "the combined partials equal the unsplit kernel, within enclosures",
+const property combine_partials{"combine_partials", "the combined partials equal the unsplit result, within enclosures",
                                 check, adapt, has_splits};
 
 }  // namespace assay::relations

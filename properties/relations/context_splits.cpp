@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::array<std::int32_t, 7> counts{1, 2, 3, 4, 7, 16, 128};
 
-// Splits cut the context between blocks and never a sum, so unlike attention's they leave no trace in any bit.
+// Splits divide the context between blocks and never divide a sum. So, unlike splits of attention, they change no bit.
 verdict check(const library& lib, const attention_case& c) {
   relation r(context_splits, lib, c);
   for (std::uint64_t n = 0; n < 3 && !r.decided(); ++n) {
@@ -31,6 +31,7 @@ verdict check(const library& lib, const attention_case& c) {
 
 }  // namespace
 
-const property context_splits{"context_splits", "how contexts are split moves no bit", check, nullptr, has_columns};
+const property context_splits{"context_splits", "the split of contexts does not change any output bit", check, nullptr,
+                              has_columns};
 
 }  // namespace assay::relations

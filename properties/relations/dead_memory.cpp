@@ -18,13 +18,14 @@ verdict check(const library& lib, const attention_case& c) {
     other.data.poison = poison;
     inputs changed = fill(other);
     r.expect_same_bits(changed, c,
-                       fmt::format("dead memory went from {} to {}", name_of(c.data.poison), name_of(poison)));
+                       fmt::format("changing dead memory from {} to {}", name_of(c.data.poison), name_of(poison)));
   }
   return r.conclude();
 }
 
 }  // namespace
 
-const property dead_memory{"dead_memory", "what dead memory holds moves no bit", check, nullptr, has_row_outputs};
+const property dead_memory{"dead_memory", "the contents of dead memory do not change any output bit", check, nullptr,
+                           has_row_outputs};
 
 }  // namespace assay::relations

@@ -40,7 +40,7 @@ std::optional<exchanged> choose(inputs& in, const attention_case& c) {
   return x;
 }
 
-/// Replaces each of the values by what `change` makes of its bits.
+/// Applies `change` to the bits of each of the values.
 void edit_values(inputs& in, const exchanged& x, const std::function<std::uint32_t(dtype, std::uint32_t)>& change) {
   const tensor& t = find_buffer(in.buffers, x.values)->view();
   for (std::int64_t slot = 0; slot < t.shape[1]; ++slot)
@@ -50,7 +50,7 @@ void edit_values(inputs& in, const exchanged& x, const std::function<std::uint32
     }
 }
 
-/// Makes all of the values such that 2^-exponent times each is one of their type, by putting 1 for those that are not.
+/// Replaces by 1 each value v whose type does not hold 2^-exponent * v exactly.
 void tame(inputs& in, const exchanged& x) {
   edit_values(in, x, [&](dtype type, std::uint32_t bits) {
     return scaled_bits(type, bits, -x.exponent) ? bits : one_bits(type);
@@ -65,9 +65,10 @@ void exchange(inputs& in, const exchanged& x) {
   set_bits(t, at, std::bit_cast<std::uint32_t>(static_cast<float>(std::ldexp(value_at(t, at), x.exponent))));
 }
 
-// The exchange moves nothing but powers of two from the values into the descale. Dot products and the accumulator of
-// the page scale by them without rounding, c2 times the descale and the ratios of descales as well, so whatever the
-// contract admits after the exchange it admits before: the outputs are judged by the enclosure of the inputs before.
+// The exchange moves only powers of two from the values to the descale. Dot products, the accumulator of the page, c2
+// times the descale and the ratios of descales all scale by them without rounding. So an output that the contract
+// admits after the exchange is also admitted before. The enclosure of the inputs before the exchange judges the
+// outputs.
 verdict check(const library& lib, const attention_case& c) {
   if (c.kv_descale != descale_kind::per_page) return discarded("descales are per tensor");
   relation r(descale_exchange, lib, c);
@@ -105,7 +106,7 @@ void adapt(attention_case& c) {
 }  // namespace
 
 const property descale_exchange{
-    "descale_exchange", "a power of two moved from a page's values into its descale leaves the output in its enclosure",
+    "descale_exchange", "moving a power of two from a page's values to its descale keeps the output in its enclosure",
     check, adapt, has_page_descales};
 
 }  // namespace assay::relations

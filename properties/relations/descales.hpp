@@ -1,4 +1,4 @@
-/// Edits of per-page descales in filled inputs. All leave inputs without such descales alone.
+/// Edits of per-page descales in filled inputs. They do not change inputs without such descales.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ void scale_descales(inputs& in, int exponent, const page_choice& chosen);  ///< 
 /// Sets the descales of K and V of the chosen pages.
 void set_descales(inputs& in, const page_choice& chosen, float value);
 
-/// Whether a descale may be one of a live page: finite and above 0.
+/// Whether a descale is valid for a live page: finite and above 0.
 bool is_usable_descale(double value);
 
 /// How a run with equal per-page descales, powers of two, disagrees with one that has them in k_scale and v_scale.

@@ -93,7 +93,7 @@ std::optional<std::string> per_tensor_disagreement(const inputs& in, const enclo
   return std::nullopt;
 }
 
-const property equal_descales{"equal_descales", "equal per-page descales are the per-tensor problem, within enclosures",
+const property equal_descales{"equal_descales", "equal per-page descales give the per-tensor result, within enclosures",
                               check, adapt, has_page_descales};
 
 }  // namespace assay::relations

@@ -37,7 +37,7 @@ void adapt(attention_case& c) {
 
 }  // namespace
 
-// mqa_logits sums over the heads, in an order of its own.
+// Not for mqa_logits: it sums over the heads, and the order changes the rounding.
 const property head_permutation{"head_permutation", "permuting heads permutes the output", check, adapt, has_softmax};
 
 }  // namespace assay::relations

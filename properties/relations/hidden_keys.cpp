@@ -66,7 +66,7 @@ void replace_unseen(inputs& in, const slot_set& seen,
   }
 }
 
-/// The pages none of whose slots is in `seen`.
+/// The pages that have no slot in `seen`.
 page_choice unseen_pages(const slot_set& seen) {
   return [&seen](std::int64_t page) { return !seen.contains(page); };
 }
@@ -103,7 +103,7 @@ verdict check(const library& lib, const attention_case& c) {
   if (pivots.empty()) r.discard("no key is hidden");
   if (r.decided()) return r.conclude();
 
-  // Hidden from every row: dead, whatever it holds. The case's own poison is there already, NaN most of the time.
+  // Keys hidden from every row are dead. They already hold the case's poison, which is mostly NaN.
   const bool had_nan = c.data.poison == poison_kind::nan;
   replace_unseen(poisoned, seen_by_any,
                  [&](dtype type, std::uint32_t bits) { return had_nan ? other_bits(type, bits) : poison_bits(type); });
@@ -111,14 +111,14 @@ verdict check(const library& lib, const attention_case& c) {
   set_descales(poisoned, unseen_pages(seen_by_any), had_nan ? 2.0F : std::numeric_limits<float>::quiet_NaN());
   r.expect_same_bits(poisoned, c, "replacing the keys that no row sees");
 
-  // Hidden from one row but not from its neighbours: those need finite values, and only that row is compared.
+  // Keys hidden from one row but visible to its neighbours: these need finite values, so only that row is compared.
   const auto [s, i] = pivots[c.data.seed % pivots.size()];
   inputs changed = clone(r.given());
   slot_set seen_by_one(c.page_size);
   add_visible_slots(changed, s, i, seen_by_one);
   replace_unseen(changed, seen_by_one, other_bits);
-  // Other rows of the row's block may visit the page: the row's accumulator follows its descale, and no bit moves only
-  // where that takes a power of two.
+  // Other rows of the row's block may visit the page. Then the row's accumulator is scaled by the page's descale. That
+  // changes no bit only if the factor is a power of two.
   scale_descales(changed, 1, unseen_pages(seen_by_one));
   const std::int64_t row = first_row_of(changed, s) + i;
   const std::string change = "changing all keys that row " + std::to_string(row) + " does not see, in this row,";
@@ -147,6 +147,6 @@ void adapt(attention_case& c) {
 
 }  // namespace
 
-const property hidden_keys{"hidden_keys", "keys behind the mask move no bit", check, adapt, has_mask};
+const property hidden_keys{"hidden_keys", "hidden keys do not change any output bit", check, adapt, has_mask};
 
 }  // namespace assay::relations

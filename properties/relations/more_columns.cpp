@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t minus_infinity = 0xFF800000U, unwritten = oracle::unwritten_byte * 0x01010101U;
 
-/// The columns that both have hold the same bits, and those that `wider` has more are hidden.
+/// Checks that common columns hold the same bits and that the additional columns of `wider` are hidden.
 std::optional<std::string> first_difference_in_columns(const outputs& before, const outputs& wider, bool fills_hidden) {
   const tensor& x = find_buffer(before.buffers, "logits")->view();
   const tensor& y = find_buffer(wider.buffers, "logits")->view();
@@ -42,7 +42,8 @@ verdict check(const library& lib, const attention_case& c) {
 
 }  // namespace
 
-const property more_columns{"more_columns", "a larger max_model_len moves no bit, and what it adds is hidden", check,
-                            nullptr, has_columns};
+const property more_columns{"more_columns",
+                            "a larger max_model_len only adds hidden columns and does not change any other output bit",
+                            check, nullptr, has_columns};
 
 }  // namespace assay::relations

@@ -30,8 +30,8 @@ std::optional<std::string> first_difference_in_slots(const outputs& before, cons
   return std::nullopt;
 }
 
-/// Other poison in dead memory: what the named slots get does not follow it, and the enclosure of each run says that
-/// the rest of the pool keeps it.
+/// Runs with other poison in dead memory. The named slots must not depend on it, and by the enclosure of each run the
+/// rest of the pool must keep it.
 verdict check(const library& lib, const attention_case& c) {
   relation r(named_slots, lib, c);
   attention_case other = c;
@@ -40,7 +40,7 @@ verdict check(const library& lib, const attention_case& c) {
     other.data.poison = poison;
     inputs edited = fill(other);
     const std::string change =
-        fmt::format("dead memory became {}", boost::describe::enum_to_string(poison, "another poison"));
+        fmt::format("filling dead memory with {}", boost::describe::enum_to_string(poison, "another poison"));
     const auto ran = r.run(edited, c, change);
     if (!ran) break;
     for (const char* name : {"k", "v"})
@@ -55,7 +55,7 @@ verdict check(const library& lib, const attention_case& c) {
 }  // namespace
 
 const property named_slots{"named_slots",
-                           "new rows go to their slots whatever dead memory holds, and nothing else changes", check,
-                           nullptr, has_slots};
+                           "new rows go to their slots and nothing else changes, for any contents of dead memory",
+                           check, nullptr, has_slots};
 
 }  // namespace assay::relations

@@ -12,12 +12,12 @@
 namespace assay::relations {
 namespace {
 
-// execute() has compared the inputs and all guard bands already. What is left: an output that is not written keeps what
-// it held, and one that is added to depends on it, so what outputs hold before the run must not show.
+// execute() has already compared the inputs and all guard bands. This property runs with other initial contents of the
+// outputs. If the kernel does not write an element, or adds to it, the result shows the initial contents.
 constexpr std::uint32_t in_all_bytes = 0x01010101U;
 
-/// Columns that nobody may write hold the byte still; then they are given what they hold in the base run. A sentence
-/// about the first that does not.
+/// Checks that the columns that must not be written still hold `byte`, then sets them to the bits of the base run.
+/// Returns a sentence about the first written column, if there is one.
 std::optional<std::string> leave_as_in_base(const inputs& in, outputs& written, int byte) {
   buffer* logits = find_buffer(written.buffers, "logits");
   if (logits == nullptr || in.stated.fills_hidden != 0) return std::nullopt;
@@ -54,7 +54,7 @@ verdict check(const library& lib, const attention_case& c) {
 }  // namespace
 
 const property nothing_else_written{"nothing_else_written",
-                                    "nothing outside the outputs is written, and every element of them is", check,
+                                    "the kernel writes every output element and nothing outside the outputs", check,
                                     nullptr, has_row_outputs};
 
 }  // namespace assay::relations

@@ -13,13 +13,13 @@
 namespace assay::relations {
 namespace {
 
-/// What a row of outputs is of: a query row and, but for logits, which are sums over the heads, one head.
+/// A row of outputs belongs to a query row and to one head. Logits are sums over the heads: they have no head.
 struct output_row {
   std::int64_t query;
   std::optional<std::int64_t> head;
 };
 
-/// An input that has something for every query row.
+/// An input with data for every query row.
 struct row_input {
   const char* name;
   std::size_t query_axis;

@@ -113,7 +113,7 @@ void adapt(attention_case& c) {
 
 }  // namespace
 
-const property other_sequences{"other_sequences", "other sequences of the batch move no bit", check, adapt,
-                               has_page_tables};
+const property other_sequences{"other_sequences", "other sequences of the batch do not change any output bit", check,
+                               adapt, has_page_tables};
 
 }  // namespace assay::relations

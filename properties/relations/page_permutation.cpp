@@ -56,7 +56,7 @@ void adapt(attention_case& c) {
 
 }  // namespace
 
-const property page_permutation{"page_permutation", "permuting physical pages moves no bit", check, adapt,
-                                has_page_tables};
+const property page_permutation{"page_permutation", "permuting physical pages does not change any output bit", check,
+                                adapt, has_page_tables};
 
 }  // namespace assay::relations

@@ -12,7 +12,7 @@ verdict check(const library& lib, const attention_case& c) {
   relation r(page_sharing, lib, c);
   if (r.decided()) return r.conclude();
 
-  // A pool in which every table entry has a page of its own, in table order.
+  // In the new pool every table entry has its own page, in table order.
   inputs unshared = clone(r.given());
   std::vector<page_move> moves;
   std::unordered_set<std::int64_t> used;
@@ -38,7 +38,7 @@ void adapt(attention_case& c) {
 
 }  // namespace
 
-const property page_sharing{"page_sharing", "sharing a page between sequences moves no bit", check, adapt,
-                            has_page_tables};
+const property page_sharing{"page_sharing", "sharing a page between sequences does not change any output bit", check,
+                            adapt, has_page_tables};
 
 }  // namespace assay::relations

@@ -48,7 +48,7 @@ verdict check(const library& lib, const attention_case& c) {
 
 }  // namespace
 
-const property pool_shift{"pool_shift", "shifting the pool by 2^31, 2^32 or 2^35 bytes moves no bit", check, nullptr,
-                          has_page_tables};
+const property pool_shift{"pool_shift", "shifting the pool by 2^31, 2^32 or 2^35 bytes does not change any output bit",
+                          check, nullptr, has_page_tables};
 
 }  // namespace assay::relations

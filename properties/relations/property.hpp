@@ -13,18 +13,18 @@ namespace assay {
 
 struct property {
   const char* name;      ///< snake_case, as --property takes it
-  const char* sentence;  ///< what holds
-  /// Judges one case. A case to which the property does not apply is a discard with a reason; generators are steered
-  /// by `adapt` so that this is rare.
+  const char* sentence;  ///< the claim, for reports
+  /// Judges one case. If the property does not apply to the case, the verdict is a discard with a reason; `adapt` makes
+  /// this rare for generated cases.
   verdict (*check)(const library& lib, const attention_case& c);
   /// Turns an arbitrary case into one that exercises the property (for instance gives it two sequences). May be null.
   void (*adapt)(attention_case& c);
-  /// What a kernel must have for the property to say something about it, as a sum of `capability`. Only cases of such
-  /// kernels are dealt out to it.
+  /// The capabilities that a kernel must have for the property to apply, as a sum of `capability`. The suite gives the
+  /// property only cases of such kernels.
   std::uint32_t needs = 0;
 };
 
-/// Whether the property says something about the kernel of that name.
+/// Whether the property applies to the kernel of that name.
 bool applies(const property& p, std::string_view kernel);
 
 /// The one table of all properties.

@@ -19,7 +19,7 @@ bool same_bytes(const outputs& now, const outputs& before) {
   });
 }
 
-/// Refused means: a status that says so, with a reason.
+/// Whether a status refuses the call and gives a reason.
 bool refused(const assay_status& status) {
   return (status.code == ASSAY_REJECTED || status.code == ASSAY_UNSUPPORTED) && status.message[0] != '\0';
 }

@@ -18,15 +18,15 @@ class refusal_check {
 
   const problem& stated() const { return given_.stated; }
   const problem& planned() const { return planned_; }
-  /// A fresh list of the good tensors, to be broken; what it holds must outlive the call.
+  /// A fresh list of the good tensors for the caller to break. What its tensors point to must outlive the call.
   abi_tensors tensors() const { return {given_, out_}; }
 
-  /// What the operation says of the tensor of that name.
+  /// The operation's description of the tensor of that name.
   const planned_tensor& described(const std::string& name) const;
 
-  /// Nothing if plan() refuses `broken`: with a status that says so, and a reason. Else what it did instead.
+  /// Nothing if plan() refuses `broken` with a refusing status and a reason. Else a sentence about what it did.
   std::optional<std::string> plan(const problem& broken, const std::string& name);
-  /// Nothing if run() refuses, and launches and writes nothing.
+  /// The same for run(), which also must not launch or write anything.
   std::optional<std::string> run(const problem& broken, const std::vector<assay_tensor>& tensors,
                                  const std::string& name);
 
@@ -38,7 +38,7 @@ class refusal_check {
   problem planned_;
   std::vector<planned_tensor> described_;
   outputs out_;
-  outputs unwritten_;  ///< what out_ must go on to hold
+  outputs unwritten_;  ///< the bytes that out_ must keep
 };
 
 }  // namespace assay::relations

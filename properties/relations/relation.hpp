@@ -1,4 +1,4 @@
-/// What relations share: a base run, further runs of edited inputs, and the comparison of their outputs.
+/// Shared by relations: a base run, more runs with edited inputs, and the comparison of their outputs.
 #pragma once
 
 #include <optional>
@@ -10,25 +10,26 @@
 
 namespace assay::relations {
 
-/// One check in progress. What conclude() gives is what the check returns; the first failure stays.
+/// One check in progress. The check returns the result of conclude(). The first failure decides.
 class relation {
  public:
-  /// Fills and runs the case. When that alone decides (a rejection, a defect), `decided()` is true.
+  /// Fills and runs the case. If that already decides the verdict (a rejection, a defect), `decided()` is true.
   relation(const property& p, const library& lib, const attention_case& c);
 
   bool decided() const { return result_.result != outcome::pass; }
-  /// What decided. Where nothing did, the relation holds, and the base's outputs must lie in their enclosure as well: a
-  /// fault that moves all runs alike breaks no relation. The relation comes first, as it says more. Elements about
-  /// which the contract says nothing are left to output_enclosed.
+  /// The verdict that was decided, if there is one. Else the relation holds, and conclude() also checks that the base's
+  /// outputs lie in their enclosure: a fault that changes all runs alike breaks no relation. The relation is checked
+  /// first because its message is more specific. Only output_enclosed reports elements that the contract does not
+  /// bound.
   verdict conclude() const;
   const inputs& given() const { return given_; }
   const execution& base() const { return base_; }
 
-  /// Runs edited inputs under the base's number of splits. Whatever keeps it from running is a failure, as the base
-  /// ran. `change` completes the sentence "after ...". Nothing when the check is decided.
+  /// Runs edited inputs with the base's number of splits. The base ran, so it is a failure if this run does not.
+  /// `change` completes the sentence "after ...". Returns nothing if the check is decided.
   std::optional<execution> run(inputs& edited, const attention_case& how, const std::string& change, int workers = 1);
 
-  /// As run(), and then the outputs must have the base's bits.
+  /// Like run(), but the outputs must also have the same bits as the base's.
   void expect_same_bits(inputs& edited, const attention_case& how, const std::string& change, int workers = 1);
 
   /// These two must have the same bits.

@@ -41,6 +41,7 @@ verdict check(const library& lib, const attention_case& c) {
 
 }  // namespace
 
-const property row_strides{"row_strides", "how far apart the rows of any tensor lie moves no bit", check, nullptr};
+const property row_strides{"row_strides", "the distance between rows of a tensor does not change any output bit", check,
+                           nullptr};
 
 }  // namespace assay::relations

@@ -23,6 +23,7 @@ void adapt(attention_case& c) {
 
 }  // namespace
 
-const property slot_order{"slot_order", "the order in which new rows are given moves no bit", check, adapt, has_slots};
+const property slot_order{"slot_order", "the order of new rows does not change any output bit", check, adapt,
+                          has_slots};
 
 }  // namespace assay::relations

@@ -55,7 +55,7 @@ void adapt(attention_case& c) {
 
 }  // namespace
 
-const property slot_twice{"slot_twice", "a slot that is written twice, or lies outside of the pool, is refused", check,
-                          adapt, has_slots};
+const property slot_twice{"slot_twice", "the library refuses a slot that is given twice or lies outside the pool",
+                          check, adapt, has_slots};
 
 }  // namespace assay::relations

@@ -48,7 +48,7 @@ verdict check(const library& lib, const attention_case& c) {
 
 }  // namespace
 
-const property split_count{"split_count", "the number of splits does not matter, within enclosures", check, nullptr,
-                           has_splits};
+const property split_count{"split_count", "the number of splits does not change the result, within enclosures", check,
+                           nullptr, has_splits};
 
 }  // namespace assay::relations

@@ -21,8 +21,8 @@ void set_tails(inputs& in, std::int32_t entry) {
   }
 }
 
-/// With the table at its exact length: the page list, or the row of the longest sequence, ends at an OS page that
-/// nobody can read.
+/// Gives the table its exact length: the page list, or the row of the longest sequence, ends at an inaccessible OS
+/// page.
 void check_exact(relation& r, const attention_case& c) {
   attention_case exact = c;
   exact.spare_table_entries = 0;
@@ -63,7 +63,8 @@ void adapt(attention_case& c) {
 
 }  // namespace
 
-const property table_tail{"table_tail", "table entries past the last page may be anything, or absent, and move no bit",
+const property table_tail{"table_tail",
+                          "table entries past the last page do not change any output bit, whether they exist or not",
                           check, adapt, has_page_tables};
 
 }  // namespace assay::relations

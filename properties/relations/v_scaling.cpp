@@ -13,8 +13,8 @@ namespace {
 
 constexpr int exponents[] = {1, -2};
 
-/// Values of V that a scaling would make inexact are replaced by 1 before both runs. In wide types values outside
-/// [2^-low, 2^low] as well, so that scaled outputs are normal numbers of every type here.
+/// Both runs replace values of V by 1 if scaling would make them inexact. In wide types they also replace values
+/// outside [2^-low, 2^low], so that scaled outputs are normal numbers of every type here.
 constexpr int range_log2 = 4;
 
 bool is_tame(dtype type, std::uint32_t bits, double magnitude) {

@@ -8,7 +8,7 @@
 namespace assay::relations {
 namespace {
 
-// The wave size stays: it belongs to the contract, as it shapes the matrix atoms.
+// The wave size does not change: it determines the matrix atoms, so the contract depends on it.
 verdict check(const library& lib, const attention_case& c) {
   if (std::string_view(lib.platform()) != "cpu") return discarded("only the cpu platform has schedules");
   relation r(wave_schedule, lib, c);
@@ -34,6 +34,7 @@ verdict check(const library& lib, const attention_case& c) {
 
 }  // namespace
 
-const property wave_schedule{"wave_schedule", "the order in which waves run moves no bit", check, nullptr};
+const property wave_schedule{"wave_schedule", "the order in which waves run does not change any output bit", check,
+                             nullptr};
 
 }  // namespace assay::relations

@@ -33,28 +33,29 @@ double alignment_of(const accumulation& a) {
   return std::ldexp(static_cast<double>(a.alignment_terms), -a.alignment_bits) / (a.products + 1);
 }
 
-/// What the fields of a kernel that quantises P say of a problem for which contract.hpp does not define them.
+/// The first field with which contract.hpp does not define the arithmetic of a kernel that quantises P.
 std::string quantisation_fault(const contract& c, const problem& p) {
   if (const double largest = oracle::largest(c.p_type); !(std::ldexp(1.0, c.p_shift) <= largest))
-    return fmt::format("p_shift is {}, and P's type ends at {}", c.p_shift, largest);
+    return fmt::format("p_shift is {}, but the largest value of P's type is {}", c.p_shift, largest);
   const bool is_direct = p.soft_cap == 0.0F && p.bias_type == dtype::none;
   const double scale = static_cast<double>(p.scale) * static_cast<double>(p.q_scale) * static_cast<double>(p.k_scale);
   if (c.fuses_logits != 0 && !(is_direct && scale > 0))
-    return "fuses_logits with soft cap, bias or a scale that is not above 0";
+    return "fuses_logits needs a scale above 0, no soft cap and no bias";
   if (p.kv_descale == descale_kind::per_tensor) return {};
-  if (c.tile_rows < 1) return fmt::format("tile_rows is {} with descales per page", c.tile_rows);
+  if (c.tile_rows < 1) return fmt::format("tile_rows is {}, must be at least 1 with per-page descales", c.tile_rows);
   if (p.page_size % c.tile_keys != 0)
-    return fmt::format("tiles of {} keys cross pages of {} that have descales of their own", c.tile_keys, p.page_size);
-  if (p.num_splits > 1) return "splits with descales per page";
+    return fmt::format("tiles of {} keys cross the ends of pages of {} keys, but every page has its own descale",
+                       c.tile_keys, p.page_size);
+  if (p.num_splits > 1) return "per-page descales need num_splits 1";
   return {};
 }
 
-/// What the fields say of the sum over the heads of mqa_logits.
+/// Checks the fields for the sum over the heads of mqa_logits.
 std::string order_fault(const contract& c) {
   const bool has_tree = std::ranges::any_of(c.head_tree, [](std::int32_t stride) { return stride != 0; });
   if (c.head_rows == 0 && !has_tree) return {};
   if (oracle::head_sums::has_order(c)) return {};
-  return fmt::format("head_rows is {} and head_tree {}: no order in which that many rows are joined", c.head_rows,
+  return fmt::format("head_rows is {} and head_tree {}: they do not define an order that joins all rows", c.head_rows,
                      fmt::join(c.head_tree, ", "));
 }
 
@@ -62,11 +63,11 @@ std::string order_fault(const contract& c) {
 std::string range_fault(std::span<const bounded_field> fields) {
   for (const bounded_field& f : fields)
     if (!(f.value >= f.least && f.value <= f.most))  // false for NaN
-      return fmt::format("{} is {}, not in [{}, {}]", f.name, f.value, f.least, f.most);
+      return fmt::format("{} is {}, must be in [{}, {}]", f.name, f.value, f.least, f.most);
   return {};
 }
 
-/// What the fields say of rotation and quantisation.
+/// Checks the fields for rotation and quantisation.
 std::string append_fault(const contract& c) {
   const bounded_field fields[] = {{"rotary_roundings", c.rotary_roundings + 0.0, 0, most_roundings},
                                   {"scale_roundings", c.scale_roundings + 0.0, 0, most_roundings},
@@ -119,7 +120,7 @@ std::string contract_fault(const contract& c, const problem& p) {
     case dtype::i64:
     case dtype::none: break;
   }
-  return fmt::format("p_type is {}, which is no float type", static_cast<int>(c.p_type));
+  return fmt::format("p_type is {}, must be a float type", static_cast<int>(c.p_type));
 }
 
 }  // namespace assay

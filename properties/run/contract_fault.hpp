@@ -1,4 +1,5 @@
-/// Whether a declared contract says anything: the library under test writes it, and an enclosure is only as good.
+/// Whether a declared contract can bound the outputs. The library under test declares it, and a bad contract gives a
+/// useless enclosure.
 #pragma once
 
 #include <string>
@@ -8,9 +9,8 @@
 
 namespace assay {
 
-/// The field that no kernel worth verifying would declare, or that contract.hpp rules out for this problem, or empty.
-/// NaN and negative errors would make enclosures that nothing can leave; errors as large as those of 8 bits would make
-/// ones that a wrong kernel does not leave.
+/// Names the first field that is out of range or that contract.hpp does not allow for this problem; else empty. With
+/// NaN or negative errors every output would pass. With errors as large as those of 8 bits, wrong kernels would pass.
 std::string contract_fault(const contract& declared, const problem& planned);
 
 }  // namespace assay

@@ -12,7 +12,7 @@
 namespace assay {
 namespace {
 
-/// Beyond this no library's plan is believed; the partials would not fit into memory.
+/// A plan with more splits is refused: the partials would not fit into memory.
 constexpr std::int32_t max_splits = 1 << 16;
 
 assay_status failure(const std::string& message) {
@@ -23,7 +23,7 @@ assay_status failure(const std::string& message) {
 
 void collect(void* context, const assay_defect* defect) {
   auto& defects = *static_cast<std::vector<platform_defect>*>(context);
-  constexpr std::size_t enough = 64;  // a broken barrier is seen by every block; the first ones tell the story
+  constexpr std::size_t enough = 64;  // every block reports a broken barrier; the first reports are enough
   if (defects.size() >= enough) return;
   defects.push_back({static_cast<assay_defect_kind>(defect->kind),
                      fmt::format("{}: {} (block {},{},{} wave {} lane {})", defect->kernel, defect->message,
@@ -100,9 +100,10 @@ assay_status plan_problem(const assay_kernel& kernel, const problem& stated, std
   assay_status status = kernel.plan(&stated, workspace_budget_bytes, &plan);
   if (status.code != ASSAY_OK) return status;
   if (plan.num_splits < 1 || plan.num_splits > max_splits)
-    return failure(fmt::format("plan() chose {} splits", plan.num_splits));
+    return failure(fmt::format("plan() chose {} splits, which is out of range", plan.num_splits));
   if (stated.num_splits > 0 && plan.num_splits != stated.num_splits)
-    return failure(fmt::format("plan() chose {} splits where {} were asked for", plan.num_splits, stated.num_splits));
+    return failure(
+        fmt::format("plan() chose {} splits, but the problem asks for {}", plan.num_splits, stated.num_splits));
   *planned = stated;
   planned->num_splits = plan.num_splits;
   return status;
@@ -123,7 +124,7 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
   ran.status = kernel->declare(&ran.planned, &launch, &ran.declared);
   if (ran.status.code != ASSAY_OK) return ran;
   if (const std::string fault = contract_fault(ran.declared, ran.planned); !fault.empty()) {
-    ran.status = failure("the declared contract says nothing: " + fault);
+    ran.status = failure("the declared contract cannot bound the outputs: " + fault);
     return ran;
   }
 

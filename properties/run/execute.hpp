@@ -1,4 +1,4 @@
-/// The steps of an execution, for those who need them apart: relations run edited inputs, `explain` looks inside.
+/// The single steps of an execution: relations run edited inputs, and `explain` needs the intermediate results.
 #pragma once
 
 #include <optional>
@@ -34,36 +34,36 @@ assay_launch make_launch(const attention_case& c, const execution_checks& checks
 assay_status plan_problem(const assay_kernel& kernel, const problem& stated, std::int64_t workspace_budget_bytes,
                           problem* planned);
 
-/// Runs a planned problem into outputs that are there already (whatever they hold), with all memory checks.
+/// Runs a planned problem into existing outputs with any contents, with all memory checks.
 execution execute_planned(const library& lib, const attention_case& c, inputs& in, const problem& planned,
                           outputs written, int workers = 1);
 
 /// The verdict that an execution reaches by itself: a rejected or unsupported problem is a discard; a failed launch, a
-/// platform defect and a memory fault are failures. Nothing: its outputs can be judged.
+/// platform defect and a memory fault are failures. Without a verdict, its outputs can be judged.
 std::optional<verdict> verdict_of(const execution& ran);
 
-/// The origin of a verdict that such a defect decides: each kind of wrong access is one of its own ("data race"), so
-/// that shrinking does not turn one into another; the rest are "platform defect".
+/// The origin of a verdict that such a defect decides. Each kind of wrong access has its own origin ("data race"), so
+/// shrinking cannot turn one kind into another. All other defects have the origin "platform defect".
 const char* origin_of(assay_defect_kind kind);
 
 verdict passed();
 verdict failed(std::string origin, std::string what);
 verdict discarded(std::string reason);
 
-/// Everything on the way of one case.
+/// All intermediate results of one case.
 struct detailed_run {
   inputs given;
   execution ran;
   oracle::enclosure bounds;  ///< empty when the execution already decided
   verdict result;
-  oracle::code_counts codes;  ///< of P, as `bounds` came about
+  oracle::code_counts codes;  ///< of P, counted while `bounds` was computed
 };
 
-/// run_case, with what lies on the way kept.
+/// run_case, but keeps the intermediate results.
 detailed_run run_in_detail(const library& lib, const attention_case& c);
 
 /// Judges an execution's outputs against its contract's enclosure. `bounds` and `codes`, where not null, receive the
-/// enclosure and what was counted on the way.
+/// enclosure and the counts.
 verdict judge_execution(const inputs& in, const execution& ran, oracle::enclosure* bounds = nullptr,
                         oracle::code_counts* codes = nullptr);
 

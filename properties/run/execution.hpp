@@ -1,4 +1,4 @@
-/// One run of a kernel: what came out of it, before anyone judges it.
+/// One run of a kernel and its outputs, before they are judged.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,14 @@ struct execution {
   contract declared;
   outputs written;
   std::vector<platform_defect> defects;
-  std::string memory_fault;  ///< empty, or what was written outside the outputs: a guard, an input. A fault is no
-                             ///< execution's result: it ends the process, see fault_watch.
+  std::string memory_fault;  ///< says which guard or input was written; else empty. A fault is not reported here:
+                             ///< it ends the process, see fault_watch.
   double seconds = 0;
   std::int64_t accesses_checked = 0;
 };
 
-/// Plans, allocates, runs. Inputs are watched (input_snapshot), guards of all buffers are checked, faults are told
-/// (fault_watch). `workers` spreads blocks over threads. Never throws for what a kernel does.
+/// Plans, allocates and runs. Watches inputs (input_snapshot), checks the guards of all buffers and reports faults
+/// (fault_watch). Spreads blocks over `workers` threads. A kernel's defect never makes it throw.
 execution execute(const library& lib, const attention_case& c, inputs& in, int workers = 1);
 
 }  // namespace assay

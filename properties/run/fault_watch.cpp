@@ -25,7 +25,7 @@ class line {
   line& operator<<(std::int64_t value) {
     char digits[20];
     std::size_t n = 0;
-    // The magnitude of the smallest number is none of its type.
+    // The type cannot hold the magnitude of its smallest number.
     std::uint64_t rest = value < 0 ? -static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
     do digits[n++] = static_cast<char>('0' + rest % 10);
     while ((rest /= 10) != 0);
@@ -52,7 +52,7 @@ bool is_accessible(const watched_tensor& t, std::int64_t at) {
 }
 
 void describe_inside(line& text, const watched_tensor& t, std::int64_t at, access kind) {
-  // What is accessible and faults all the same is an input that is read-only while the kernel runs.
+  // An access that faults on accessible memory is a write to an input: it is read-only while the kernel runs.
   const bool is_protected = is_accessible(t, at);
   text << (is_protected ? "input " : "") << t.name << " was " << verb(is_protected ? access::write : kind);
   if (at < 0)
@@ -70,11 +70,11 @@ std::uintptr_t distance(const watched_tensor& t, std::uintptr_t address) {
   return address < t.elements ? t.elements - address : address >= end ? address - end : 0;
 }
 
-/// In no tensor's reservation. Named is the nearest tensor, if it is so near that an offset may have gone wrong.
+/// For an address outside every tensor's reservation. Names the nearest tensor if a wrong offset may have led there.
 void describe_outside(line& text, const std::vector<watched_tensor>& tensors, std::uintptr_t address, access kind) {
   constexpr std::uintptr_t null_page = 4096;
   if (address == 0 && kind == access::unknown) {
-    text << "an address that is none was touched";
+    text << "an invalid address was touched";
     return;
   }
   if (address < null_page) {
@@ -120,7 +120,7 @@ void on_fault(int number, siginfo_t* info, void* context) {
     else if (write(STDERR_FILENO, text, size + 1) < 0)
       _exit(1);
   }
-  // On return the faulting instruction runs again, and whoever was there before sees it.
+  // On return the faulting instruction runs again, and the previous handler gets the fault.
   sigaction(number, number == SIGSEGV ? &before_segv : &before_bus, nullptr);
   if (is_sent) raise(number);
 }
@@ -175,8 +175,8 @@ fault_watch::fault_watch(const std::vector<buffer>& in, const std::vector<buffer
   sigaction(SIGBUS, &ours, &before_bus);
 }
 
-void fault_watch::tell(fault_teller told) {
-  teller = told;
+void fault_watch::tell(fault_teller next) {
+  teller = next;
 }
 
 fault_watch::~fault_watch() {

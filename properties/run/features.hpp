@@ -1,5 +1,5 @@
-/// What a run exercised that edges of code do not show: sizes beside each other, where pages lie, what the softmax saw.
-/// For fuzzers, which keep cases that have a new one, and for choosing corpora.
+/// Features of a run that edges of code do not show: relations between sizes, places of pages, values in the softmax.
+/// Fuzzers keep cases that have a new feature; `assay corpus` chooses cases by them.
 #pragma once
 
 #include <array>
@@ -22,8 +22,8 @@ std::span<const feature, num_features> features();
 
 using feature_counts = std::array<std::int64_t, num_features>;
 
-/// Counts over all sequences of the case. What enclosing the outputs tells (codes of P, widths) is 0
-/// where the execution already decided.
+/// Counts over all sequences of the case. Counts that need the enclosure (codes of P, widths) are 0 if the execution
+/// already decided.
 feature_counts count_features(const attention_case& c, const detailed_run& run);
 
 /// 0 for 0, else 1 + the number of libFuzzer's bucket: 1, 2, 3, 4-7, 8-15, 16-31, 32-127, 128 and more.

@@ -9,8 +9,8 @@
 
 namespace assay {
 
-/// Inputs as they are now. Small ones are copied; large ones are made read-only while the snapshot lives, so that a
-/// write to them faults (see fault_watch) and they cost no second copy.
+/// A snapshot of the inputs. It copies small inputs. Large ones cost too much to copy: it makes them read-only while it
+/// lives, so a write to them faults (see fault_watch).
 class input_snapshot {
  public:
   /// Larger inputs are not copied: at most eight of problem.hpp's inputs grow with the case (q, k, v, their two

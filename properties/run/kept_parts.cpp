@@ -33,7 +33,7 @@ void copy_elements(const buffer& from, std::int64_t index, std::vector<std::byte
 
 std::string complaint(const buffer& b, std::int64_t byte) {
   const std::int64_t first = byte / size_bytes(b.view().type) / std::max<std::int64_t>(b.view().stride[0], 1);
-  return fmt::format("{} was written where it had to stay: at index {} of its first axis, byte {} of {}", b.name(),
+  return fmt::format("{} was written where it must not change: at index {} of its first axis, byte {} of {}", b.name(),
                      first, byte, b.size_bytes());
 }
 

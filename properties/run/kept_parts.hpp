@@ -1,4 +1,4 @@
-/// What a kernel must leave alone in the tensors that it changes.
+/// The parts of in-out tensors that a kernel must not change.
 #pragma once
 
 #include <string>

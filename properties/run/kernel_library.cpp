@@ -24,7 +24,7 @@ const char* defect_of(const assay_library* table) {
   for (std::int32_t i = 0; i < table->num_kernels; ++i) {
     const assay_kernel& kernel = table->kernels[i];
     if (kernel.name == nullptr || kernel.plan == nullptr || kernel.declare == nullptr || kernel.run == nullptr)
-      return "a kernel of it lacks a name or a function";
+      return "one of its kernels has no name or misses a function";
   }
   return nullptr;
 }

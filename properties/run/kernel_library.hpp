@@ -12,7 +12,7 @@
 
 namespace assay {
 
-/// What the cpu platform checks while kernels run, in libraries that were compiled for it.
+/// The checks of the cpu platform while kernels run, in libraries that were compiled for them.
 struct execution_checks {
   bool accesses = true;         ///< loads and stores
   bool lockstep_waves = false;  ///< assume that every instruction orders the lanes of a wave
@@ -22,12 +22,12 @@ struct execution_checks {
 class library {
  public:
   static std::shared_ptr<library> built_in();  ///< the cpu kernels linked into the program, compiled to be checked
-  /// The same, not compiled to be checked and faster for it: a shared object that is installed with the program. Throws
-  /// environment_error.
+  /// The same kernels, compiled without checks and therefore faster: a shared object that is installed with the
+  /// program. Throws environment_error.
   static std::shared_ptr<library> built_in_unchecked();
   static std::shared_ptr<library> load(const std::string& path);  ///< throws environment_error
   const char* platform() const;
-  const assay_kernel* find(const std::string& kernel) const;  ///< nullptr if it has none of that name
+  const assay_kernel* find(const std::string& kernel) const;  ///< nullptr if there is no such kernel
   std::vector<std::string> kernels() const;
   const std::string& path() const { return path_; }
   /// One byte per edge of the kernels' code, 1 if it ran since the byte was cleared; empty if the library does not say.

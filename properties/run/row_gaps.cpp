@@ -10,7 +10,7 @@
 namespace assay {
 namespace {
 
-/// The index that an address would have: one coordinate is past its extent, as the address is nobody's.
+/// The index that the strides give for a byte of a gap: one coordinate is past its extent.
 std::string where(const buffer& b, std::int64_t byte) {
   const tensor& t = b.view();
   std::vector<std::int64_t> index;

@@ -1,4 +1,4 @@
-/// What lies between the rows of outputs: memory of the allocation that belongs to no element.
+/// The gaps between the rows of outputs: allocated memory that holds no elements.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,7 @@
 
 namespace assay {
 
-/// Remembers what the gaps hold before a run, so that a store there is seen whatever they hold. Dense, row-major
-/// buffers only.
+/// Remembers the bytes of the gaps before a run, and so detects a store to a gap. Dense, row-major buffers only.
 class row_gaps {
  public:
   explicit row_gaps(const std::vector<buffer>& buffers);

@@ -50,7 +50,7 @@ const char* origin_of(assay_defect_kind kind) {
 
 namespace {
 
-/// The first, but a race before reads of what nobody wrote: which of the two a race shows as is up to the schedule.
+/// The first defect. If that is an unwritten read, a data race comes first: a race can also cause unwritten reads.
 const platform_defect& telling(const std::vector<platform_defect>& defects) {
   const auto race = std::ranges::find(defects, ASSAY_DATA_RACE, &platform_defect::kind);
   const bool outranks = defects.front().kind == ASSAY_UNWRITTEN_READ && race != defects.end();
@@ -61,7 +61,7 @@ const platform_defect& telling(const std::vector<platform_defect>& defects) {
 
 std::optional<verdict> verdict_of(const execution& ran) {
   std::optional<verdict> v;
-  // Defects and faults come before the status: a library may well notice its own defect and say that it failed.
+  // Defects and faults come before the status: a library may notice its own defect and return ASSAY_FAILED.
   if (!ran.defects.empty()) {
     const platform_defect& defect = telling(ran.defects);
     v = failed(origin_of(defect.kind), defect.message);
@@ -80,17 +80,17 @@ std::optional<verdict> verdict_of(const execution& ran) {
 std::string describe(const oracle::judgement& j) {
   if (j.outside > 0 && j.worst_had_to_stay)
     return fmt::format(
-        "{}[{}] was written: it holds {} (0x{:08x}) and had to keep what it held; {} of {} elements are "
-        "wrong, {} of them written so",
+        "{}[{}] was written: it holds {} (0x{:08x}) and had to keep its bits; {} of {} elements are wrong, {} of them "
+        "had to keep their bits",
         j.tensor, fmt::join(j.worst_index, ", "), j.worst_value, j.worst_bits, j.outside, j.elements, j.overwritten);
   if (j.worst_had_to_stay)
-    return fmt::format("{}[{}], which was not to be written, kept its bits", j.tensor, fmt::join(j.worst_index, ", "));
+    return fmt::format("{}[{}] must not be written and kept its bits", j.tensor, fmt::join(j.worst_index, ", "));
   const std::string where = fmt::format("{}[{}] = {}", j.tensor, fmt::join(j.worst_index, ", "), j.worst_value);
   const std::string bounds = fmt::format("[{}, {}]", j.worst_enclosure.lo, j.worst_enclosure.hi);
   if (j.outside > 0)
     return fmt::format("{} lies outside {} by factor {:.4g}; {} of {} elements do", where, bounds, j.worst_factor,
                        j.outside, j.elements);
-  return fmt::format("{}, which {} before rounding allows, at {:.4g} of its radius", where, bounds, j.worst_factor);
+  return fmt::format("{} lies inside {} (before rounding), at {:.4g} of its radius", where, bounds, j.worst_factor);
 }
 
 verdict judge_execution(const inputs& in, const execution& ran, oracle::enclosure* bounds, oracle::code_counts* codes) {
@@ -125,7 +125,7 @@ verdict judge_execution(const inputs& in, const execution& ran, oracle::enclosur
   } else if (unbounded > 0) {
     v.result = outcome::undecided;
     v.origin = "enclosure";
-    v.what = fmt::format("nothing can be said about {} elements", unbounded);
+    v.what = fmt::format("the contract does not bound {} elements", unbounded);
   }
   if (bounds != nullptr) *bounds = std::move(enclosure);
   return v;

@@ -1,4 +1,4 @@
-/// What came of a case.
+/// The verdict on a case.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace assay {
 
 enum class outcome { pass, fail, discard, undecided };
 
-/// What came of a case. `what` is one line: for fail what is wrong and where, for discard the reason.
+/// The verdict on a case. `what` is one line: what is wrong and where (fail), or the reason (discard).
 struct verdict {
   outcome result = outcome::pass;
   std::string origin;  ///< which check decided: "enclosure", origin_of a defect, "memory", a property's name
@@ -21,13 +21,13 @@ struct verdict {
   std::vector<oracle::judgement> judgements;
   std::int64_t outputs_judged = 0;    ///< elements of the results whose enclosure is not a point
   std::int64_t outputs_sharp = 0;     ///< those of them whose enclosure admits at most two values
-  std::int64_t accesses_checked = 0;  ///< loads and stores of the kernel, those to its own stack left out
+  std::int64_t accesses_checked = 0;  ///< loads and stores of the kernel, except those to its own stack
   double kernel_seconds = 0;
   double oracle_seconds = 0;
   std::string accuracy;  ///< one line on the distance to exact attention, where it was asked for
 };
 
-/// The way of the data, whole: fill, run, enclose, judge. Every entry point goes through it.
+/// Checks one case: fill, run, enclose, judge. Every entry point uses it.
 verdict run_case(const library& lib, const attention_case& c);
 
 }  // namespace assay

@@ -8,7 +8,7 @@
 
 namespace assay {
 
-/// Without judgements: what they say is in `what`.
+/// Without judgements: `what` summarises them.
 std::string verdict_to_json(const verdict& v);
 verdict verdict_from_json(const std::string& text);
 

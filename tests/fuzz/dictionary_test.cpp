@@ -40,8 +40,8 @@ TEST_CASE("the dictionary of fuzz_case knows each key and name of a case, and no
   add_keys<data_recipe>(known);
   add_keys<override_bits>(known);
   add_keys<schedule_recipe>(known);
-  add_names<dtype, page_table_kind, q_batching, descale_kind, key_order, context_split, rotary_kind, pool_layout, q_layout,
-            fill_kind, poison_kind, schedule_kind>(known);
+  add_names<dtype, page_table_kind, q_batching, descale_kind, key_order, context_split, rotary_kind, pool_layout,
+            q_layout, fill_kind, poison_kind, schedule_kind>(known);
   std::ifstream file(ASSAY_SOURCE_DIR "/fuzz/fuzz_case.dict");
   REQUIRE(file.is_open());
   for (std::string line; std::getline(file, line);)

@@ -110,7 +110,7 @@ __device__ inline void mma(accumulator<std::int32_t>& c, const fragment<std::int
   const auto sum =
       __builtin_amdgcn_mfma_i32_16x16x16i8(__builtin_bit_cast(int, a), __builtin_bit_cast(int, b), quad, 0, 0, 0);
 #else
-  // CDNA3 has only the atom of depth 32: four k of ours and four zeros in each lane, in A and B alike.
+  // CDNA3 has only the atom of depth 32. Each lane gives four k of this atom and four zeros, in A and B alike.
   const auto widened = [](const fragment<std::int8_t>& f) {
     return static_cast<long>(static_cast<unsigned long>(__builtin_bit_cast(unsigned int, f)));
   };

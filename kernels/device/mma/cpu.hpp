@@ -67,7 +67,7 @@ struct chain_record {
 
 inline constexpr int longest_chain = 16;
 
-/// What the products are taken in, and the partial sums.
+/// The type of the products and the partial sums.
 template <class Acc>
 struct joined {
   using type = double;

@@ -80,7 +80,7 @@ struct panel_record {
   int steps;
 };
 
-// No kernel code from here on, as in cpu.hpp.
+// The code from here on is not kernel code; see cpu.hpp.
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 /// One operand of an atom: [outer][k] decoded from the lanes' words at index `at` of their fragments.

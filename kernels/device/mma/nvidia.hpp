@@ -101,8 +101,8 @@ __device__ inline void mma_half(std::int32_t* c, const unsigned int* a, unsigned
       : "r"(a[0]), "r"(a[1]), "r"(b));
 }
 
-/// The hardware's lane t of four holds k = 4t .. 4t+3 of the atom; ours brings k = 2t, 2t+1, 2t+8, 2t+9 in their place,
-/// in A and B alike.
+/// In hardware, lane t of four holds k = 4t .. 4t+3 of the atom. Here it holds k = 2t, 2t+1, 2t+8, 2t+9 instead, in A
+/// and B alike.
 __device__ inline void mma(accumulator<std::int32_t>& c, const fragment<std::int8_t>& a,
                            const fragment<std::int8_t>& b) {
   const auto& x = a.value;

@@ -79,7 +79,7 @@ TEST_CASE("per-page descales and batch mode have names in the JSON form", "[json
   for (const char* part : {R"("batching": "batch")", R"("kv_descale": "per_page")", R"("descale_ratio": 1.02)"})
     CHECK(text.find(part) != std::string::npos);
   CHECK(error_of(with(R"("kv_descale": "per_head", )")) ==
-        "a.json: kv_descale: 'per_head' is none of per_tensor, per_page");
+        "a.json: kv_descale: 'per_head' is not one of per_tensor, per_page");
 }
 
 TEST_CASE("the JSON form writes what differs from the default, lists of numbers on one line", "[json]") {
@@ -115,9 +115,9 @@ TEST_CASE("bad input is one line that names file and field", "[json]") {
       {with(R"("scale": 1e39, )"), "a.json: scale: must be finite as a float"},
       {with(R"("why": 3, )"), "a.json: why: must be a string"},
       {with(R"("q_type": "f15", )"),
-       "a.json: q_type: 'f15' is none of none, f32, f16, bf16, e4m3fn, e4m3fnuz, i8, i32, i64"},
+       "a.json: q_type: 'f15' is not one of none, f32, f16, bf16, e4m3fn, e4m3fnuz, i8, i32, i64"},
       {with(R"("q_type": "f16\u0000", )"),
-       "a.json: q_type: 'f16\\u0000' is none of none, f32, f16, bf16, e4m3fn, e4m3fnuz, i8, i32, i64"},
+       "a.json: q_type: 'f16\\u0000' is not one of none, f32, f16, bf16, e4m3fn, e4m3fnuz, i8, i32, i64"},
       {with(R"("causal": true, "causal": false, )"), "a.json: 1:57: field 'causal' is given twice"},
       {R"({"sequences": []})", "a.json: version: missing"},
       {R"({"version": 2})", "a.json: version: 2 is unknown; this program reads version 1"},

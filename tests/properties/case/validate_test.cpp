@@ -77,7 +77,7 @@ TEST_CASE("a malformed case is refused by the field that is wrong", "[validate]"
          c.sequences[0].pages = {3};
          c.sequences[1] = {1, 1, std::nullopt, {4}};
        }},
-      {"k: 2049 pages are used of a pool beyond 64 MiB, more than 2048",
+      {"k: a pool larger than 64 MiB has 2049 pages in use, more than 2048",
        [](c_ref c) {
          c.pool_pages = 1 << 20;
          c.page_size = 1;
@@ -118,7 +118,7 @@ TEST_CASE("a malformed case is refused by the field that is wrong", "[validate]"
       {"sequences[0].q: ", [](c_ref c) { c.sequences[0].q = -1; }},
       {"sequences[1].q: 4294967294", [](c_ref c) { c.sequences[0].q = c.sequences[1].q = int_max; }},
       {"sequences[0].k: ", [](c_ref c) { c.sequences[0].k = -1; }},
-      {"sequences[0].pages: 2 pages given", [](c_ref c) { c.sequences[0].k = int_max; }},
+      {"sequences[0].pages: 2 pages are given", [](c_ref c) { c.sequences[0].k = int_max; }},
       {"sequences[0].pages[1]: page id -1", [](c_ref c) { c.sequences[0].pages[1] = -1; }},
       {"sequences[0].pages[1]: page id 8 is", [](c_ref c) { c.sequences[0].pages[1] = 8; }},
       {"sequences[1].prefix_offset: ", [](c_ref c) { c.sequences[0].prefix_offset = 1; }},

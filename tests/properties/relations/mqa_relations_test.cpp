@@ -97,7 +97,7 @@ TEST_CASE("a hidden column that is written is told by its bits") {
   });
   CHECK(v.result == outcome::fail);
   CHECK(v.origin == "enclosure");
-  CHECK(v.what.starts_with("logits[1, 50] was written: it holds nan (0x7fc00000) and had to keep what it held; 1 of"));
+  CHECK(v.what.starts_with("logits[1, 50] was written: it holds nan (0x7fc00000) and had to keep its bits; 1 of"));
 }
 
 TEST_CASE("a store between rows is a fault of memory, whatever the rows hold") {

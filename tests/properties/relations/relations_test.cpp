@@ -156,7 +156,7 @@ TEST_CASE("dead_memory catches a bit that depends on a slot after the last key")
                   const tensor k = c.view("k");  // sequence 0 has 20 keys: slot 4 of its page 1 is dead
                   if (bits_at(k, k.offset(1, 4)) == 0) c.flip_o();
                 }),
-                "dead memory went from nan to zero");
+                "changing dead memory from nan to zero");
 }
 
 TEST_CASE("hidden_keys catches a bit that depends on a key that a causal row does not see") {
@@ -290,7 +290,7 @@ TEST_CASE("bad_problem_rejected catches a library that takes a table too narrow 
   expect_caught(bad_problem_rejected, testing::faulty_library([](call& c) {
                   return c.stated.max_k > 1 << 20 ? assay_status{ASSAY_OK, {}} : c.run();
                 }),
-                "run() accepted max_k beyond what the block table holds");
+                "run() accepted max_k larger than the block table allows");
 }
 
 TEST_CASE("bad_problem_rejected catches a library that takes a scale of NaN") {

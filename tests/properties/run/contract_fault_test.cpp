@@ -51,7 +51,7 @@ TEST_CASE("a contract that nothing can leave is a failure, whatever the outputs 
     const verdict v = run_case(*testing::declaring_library(edit), testing::small_case());
     CAPTURE(v.what);
     CHECK(v.result == outcome::fail);
-    CHECK(v.what.starts_with("the declared contract says nothing: "));
+    CHECK(v.what.starts_with("the declared contract cannot bound the outputs: "));
   }
 }
 
@@ -75,7 +75,7 @@ TEST_CASE("logits are fused only where they are a product of a positive constant
   for (const auto edit : edits) {
     problem p;
     edit(p);
-    CHECK(contract_fault(c, p).starts_with("fuses_logits with "));
+    CHECK(contract_fault(c, p).starts_with("fuses_logits needs "));
     c.fuses_logits = 0;
     CHECK(contract_fault(c, p).empty());
     c.fuses_logits = 1;
@@ -106,14 +106,14 @@ TEST_CASE("with descales per page a contract says which tiles, each in one page,
   p.page_size = 128;
   p.num_splits = 1;
   contract c;
-  CHECK(contract_fault(c, p) == "tile_rows is 0 with descales per page");
+  CHECK(contract_fault(c, p) == "tile_rows is 0, must be at least 1 with per-page descales");
   c.tile_rows = 64;
   CHECK(contract_fault(c, p).empty());
   p.page_size = 96;
-  CHECK(contract_fault(c, p).starts_with("tiles of 64 keys cross pages of 96"));
+  CHECK(contract_fault(c, p).starts_with("tiles of 64 keys cross the ends of pages of 96"));
   p.page_size = 64;
   p.num_splits = 2;
-  CHECK(contract_fault(c, p) == "splits with descales per page");
+  CHECK(contract_fault(c, p) == "per-page descales need num_splits 1");
   p.kv_descale = descale_kind::per_tensor;
   c.tile_rows = 0;
   CHECK(contract_fault(c, p).empty());

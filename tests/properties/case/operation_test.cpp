@@ -69,7 +69,7 @@ TEST_CASE("a row of append_kv goes to the slot of its position, or nowhere", "[o
   CHECK(slot_of(c, s, 1) == -1);
 }
 
-TEST_CASE("fields that append_kv does not read, and pages in two places, are refused", "[operation]") {
+TEST_CASE("fields that append_kv does not read, and pages that are used twice, are refused", "[operation]") {
   attention_case good;
   good.kernel = "append_kv";
   good.pool_pages = 2;
@@ -88,7 +88,7 @@ TEST_CASE("fields that append_kv does not read, and pages in two places, are ref
   CHECK(refused([](attention_case& c) { c.causal = true; }) == "causal: append_kv does not read it");
   CHECK(refused([](attention_case& c) { c.num_splits = 2; }).starts_with("num_splits"));
   CHECK(refused([](attention_case& c) { c.heads_q = 2; }).starts_with("heads_q"));
-  CHECK(refused([](attention_case& c) { c.sequences[0].pages = {1, 1}; }).find("page 1 is in two places") !=
+  CHECK(refused([](attention_case& c) { c.sequences[0].pages = {1, 1}; }).find("page 1 is used twice") !=
         std::string::npos);
   CHECK(refused([](attention_case& c) { c.k_scale = 2; }).starts_with("k_scale"));
   CHECK(refused([](attention_case& c) { c.kernel = "split_kv", c.rotary = rotary_kind::half; }).starts_with("rotary"));

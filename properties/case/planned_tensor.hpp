@@ -48,7 +48,8 @@ struct planned_tensor {
   std::string name;
   dtype type = dtype::none;
   std::vector<std::int64_t> shape;
-  std::vector<int> order = {};  ///< memory order of the dimensions, outermost first; empty: row major
+  /// Memory order of the dimensions, outermost first; empty: row major.
+  std::vector<int> order = {};  // NOLINT(readability-redundant-member-init): may be left out
   tensor_content content = tensor_content::unwritten;
   tensor_role role = tensor_role::input;
   bool is_pool = false;        ///< the first axis is the page

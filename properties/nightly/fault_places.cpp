@@ -58,8 +58,10 @@ std::vector<std::string> added_places(const fs::path& patch, const fs::path& cop
   return added;
 }
 
-std::vector<std::string> places_of(const std::string& text, const fs::path& file, const fs::path& copy) {
-  const std::vector<std::string> lines = lines_of(copy / file);
+/// `sources`: the project's folder, whose file the library has where the patch does not touch it.
+std::vector<std::string> places_of(const std::string& text, const fs::path& file, const fs::path& copy,
+                                   const fs::path& sources) {
+  const std::vector<std::string> lines = lines_of((fs::exists(copy / file) ? copy : sources) / file);
   std::vector<std::string> places;
   for (std::size_t i = 0; i < lines.size(); ++i)
     if (lines[i].find(text) != std::string::npos) places.push_back(place(file, i + 1));
@@ -72,9 +74,10 @@ std::vector<std::string> expected_places(const fault& planted, const fs::path& p
   const std::size_t colon = planted.line.find(": ");
   if (!planted.line.empty() && colon == std::string::npos)
     throw case_error(fmt::format("{}: Line: '{}' must be '<path>: <text>'", patch.string(), planted.line));
+  const fs::path sources = patch.parent_path() / ".." / "..";  // of tests/faults/NAME.patch
   const std::vector<std::string> places =
       planted.line.empty() ? added_places(patch, copy)
-                           : places_of(planted.line.substr(colon + 2), planted.line.substr(0, colon), copy);
+                           : places_of(planted.line.substr(colon + 2), planted.line.substr(0, colon), copy, sources);
   if (places.empty()) throw case_error(fmt::format("{}: names no line for the checker's report", patch.string()));
   return places;
 }

@@ -12,8 +12,8 @@ namespace assay {
 
 /// Places as the checker writes them ("split_kv_kernel.hpp:120"); its report must name one of them. They are the lines
 /// with the text of the fault's `line` or, without it, the lines that the patch adds. `copy` is the folder with the
-/// patched files that the library was built from. Throws case_error if there is no such line, or if the copy differs
-/// from what the patch makes.
+/// patched files that the library was built from; files that the patch does not touch are those of the project. Throws
+/// case_error if there is no such line, or if the copy differs from what the patch makes.
 std::vector<std::string> expected_places(const fault& planted, const std::filesystem::path& patch,
                                          const std::filesystem::path& copy);
 

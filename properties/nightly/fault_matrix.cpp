@@ -21,6 +21,7 @@ double failed_share(const counts& c) {
 /// "output_enclosed 91%, other_rows 3%": largest share first.
 std::string in_order(const std::map<std::string, counts>& caught) {
   std::vector<std::pair<double, std::string>> order;
+  order.reserve(caught.size());
   for (const auto& [name, cases] : caught) order.emplace_back(-failed_share(cases), name);
   std::ranges::sort(order);
   std::vector<std::string> words;

@@ -33,7 +33,7 @@ template <access_kind Kind, int Size>
   if (self != nullptr) check_sized<Kind, Size>(self, address, return_address);
 }
 
-void on_range(access_kind kind, const void* accessed, std::size_t size, const void* return_address) {
+[[maybe_unused]] void on_range(access_kind kind, const void* accessed, std::size_t size, const void* return_address) {
   const auto address = reinterpret_cast<std::uintptr_t>(accessed);
   checked_thread* const self = size == 0 ? nullptr : checked_access(address);
   if (self == nullptr) return;

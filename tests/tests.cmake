@@ -14,7 +14,8 @@ file(GLOB checked_tests CONFIGURE_DEPENDS tests/kernels/platform/cpu/checker_*_t
 set_source_files_properties(${checked_tests} PROPERTIES COMPILE_OPTIONS "${checked_kernel_flags}"
   SKIP_PRECOMPILE_HEADERS ON)
 target_precompile_headers(assay_tests PRIVATE <catch2/catch_test_macros.hpp> ${headers_of_others})
-link_tools(assay_tests)
+# Its own code comes first: records of accesses hold 24 bits of an address, counted from the start of the module.
+target_link_libraries(assay_tests PRIVATE assay_tools assay_properties)
 target_link_libraries(assay_tests PRIVATE assay_fuzz Catch2::Catch2WithMain)
 # Only those that need a path have it: the cache knows the others again in another clone.
 foreach(source IN LISTS sources)

@@ -14,7 +14,7 @@ const memory_region nowhere;
 }  // namespace
 
 access_checker::access_checker(void (*leave_block)(checked_thread& self))
-    : leave_block_(leave_block), module_start_(module_start()) {
+    : leave_block_(leave_block), code_start_(code_start()) {
   last_regions_.fill(&nowhere);
   const thread_local_image own = own_thread_locals();
   static_locations_ = mapped_array<location_record>(own.size_bytes);

@@ -122,7 +122,7 @@ class access_checker {
   access_record mine(checked_thread& self, std::uintptr_t pc) {
     access_record interval = self.time->now;
     if (interval == 0) interval = begin_interval(*self.time);
-    return interval | self.thread_bits | ((pc - module_start_) & record::site_mask);
+    return interval | self.thread_bits | ((pc - code_start_) & record::site_mask);
   }
   access_record begin_interval(wave_time& time);
   std::uint32_t next_stamp();
@@ -173,7 +173,7 @@ class access_checker {
   access_record barrier_floor_ = 0;  // records below are of before the last barrier of the block
   access_record block_floor_ = 0;    // ... of before the block
   access_record launch_floor_ = 0;   // ... of before the launch
-  std::uintptr_t module_start_;
+  std::uintptr_t code_start_;
   std::uint32_t stamp_ = 0;  // the last one given
   int wave_shift_ = 6;
   bool lockstep_ = false;

@@ -127,7 +127,7 @@ template <access_kind Kind>
       other = seen;
       at = i;
     }
-    note_order<Kind>(before, pc - module_start_);
+    note_order<Kind>(before, pc - code_start_);
     const bool is_news = !(after == before);
     do {
       if (is_news) first[i] = after;

@@ -63,7 +63,7 @@ std::string access_checker::who(access_record other, bool is_global) const {
     case access_spread::waves: text += " and other waves"; break;
     case access_spread::blocks: text += " and other blocks"; break;
   }
-  return text + in_brackets(module_start_ + record::site(other));
+  return text + in_brackets(code_start_ + record::site(other));
 }
 
 void access_checker::report_misaligned(checked_thread& self, std::uintptr_t address, std::uint64_t alignment,

@@ -62,4 +62,12 @@ thread_local_image own_thread_locals() {
   return image;
 }
 
+std::uintptr_t code_start() {
+  std::uintptr_t start = module_start();
+  visit_own_segments([&](const dl_phdr_info& info, const ElfW(Phdr) & segment) {
+    if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0) start = info.dlpi_addr + segment.p_vaddr;
+  });
+  return start;
+}
+
 }  // namespace assay::cpu

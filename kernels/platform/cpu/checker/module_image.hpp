@@ -18,4 +18,7 @@ struct thread_local_image {
 };
 thread_local_image own_thread_locals();
 
+/// Start of the module's code. Records of accesses hold offsets from here: constants before it may be larger than they.
+std::uintptr_t code_start();
+
 }  // namespace assay::cpu

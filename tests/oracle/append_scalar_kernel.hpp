@@ -45,7 +45,7 @@ struct append_style {
 /// Bits of the number of the type nearest to an f32, ties to even; 8-bit types saturate, also from infinity.
 inline std::uint32_t code_of(dtype type, float y, bool truncates = false) {
   if (!is_code(type)) return encode(type, static_cast<double>(y));
-  if (std::isnan(y)) return type == dtype::e4m3fn ? 0xFFU : 0x80U;  // a planted fault reads dead memory
+  if (std::isnan(y)) return type == dtype::e4m3fn ? 0x7FU : 0x80U;  // a planted fault reads dead memory
   const double size = std::min(std::fabs(static_cast<double>(y)), 4 * largest_of(type));
   if (type == dtype::i8) {
     const double whole = truncates ? std::trunc(size) : std::nearbyint(size);

@@ -103,7 +103,9 @@ class append_scalar_kernel {
         const memory& added = s_[std::string(1, which) + "_new"];
         for (std::int64_t d = 0; d < pool.view.shape[3]; ++d) {
           const std::int64_t to = pool.view.offset(slot / p_.page_size, slot % p_.page_size, head, d);
-          const float x = element(which, row, from, d);
+          float x = element(which, row, from, d);
+          // A skipped row is dead and may be NaN, as may the slot: of a number it can be seen that it was written.
+          if (fault_ == append_fault::skipped_written && std::isnan(x)) x = 1.0F;
           if (is_quantised)
             pool.set_bits(to, code_of(pool.view.type, quotient(x, s), fault_ == append_fault::truncates));
           else if (is_rotated(which))

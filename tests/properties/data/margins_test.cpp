@@ -350,8 +350,9 @@ TEST_CASE("margins that a failure does not need go, and those that it needs stay
 
 TEST_CASE("of the default suite's cases a tenth and more have margins in each tensor that can have them", "[margins]") {
   suite_options options;
-  options.kernels = library::built_in()->kernels();
-  for (const property& p : properties()) options.selected.push_back(&p);
+  options.kernels = {"split_kv", "batch_prefill", "mqa_logits"};
+  for (const property& p : properties())
+    if (can_be_checked(p, options)) options.selected.push_back(&p);
   options.seed = 1;
   constexpr int cases = 2000;
   std::map<std::string, int> spread, all;
@@ -370,7 +371,7 @@ TEST_CASE("of the default suite's cases a tenth and more have margins in each te
   for (const char* name : {"o", "lse", "logits", "o_partial", "lse_partial", "q", "k", "v", "block_table", "k_descale",
                            "v_descale", "k_row_scale", "weights"}) {
     INFO(name << ": " << spread[name] << " of " << all[name] << " with a margin, of " << cases << " cases");
-    CHECK(12 * spread[name] >= cases);
+    CHECK(10 * spread[name] >= cases);
     CHECK(4 * spread[name] >= all[name]);
   }
 }

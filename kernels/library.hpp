@@ -22,7 +22,7 @@ extern "C" {
 enum assay_tensor_role : std::int32_t {
   ASSAY_INPUT = 0,   ///< must not be written
   ASSAY_OUTPUT = 1,  ///< outputs and workspaces: an element may be read only after it was written
-  ASSAY_IN_OUT = 2,  ///< the kernel may read it and changes part of it: the pools of append_kv
+  ASSAY_IN_OUT = 2,  ///< the kernel may read it and changes part of it, as of a pool
 };
 
 /// A tensor of a call. `strides` is never null here.

@@ -101,6 +101,7 @@ enum class page_table_kind : std::int32_t { block_table, page_list };
 
 /// What is computed; each kernel of a library computes one of them.
 enum class operation_kind : std::int32_t { attention, mqa_logits, append_kv };
+inline constexpr const char* operation_names[] = {"attention", "mqa_logits", "append_kv"};
 
 /// Which elements of a key rotate together: none; i and i + head_dim_qk / 2 (NeoX, Llama); 2 i and 2 i + 1 (GPT-J).
 enum class rotary_kind : std::int32_t { none, half, interleaved };

@@ -1,16 +1,14 @@
-/// The kernel library: one explicit table of kernels.
+/// The kernel library: its table of kernels.
 #include <iterator>
 
-#include "kernels/append_kv/append_kv_host.hpp"
-#include "kernels/batch_prefill/batch_prefill_host.hpp"
-#include "kernels/library.hpp"
-#include "kernels/mqa_logits/mqa_logits_host.hpp"
+#include "kernels/kernel_list.hpp"
 #include "kernels/platform/current.hpp"
-#include "kernels/split_kv/split_kv_host.hpp"
 
 extern "C" [[gnu::visibility("default")]] const assay_library* assay_library_v1(void) {
   using namespace assay;
-  static const assay_kernel kernels[] = {split_kv_kernel, batch_prefill_kernel, mqa_logits_kernel, append_kv_kernel};
+#define ASSAY_KERNEL_ENTRY(name) name##_kernel,
+  static const assay_kernel kernels[] = {ASSAY_KERNELS(ASSAY_KERNEL_ENTRY)};
+#undef ASSAY_KERNEL_ENTRY
   static const assay_library library{1,
                                      platform::name,
                                      static_cast<std::int32_t>(sizeof(problem)),

@@ -1,6 +1,4 @@
 /// The host side of append_kv: its plan, arguments and launches.
-#include "kernels/append_kv/append_kv_host.hpp"
-
 #include <algorithm>
 #include <span>
 
@@ -12,6 +10,7 @@
 #include "kernels/host/bind.hpp"
 #include "kernels/host/check.hpp"
 #include "kernels/host/host.hpp"
+#include "kernels/kernel_list.hpp"
 #include "kernels/platform/current.hpp"
 
 namespace assay {
@@ -47,7 +46,7 @@ append_kv_side side_of(const tensor& rows, const tensor& pool, const tensor& des
   return {to_device(rows), to_device(pool), to_device(descale), head_dim, rows_are_aligned(rows) ? 1 : 0, scale};
 }
 
-append_kv_arguments arguments_of(const problem& p, const bound_tensors& t) {
+append_kv_arguments arguments_of(const problem& p, const append_tensors& t) {
   append_kv_arguments a{};
   a.k = side_of(t.k_new, t.k, t.k_descale, p.head_dim_qk, p.k_scale);
   a.v = side_of(t.v_new, t.v, t.v_descale, p.head_dim_v, p.v_scale);
@@ -68,7 +67,7 @@ append_kv_arguments arguments_of(const problem& p, const bound_tensors& t) {
   return a;
 }
 
-append_check_arguments check_arguments_of(const problem& p, const append_kv_arguments& a, const bound_tensors& t) {
+append_check_arguments check_arguments_of(const problem& p, const append_kv_arguments& a, const append_tensors& t) {
   // The product is at most the pool's span, which is below 2^63.
   return {a.slots, a.positions, p.num_pages * p.page_size, t.rope_cos.shape[0], p.total_q, nullptr};
 }
@@ -77,8 +76,8 @@ assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t num
   if (const assay_status status = check_append_problem(p, true); status.code != ASSAY_OK) return status;
   if (const assay_status status = check_launch(tensors, num_tensors, launch); status.code != ASSAY_OK) return status;
   const std::span<const assay_tensor> given(tensors, static_cast<std::size_t>(num_tensors));
-  bound_tensors bound;
-  if (const assay_status status = bind_tensors(*p, append_tensors(*p), given, bound); status.code != ASSAY_OK)
+  append_tensors bound;
+  if (const assay_status status = bind_tensors(expected_tensors(*p, bound), given); status.code != ASSAY_OK)
     return status;
   if (const assay_status status = check_append_tensors(bound); status.code != ASSAY_OK) return status;
   if (p->total_q == 0) return {};

@@ -94,30 +94,29 @@ assay_status check_append_problem(const problem* p, bool planned) {
   return {};
 }
 
-std::vector<expectation> append_tensors(const problem& p) {
-  using b = bound_tensors;
+std::vector<expectation> expected_tensors(const problem& p, append_tensors& to) {
   const std::int64_t rows = p.total_q, heads = p.heads_kv, pages = p.num_pages;
   constexpr int vector = device::vector_elements;
   std::vector<expectation> all = {
-      {"k_new", &b::k_new, p.q_type, {rows, heads, p.head_dim_qk}, true, true},
-      {"v_new", &b::v_new, p.q_type, {rows, heads, p.head_dim_v}, true, true},
-      {"slots", &b::slots, dtype::i64, {rows}, true, true},
-      {"k", &b::k, p.k_type, {pages, p.page_size, heads, p.head_dim_qk}, true, true, ASSAY_IN_OUT, vector},
-      {"v", &b::v, p.v_type, {pages, p.page_size, heads, p.head_dim_v}, true, true, ASSAY_IN_OUT, vector},
+      {"k_new", &to.k_new, p.q_type, {rows, heads, p.head_dim_qk}, true, true},
+      {"v_new", &to.v_new, p.q_type, {rows, heads, p.head_dim_v}, true, true},
+      {"slots", &to.slots, dtype::i64, {rows}, true, true},
+      {"k", &to.k, p.k_type, {pages, p.page_size, heads, p.head_dim_qk}, true, true, ASSAY_IN_OUT, vector},
+      {"v", &to.v, p.v_type, {pages, p.page_size, heads, p.head_dim_v}, true, true, ASSAY_IN_OUT, vector},
   };
   if (p.rotary != rotary_kind::none) {
-    all.push_back({"positions", &b::positions, dtype::i32, {rows}, true, true});
-    all.push_back({"rope_cos", &b::rope_cos, dtype::f32, {any_extent, p.head_dim_qk / 2}, true, true});
-    all.push_back({"rope_sin", &b::rope_sin, dtype::f32, {any_extent, p.head_dim_qk / 2}, true, true});
+    all.push_back({"positions", &to.positions, dtype::i32, {rows}, true, true});
+    all.push_back({"rope_cos", &to.rope_cos, dtype::f32, {any_extent, p.head_dim_qk / 2}, true, true});
+    all.push_back({"rope_sin", &to.rope_sin, dtype::f32, {any_extent, p.head_dim_qk / 2}, true, true});
   }
   if (p.kv_descale == descale_kind::per_page) {
-    all.push_back({"k_descale", &b::k_descale, dtype::f32, {pages, heads}, true, false, ASSAY_IN_OUT});
-    all.push_back({"v_descale", &b::v_descale, dtype::f32, {pages, heads}, true, false, ASSAY_IN_OUT});
+    all.push_back({"k_descale", &to.k_descale, dtype::f32, {pages, heads}, true, false, ASSAY_IN_OUT});
+    all.push_back({"v_descale", &to.v_descale, dtype::f32, {pages, heads}, true, false, ASSAY_IN_OUT});
   }
   return all;
 }
 
-assay_status check_append_tensors(const bound_tensors& t) {
+assay_status check_append_tensors(const append_tensors& t) {
   if (t.rope_cos.shape[0] != t.rope_sin.shape[0])
     return refuse(ASSAY_REJECTED, "tensor rope_sin has %lld rows, but rope_cos %lld",
                   static_cast<long long>(t.rope_sin.shape[0]), static_cast<long long>(t.rope_cos.shape[0]));

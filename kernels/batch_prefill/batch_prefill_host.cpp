@@ -7,10 +7,10 @@
 
 #include "kernels/batch_prefill/batch_prefill_arguments.hpp"
 #include "kernels/batch_prefill/batch_prefill_contract.hpp"
-#include "kernels/batch_prefill/batch_prefill_host.hpp"
 #include "kernels/host/bind.hpp"
 #include "kernels/host/check.hpp"
 #include "kernels/host/host.hpp"
+#include "kernels/kernel_list.hpp"
 #include "kernels/platform/current.hpp"
 
 namespace assay {
@@ -75,6 +75,7 @@ assay_status check_extents(const problem& p) {
 
 assay_status check(const problem* p, bool planned) {
   if (const assay_status status = check_problem(p, planned); status.code != ASSAY_OK) return status;
+  if (const assay_status status = check_sequences(*p); status.code != ASSAY_OK) return status;
   if (const assay_status status = check_features(*p); status.code != ASSAY_OK) return status;
   return check_extents(*p);
 }
@@ -94,16 +95,16 @@ assay_status declare(const problem* p, const assay_launch* launch, contract* dec
   return {};
 }
 
-std::vector<expectation> expectations(const problem& p) {
-  std::vector<expectation> all = paged_attention_tensors(p);
+std::vector<expectation> expectations(const problem& p, paged_tensors& to) {
+  std::vector<expectation> all = paged_attention_tensors(p, to);
   if (p.kv_descale == descale_kind::per_page) {
-    all.push_back({"k_descale", &bound_tensors::k_descale, dtype::f32, {p.num_pages, p.heads_kv}});
-    all.push_back({"v_descale", &bound_tensors::v_descale, dtype::f32, {p.num_pages, p.heads_kv}});
+    all.push_back({"k_descale", &to.k_descale, dtype::f32, {p.num_pages, p.heads_kv}});
+    all.push_back({"v_descale", &to.v_descale, dtype::f32, {p.num_pages, p.heads_kv}});
   }
   return all;
 }
 
-prefill_arguments arguments_of(const problem& p, const bound_tensors& t) {
+prefill_arguments arguments_of(const problem& p, const paged_tensors& t) {
   const auto integers = [](const tensor& from) { return static_cast<const std::int32_t*>(from.data); };
   const bool has_table = p.page_table == page_table_kind::block_table;
   const logit_scales scales = logit_scales_of(p);
@@ -135,9 +136,8 @@ assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t num
   if (std::any_of(given.begin(), given.end(),
                   [](const assay_tensor& t) { return t.name != nullptr && std::strcmp(t.name, "sinks") == 0; }))
     return refuse(ASSAY_UNSUPPORTED, "tensor sinks is given: batch_prefill has no sinks");
-  bound_tensors bound;
-  if (const assay_status status = bind_tensors(*p, expectations(*p), given, bound); status.code != ASSAY_OK)
-    return status;
+  paged_tensors bound;
+  if (const assay_status status = bind_tensors(expectations(*p, bound), given); status.code != ASSAY_OK) return status;
   if (p->total_q == 0) return {};
 
   const std::int64_t row_tiles = (std::int64_t{p->max_q} + prefill_tile_rows - 1) / prefill_tile_rows;

@@ -86,59 +86,56 @@ assay_status convert(const expectation& e, const assay_tensor& given, tensor& to
     to.shape[d] = extent;
     to.stride[d] = view.strides[d];
   }
+  if (e.least_columns > 0 && to.shape[to.rank - 1] < e.least_columns)
+    return refuse(ASSAY_REJECTED, "tensor %s has extent %lld in dimension %d, must be at least %lld", e.name,
+                  static_cast<long long>(to.shape[to.rank - 1]), to.rank - 1, static_cast<long long>(e.least_columns));
   return check_layout(e, to);
 }
 
-assay_status bind_one(const expectation& e, std::span<const assay_tensor> given, tensor& to) {
+assay_status bind_one(const expectation& e, std::span<const assay_tensor> given) {
   const assay_tensor* found = nullptr;
   for (const assay_tensor& t : given) {
     if (t.name == nullptr || std::strcmp(t.name, e.name) != 0) continue;
     if (found != nullptr) return refuse(ASSAY_REJECTED, "tensor %s is given twice", e.name);
     found = &t;
   }
-  if (found != nullptr) return convert(e, *found, to);
+  if (found != nullptr) return convert(e, *found, *e.to);
   return e.required ? refuse(ASSAY_REJECTED, "tensor %s is missing", e.name) : assay_status{};
 }
 
 }  // namespace
 
-std::vector<expectation> page_tables(const problem& p) {
-  using b = bound_tensors;
+std::vector<expectation> page_tables(const problem& p, paged_tensors& to) {
   const std::int64_t sequences = p.num_seqs;
-  if (p.page_table == page_table_kind::block_table)
-    return {{"block_table", &b::block_table, dtype::i32, {sequences, any_extent}, true, true}};
-  return {{"page_indptr", &b::page_indptr, dtype::i32, {sequences + 1}, true, true},
-          {"page_indices", &b::page_indices, dtype::i32, {any_extent}, true, true}};
+  if (p.page_table == page_table_kind::page_list)
+    return {{"page_indptr", &to.page_indptr, dtype::i32, {sequences + 1}, true, true},
+            {"page_indices", &to.page_indices, dtype::i32, {any_extent}, true, true}};
+  expectation table{"block_table", &to.block_table, dtype::i32, {sequences, any_extent}, true, true};
+  // A table too narrow for the longest sequence would be read past its row.
+  if (sequences > 0) table.least_columns = (std::int64_t{p.max_k} + p.page_size - 1) / p.page_size;
+  return {table};
 }
 
-std::vector<expectation> paged_attention_tensors(const problem& p) {
-  using b = bound_tensors;
+std::vector<expectation> paged_attention_tensors(const problem& p, paged_tensors& to) {
   const std::int64_t sequences = p.num_seqs, rows = p.total_q, heads = p.heads_q;
   std::vector<expectation> all = {
-      {"q", &b::q, p.q_type, {rows, heads, p.head_dim_qk}},
-      {"k", &b::k, p.k_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_qk}, true, true, ASSAY_INPUT, 8},
-      {"v", &b::v, p.v_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_v}, true, true, ASSAY_INPUT, 8},
-      {"seqlens_k", &b::seqlens_k, dtype::i32, {sequences}, true, true},
-      {"prefix_offset", &b::prefix_offset, dtype::i32, {sequences}, false, true},
-      {"o", &b::o, p.o_type, {rows, heads, p.head_dim_v}, true, false, ASSAY_OUTPUT},
-      {"lse", &b::lse, dtype::f32, {rows, heads}, true, false, ASSAY_OUTPUT},
+      {"q", &to.q, p.q_type, {rows, heads, p.head_dim_qk}},
+      {"k", &to.k, p.k_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_qk}, true, true, ASSAY_INPUT, 8},
+      {"v", &to.v, p.v_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_v}, true, true, ASSAY_INPUT, 8},
+      {"seqlens_k", &to.seqlens_k, dtype::i32, {sequences}, true, true},
+      {"prefix_offset", &to.prefix_offset, dtype::i32, {sequences}, false, true},
+      {"o", &to.o, p.o_type, {rows, heads, p.head_dim_v}, true, false, ASSAY_OUTPUT},
+      {"lse", &to.lse, dtype::f32, {rows, heads}, true, false, ASSAY_OUTPUT},
   };
-  for (expectation& table : page_tables(p)) all.push_back(std::move(table));
+  for (expectation& table : page_tables(p, to)) all.push_back(std::move(table));
   if (p.batching == q_batching::group)
-    all.push_back({"cu_seqlens_q", &b::cu_seqlens_q, dtype::i32, {sequences + 1}, true, true});
+    all.push_back({"cu_seqlens_q", &to.cu_seqlens_q, dtype::i32, {sequences + 1}, true, true});
   return all;
 }
 
-assay_status bind_tensors(const problem& p, std::span<const expectation> expected, std::span<const assay_tensor> given,
-                          bound_tensors& bound) {
+assay_status bind_tensors(std::span<const expectation> expected, std::span<const assay_tensor> given) {
   for (const expectation& e : expected)
-    if (const assay_status status = bind_one(e, given, bound.*e.to); status.code != ASSAY_OK) return status;
-  // A table too narrow for the longest sequence would be read past its row.
-  const std::int64_t pages_needed = (std::int64_t{p.max_k} + p.page_size - 1) / p.page_size;
-  const bool has_table = bound.block_table.rank == 2;  // some operations have none
-  if (has_table && p.num_seqs > 0 && bound.block_table.shape[1] < pages_needed)
-    return refuse(ASSAY_REJECTED, "tensor block_table holds %lld pages per sequence, but max_k %d needs %lld",
-                  static_cast<long long>(bound.block_table.shape[1]), p.max_k, static_cast<long long>(pages_needed));
+    if (const assay_status status = bind_one(e, given); status.code != ASSAY_OK) return status;
   return {};
 }
 

@@ -11,13 +11,12 @@
 
 namespace assay {
 
-/// All tensors of problem.hpp. A tensor that the problem does not have, or that is optional and absent, has no data.
-struct bound_tensors {
+/// Tensors that several kernels have; a kernel adds its own. A tensor that the problem does not have, or that is optional
+/// and absent, has no data.
+struct paged_tensors {
   tensor q, k, v, k_descale, v_descale;
-  tensor cu_seqlens_q, seqlens_k, block_table, page_indptr, page_indices, prefix_offset, bias, sinks;
-  tensor weights, k_row_scale;
-  tensor k_new, v_new, slots, positions, rope_cos, rope_sin;
-  tensor o, lse, o_partial, lse_partial, logits;
+  tensor cu_seqlens_q, seqlens_k, block_table, page_indptr, page_indices, prefix_offset;
+  tensor o, lse;
 };
 
 inline constexpr std::int64_t any_extent = -1;
@@ -25,24 +24,24 @@ inline constexpr std::int64_t any_extent = -1;
 /// What a kernel wants of one tensor.
 struct expectation {
   const char* name;
-  tensor bound_tensors::* to;
+  tensor* to;
   dtype type;
   std::vector<std::int64_t> shape;  ///< any_extent: as given
   bool required = true;
   bool unit_last_stride = false;
   assay_tensor_role role = ASSAY_INPUT;  ///< how the kernel uses it; elements of a written tensor do not overlap
   int vector_elements = 1;               ///< elements per load: aligns the start and all strides but the last
+  std::int64_t least_columns = 0;        ///< of the last dimension
 };
 
-/// The tensors that every attention kernel of this library has; a kernel adds its own.
-std::vector<expectation> paged_attention_tensors(const problem& p);
+/// The tensors that every attention kernel of this library has, bound to those of `to`.
+std::vector<expectation> paged_attention_tensors(const problem& p, paged_tensors& to);
 
 /// The tensors that say where the keys of a sequence are.
-std::vector<expectation> page_tables(const problem& p);
+std::vector<expectation> page_tables(const problem& p, paged_tensors& to);
 
-/// ASSAY_OK, or ASSAY_REJECTED with a message that names the tensor and what is wrong. `p` has passed check_problem.
-/// Ignores tensors that are not in `expected`.
-assay_status bind_tensors(const problem& p, std::span<const expectation> expected, std::span<const assay_tensor> given,
-                          bound_tensors& bound);
+/// ASSAY_OK, or ASSAY_REJECTED with a message that names the tensor and what is wrong. The problem has passed
+/// check_problem. Ignores tensors that are not in `expected`.
+assay_status bind_tensors(std::span<const expectation> expected, std::span<const assay_tensor> given);
 
 }  // namespace assay

@@ -1,10 +1,11 @@
 #include "kernels/host/check.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
 #include <iterator>
+#include <span>
+#include <string>
 #include <utility>
 
 namespace assay {
@@ -14,16 +15,14 @@ bool is_dtype(dtype t) {
   return dtype::none <= t && t <= dtype::i32;
 }
 
-constexpr operation_kind operations[] = {operation_kind::attention, operation_kind::mqa_logits,
-                                         operation_kind::append_kv};
+bool is_operation(operation_kind operation) {
+  return operation >= operation_kind{} && static_cast<std::size_t>(operation) < std::size(operation_names);
+}
 
-const char* name_of(operation_kind operation) {
-  switch (operation) {
-    case operation_kind::attention: return "attention";
-    case operation_kind::mqa_logits: return "mqa_logits";
-    case operation_kind::append_kv: return "append_kv";
-  }
-  return "unknown";
+std::string listed(std::span<const char* const> names) {
+  std::string list;
+  for (const char* const name : names) list += (list.empty() ? "" : ", ") + std::string(name);
+  return list;
 }
 
 struct bounded_field {
@@ -71,9 +70,9 @@ assay_status check_types(const problem& p) {
   if (p.bias_type != dtype::none && p.bias_type != dtype::f32 && p.bias_type != dtype::f16 &&
       p.bias_type != dtype::bf16)
     return refuse(ASSAY_REJECTED, "bias_type is %d, must be none, f32, f16 or bf16", static_cast<int>(p.bias_type));
-  if (std::find(std::begin(operations), std::end(operations), p.operation) == std::end(operations))
-    return refuse(ASSAY_REJECTED, "operation is %d, must be attention, mqa_logits or append_kv",
-                  static_cast<int>(p.operation));
+  if (!is_operation(p.operation))
+    return refuse(ASSAY_REJECTED, "operation is %d, must be one of %s", static_cast<int>(p.operation),
+                  listed(operation_names).c_str());
   if (p.page_table != page_table_kind::block_table && p.page_table != page_table_kind::page_list)
     return refuse(ASSAY_REJECTED, "page_table is %d, must be block_table or page_list", static_cast<int>(p.page_table));
   if (p.batching != q_batching::group && p.batching != q_batching::batch)
@@ -87,7 +86,12 @@ assay_status check_consistency(const problem& p) {
   if (p.heads_q % p.heads_kv != 0)
     return refuse(ASSAY_REJECTED, "heads_kv %d does not divide heads_q %d", p.heads_kv, p.heads_q);
   if (p.max_q > p.total_q) return refuse(ASSAY_REJECTED, "max_q %d exceeds total_q %d", p.max_q, p.total_q);
-  if (p.operation == operation_kind::append_kv) return {};  // its rows belong to no sequence
+  return {};
+}
+
+}  // namespace
+
+assay_status check_sequences(const problem& p) {
   if (p.total_q > std::int64_t{p.num_seqs} * p.max_q)
     return refuse(ASSAY_REJECTED, "total_q %d exceeds num_seqs %d times max_q %d", p.total_q, p.num_seqs, p.max_q);
   if (p.batching == q_batching::batch && p.total_q != std::int64_t{p.num_seqs} * p.max_q)
@@ -97,8 +101,6 @@ assay_status check_consistency(const problem& p) {
     return refuse(ASSAY_REJECTED, "num_pages is 0, but max_k is %d", p.max_k);
   return {};
 }
-
-}  // namespace
 
 assay_status refuse(std::int32_t code, const char* format, ...) {
   assay_status status{code, {}};
@@ -119,7 +121,8 @@ assay_status check_problem(const problem* p, bool planned) {
 
 assay_status check_operation(const problem& p, operation_kind computed, const char* kernel) {
   if (p.operation == computed) return {};
-  return refuse(ASSAY_UNSUPPORTED, "operation is %s: %s does not compute it", name_of(p.operation), kernel);
+  return refuse(ASSAY_UNSUPPORTED, "operation is %s: %s does not compute it",
+                operation_names[static_cast<std::size_t>(p.operation)], kernel);
 }
 
 }  // namespace assay

@@ -15,7 +15,10 @@ inline constexpr std::int64_t max_grid_extent = 65535;
 /// chosen. Each kernel itself refuses legal problems that it does not support.
 assay_status check_problem(const problem* p, bool planned);
 
-/// ASSAY_OK if `kernel` computes the operation of the problem.
+/// The same of num_seqs, max_q and max_k, for operations whose rows belong to sequences.
+assay_status check_sequences(const problem& p);
+
+/// ASSAY_OK if `kernel` computes the operation of the problem, which has passed check_problem.
 assay_status check_operation(const problem& p, operation_kind computed, const char* kernel);
 
 /// A status with a formatted message.

@@ -8,9 +8,9 @@
 #include "kernels/host/bind.hpp"
 #include "kernels/host/check.hpp"
 #include "kernels/host/host.hpp"
+#include "kernels/kernel_list.hpp"
 #include "kernels/mqa_logits/mqa_logits_arguments.hpp"
 #include "kernels/mqa_logits/mqa_logits_contract.hpp"
-#include "kernels/mqa_logits/mqa_logits_host.hpp"
 #include "kernels/platform/current.hpp"
 
 namespace assay {
@@ -80,6 +80,7 @@ assay_status check_supported(const problem& p) {
 
 assay_status check(const problem* p, bool planned) {
   if (const assay_status status = check_problem(p, planned); status.code != ASSAY_OK) return status;
+  if (const assay_status status = check_sequences(*p); status.code != ASSAY_OK) return status;
   if (const assay_status status = check_operation(*p, operation_kind::mqa_logits, "mqa_logits");
       status.code != ASSAY_OK)
     return status;
@@ -117,21 +118,24 @@ assay_status declare(const problem* p, const assay_launch* launch, contract* dec
   return {};
 }
 
-std::vector<expectation> expectations(const problem& p) {
-  using b = bound_tensors;
+struct mqa_tensors : paged_tensors {
+  tensor weights, k_row_scale, logits;
+};
+
+std::vector<expectation> expectations(const problem& p, mqa_tensors& to) {
   const std::int64_t rows = p.total_q;
-  std::vector<expectation> all = page_tables(p);
-  all.push_back({"q", &b::q, p.q_type, {rows, p.heads_q, p.head_dim_qk}});
-  all.push_back({"weights", &b::weights, dtype::f32, {rows, p.heads_q}});
-  all.push_back({"k", &b::k, p.k_type, {p.num_pages, p.page_size, 1, p.head_dim_qk}, true, true, ASSAY_INPUT, 8});
-  all.push_back({"k_row_scale", &b::k_row_scale, dtype::f32, {p.num_pages, p.page_size}});
-  all.push_back({"seqlens_k", &b::seqlens_k, dtype::i32, {p.num_seqs}, true, true});
-  all.push_back({"logits", &b::logits, dtype::f32, {rows, p.max_model_len}, true, true, ASSAY_OUTPUT});
+  std::vector<expectation> all = page_tables(p, to);
+  all.push_back({"q", &to.q, p.q_type, {rows, p.heads_q, p.head_dim_qk}});
+  all.push_back({"weights", &to.weights, dtype::f32, {rows, p.heads_q}});
+  all.push_back({"k", &to.k, p.k_type, {p.num_pages, p.page_size, 1, p.head_dim_qk}, true, true, ASSAY_INPUT, 8});
+  all.push_back({"k_row_scale", &to.k_row_scale, dtype::f32, {p.num_pages, p.page_size}});
+  all.push_back({"seqlens_k", &to.seqlens_k, dtype::i32, {p.num_seqs}, true, true});
+  all.push_back({"logits", &to.logits, dtype::f32, {rows, p.max_model_len}, true, true, ASSAY_OUTPUT});
   return all;
 }
 
 /// What the strides of two tensors must say beyond being strides.
-assay_status check_strides(const problem& p, const bound_tensors& t) {
+assay_status check_strides(const problem& p, const mqa_tensors& t) {
   if (p.total_q > 1 && t.logits.stride[0] < p.max_model_len)
     return refuse(ASSAY_REJECTED, "tensor logits has row stride %lld, must be at least max_model_len %d",
                   static_cast<long long>(t.logits.stride[0]), p.max_model_len);
@@ -150,7 +154,7 @@ assay_status check_absent(std::span<const assay_tensor> given) {
   return {};
 }
 
-mqa_arguments arguments_of(const problem& p, const bound_tensors& t) {
+mqa_arguments arguments_of(const problem& p, const mqa_tensors& t) {
   const auto integers = [](const tensor& from) { return static_cast<const std::int32_t*>(from.data); };
   const bool has_table = p.page_table == page_table_kind::block_table;
   mqa_arguments a{};
@@ -180,9 +184,8 @@ assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t num
   if (const assay_status status = check_launch(tensors, num_tensors, launch); status.code != ASSAY_OK) return status;
   const std::span<const assay_tensor> given(tensors, static_cast<std::size_t>(num_tensors));
   if (const assay_status status = check_absent(given); status.code != ASSAY_OK) return status;
-  bound_tensors bound;
-  if (const assay_status status = bind_tensors(*p, expectations(*p), given, bound); status.code != ASSAY_OK)
-    return status;
+  mqa_tensors bound;
+  if (const assay_status status = bind_tensors(expectations(*p, bound), given); status.code != ASSAY_OK) return status;
   if (const assay_status status = check_strides(*p, bound); status.code != ASSAY_OK) return status;
   if (p->total_q == 0) return {};
 

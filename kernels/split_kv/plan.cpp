@@ -57,6 +57,7 @@ std::int64_t workspace_bytes(const problem& p, std::int32_t num_splits) {
 assay_status plan_splits(const problem& p, std::int64_t budget_bytes, const device_facts& device, assay_plan& plan) {
   if (budget_bytes < 0) return refuse(ASSAY_REJECTED, "workspace_budget_bytes is negative");
   if (const assay_status status = check_problem(&p, false); status.code != ASSAY_OK) return status;
+  if (const assay_status status = check_sequences(p); status.code != ASSAY_OK) return status;
   if (const assay_status status = check_split_kv(p); status.code != ASSAY_OK) return status;
   const std::int64_t budget = budget_bytes > 0 ? budget_bytes : default_workspace_budget_bytes(device.memory_bytes);
 

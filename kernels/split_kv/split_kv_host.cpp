@@ -5,12 +5,12 @@
 #include "kernels/host/bind.hpp"
 #include "kernels/host/check.hpp"
 #include "kernels/host/host.hpp"
+#include "kernels/kernel_list.hpp"
 #include "kernels/platform/current.hpp"
 #include "kernels/split_kv/combine_arguments.hpp"
 #include "kernels/split_kv/plan.hpp"
 #include "kernels/split_kv/split_kv_arguments.hpp"
 #include "kernels/split_kv/split_kv_contract.hpp"
-#include "kernels/split_kv/split_kv_host.hpp"
 
 namespace assay {
 namespace {
@@ -38,6 +38,7 @@ split_kv_launcher find_launcher(const problem& p) {
 
 assay_status check(const problem* p, bool planned) {
   if (const assay_status status = check_problem(p, planned); status.code != ASSAY_OK) return status;
+  if (const assay_status status = check_sequences(*p); status.code != ASSAY_OK) return status;
   if (const assay_status status = check_split_kv(*p); status.code != ASSAY_OK) return status;
   if (find_launcher(*p) == nullptr)
     return refuse(ASSAY_UNSUPPORTED, "q_type %s, k_type %s, v_type %s, o_type %s: no kernel for these types together",
@@ -58,7 +59,11 @@ assay_status declare(const problem* p, const assay_launch* launch, contract* dec
   return {};
 }
 
-split_kv_arguments arguments_of(const problem& p, const bound_tensors& t) {
+struct split_kv_tensors : paged_tensors {
+  tensor bias, sinks, o_partial, lse_partial;
+};
+
+split_kv_arguments arguments_of(const problem& p, const split_kv_tensors& t) {
   const auto integers = [](const tensor& from) { return static_cast<const std::int32_t*>(from.data); };
   const bool has_table = p.page_table == page_table_kind::block_table;
   const logit_scales scales = logit_scales_of(p);
@@ -92,16 +97,15 @@ combine_arguments combine_arguments_of(const problem& p, const split_kv_argument
           p.heads_q, p.head_dim_v, p.num_splits};
 }
 
-std::vector<expectation> expectations(const problem& p) {
-  using b = bound_tensors;
+std::vector<expectation> expectations(const problem& p, split_kv_tensors& to) {
   const std::int64_t rows = p.total_q, heads = p.heads_q;
-  std::vector<expectation> all = paged_attention_tensors(p);
-  all.push_back({"sinks", &b::sinks, dtype::f32, {heads}, false, true});
-  if (p.bias_type != dtype::none) all.push_back({"bias", &b::bias, p.bias_type, {heads, rows, p.max_k}});
+  std::vector<expectation> all = paged_attention_tensors(p, to);
+  all.push_back({"sinks", &to.sinks, dtype::f32, {heads}, false, true});
+  if (p.bias_type != dtype::none) all.push_back({"bias", &to.bias, p.bias_type, {heads, rows, p.max_k}});
   if (p.num_splits > 1) {
     all.push_back(
-        {"o_partial", &b::o_partial, dtype::f32, {p.num_splits, rows, heads, p.head_dim_v}, true, false, ASSAY_OUTPUT});
-    all.push_back({"lse_partial", &b::lse_partial, dtype::f32, {p.num_splits, rows, heads}, true, false, ASSAY_OUTPUT});
+        {"o_partial", &to.o_partial, dtype::f32, {p.num_splits, rows, heads, p.head_dim_v}, true, false, ASSAY_OUTPUT});
+    all.push_back({"lse_partial", &to.lse_partial, dtype::f32, {p.num_splits, rows, heads}, true, false, ASSAY_OUTPUT});
   }
   return all;
 }
@@ -109,10 +113,9 @@ std::vector<expectation> expectations(const problem& p) {
 assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t num_tensors, const assay_launch* launch) {
   if (const assay_status status = check(p, true); status.code != ASSAY_OK) return status;
   if (const assay_status status = check_launch(tensors, num_tensors, launch); status.code != ASSAY_OK) return status;
-  bound_tensors bound;
+  split_kv_tensors bound;
   const std::span<const assay_tensor> given(tensors, static_cast<std::size_t>(num_tensors));
-  if (const assay_status status = bind_tensors(*p, expectations(*p), given, bound); status.code != ASSAY_OK)
-    return status;
+  if (const assay_status status = bind_tensors(expectations(*p, bound), given); status.code != ASSAY_OK) return status;
   if (p->total_q == 0) return {};
 
   const split_kv_arguments arguments = arguments_of(*p, bound);

@@ -8,7 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "properties/case/case.hpp"
+#include "kernels/kernel_list.hpp"
+#include "properties/case/operation.hpp"
 
 namespace assay {
 
@@ -32,8 +33,12 @@ struct kernel_space {
   void (*walk)(space_walker& w);  ///< sets all fields but the version and the kernel's name
 };
 
+#define ASSAY_DECLARE_SPACE(name) extern const kernel_space name##_space;
+ASSAY_KERNELS(ASSAY_DECLARE_SPACE)
+#undef ASSAY_DECLARE_SPACE
+
 /// The kernels whose cases can be generated, in the order in which they are drawn.
-std::span<const kernel_space> kernel_spaces();
+std::span<const kernel_space* const> kernel_spaces();
 
 /// nullptr if the name is not in the table.
 const kernel_space* find_kernel_space(std::string_view name);

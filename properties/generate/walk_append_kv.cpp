@@ -105,9 +105,7 @@ void fix(attention_case& c) {
   c.batching = q_batching::group;
 }
 
-}  // namespace
-
-void walk_append_kv(space_walker& w) {
+void walk(space_walker& w) {
   attention_case& c = w.c;
   fix(c);
   if (w.limits.vary_arithmetic) {
@@ -119,7 +117,7 @@ void walk_append_kv(space_walker& w) {
   }
   if (w.limits.vary_memory) page_size(w);
   lengths(w);
-  w.pages_once();
+  w.pages(0, 0);
   c.page_table = page_table_kind::block_table;
   c.spare_table_entries = 0;
   if (c.q_order == q_layout::transposed) c.q_order = q_layout::heads;
@@ -127,5 +125,21 @@ void walk_append_kv(space_walker& w) {
   w.schedule();
   w.input_margin();
 }
+
+constexpr type_choice types_of_kernel[] = {
+    {dtype::f16, dtype::f16, dtype::f16},      {dtype::f16, dtype::e4m3fn, dtype::f16},
+    {dtype::f16, dtype::e4m3fnuz, dtype::f16}, {dtype::bf16, dtype::bf16, dtype::bf16},
+    {dtype::bf16, dtype::e4m3fn, dtype::bf16}, {dtype::bf16, dtype::e4m3fnuz, dtype::bf16},
+};
+
+}  // namespace
+
+const kernel_space append_kv_space{.name = "append_kv",
+                                   .types = types_of_kernel,
+                                   .head_dim_step = 8,
+                                   .per_page_keys = 1,
+                                   .capabilities = 0,
+                                   .has_window = false,
+                                   .walk = walk};
 
 }  // namespace assay

@@ -126,9 +126,7 @@ void descale_ratio(space_walker& w) {
   w.set_one_of<float>(ratio, ratios, 1);
 }
 
-}  // namespace
-
-void walk_batch_prefill(space_walker& w) {
+void walk(space_walker& w) {
   attention_case& c = w.c;
   types(w);
   if (w.limits.vary_arithmetic) {
@@ -144,7 +142,7 @@ void walk_batch_prefill(space_walker& w) {
   c.causal = w.flag(c.causal, 1, 1);
   w.prefix_offsets();
   if (w.limits.vary_arithmetic) arithmetic(w);
-  w.pages(8);
+  w.pages(3, 8);
   w.set(c.num_splits, options(0, 1).add(2, 1).add(1, 0));
   w.data();
   descale_ratio(w);
@@ -152,5 +150,22 @@ void walk_batch_prefill(space_walker& w) {
   w.row_margin();
   w.input_margin();
 }
+
+constexpr type_choice types_of_kernel[] = {
+    {dtype::e4m3fn, dtype::e4m3fn, dtype::f16},
+    {dtype::e4m3fn, dtype::e4m3fn, dtype::bf16},
+    {dtype::e4m3fnuz, dtype::e4m3fnuz, dtype::f16},
+    {dtype::e4m3fnuz, dtype::e4m3fnuz, dtype::bf16},
+};
+
+}  // namespace
+
+const kernel_space batch_prefill_space{.name = "batch_prefill",
+                                       .types = types_of_kernel,
+                                       .head_dim_step = 16,
+                                       .per_page_keys = 64,
+                                       .capabilities = has_page_descales,
+                                       .has_window = false,
+                                       .walk = walk};
 
 }  // namespace assay

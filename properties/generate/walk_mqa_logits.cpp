@@ -80,9 +80,7 @@ void lengths(space_walker& w) {
   }
 }
 
-}  // namespace
-
-void walk_mqa_logits(space_walker& w) {
+void walk(space_walker& w) {
   attention_case& c = w.c;
   fix(c);
   if (w.limits.vary_arithmetic) {
@@ -103,11 +101,26 @@ void walk_mqa_logits(space_walker& w) {
                           .around(1, pages_for(w.longest(), chunk_keys))
                           .add(1, 17, 128));
   if (w.limits.vary_memory) w.set(c.row_margin, options(0, 256).add(6, 0).add(3, 1, 16).add(1, 128).add(1, 17, 256));
-  w.pages(2);
+  w.pages(3, 2);
   c.layout = pool_layout::nhd;
   w.data();
   w.schedule();
   w.input_margin();
 }
+
+constexpr type_choice types_of_kernel[] = {
+    {dtype::e4m3fn, dtype::e4m3fn, dtype::f32},
+    {dtype::e4m3fnuz, dtype::e4m3fnuz, dtype::f32},
+};
+
+}  // namespace
+
+const kernel_space mqa_logits_space{.name = "mqa_logits",
+                                    .types = types_of_kernel,
+                                    .head_dim_step = 32,
+                                    .per_page_keys = 0,
+                                    .capabilities = 0,
+                                    .has_window = false,
+                                    .walk = walk};
 
 }  // namespace assay

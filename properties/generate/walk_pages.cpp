@@ -128,15 +128,7 @@ void layouts(space_walker& w) {
 
 }  // namespace
 
-void space_walker::pages(std::int32_t weight_of_runs) {
-  draw_pages(3, weight_of_runs);
-}
-
-void space_walker::pages_once() {
-  draw_pages(0, 0);
-}
-
-void space_walker::draw_pages(std::int32_t weight_of_shared, std::int32_t weight_of_runs) {
+void space_walker::pages(std::int32_t weight_of_shared, std::int32_t weight_of_runs) {
   std::int64_t needed = 0;
   for (sequence& s : c.sequences) {
     s.pages.resize(static_cast<std::size_t>(pages_for(s.k, c.page_size)));

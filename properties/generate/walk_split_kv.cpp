@@ -113,9 +113,7 @@ void splits(space_walker& w) {
                             .add(1, 128));
 }
 
-}  // namespace
-
-void walk_split_kv(space_walker& w) {
+void walk(space_walker& w) {
   if (w.limits.vary_arithmetic) {
     types(w);
     w.heads();
@@ -125,12 +123,29 @@ void walk_split_kv(space_walker& w) {
   lengths(w);
   masks(w);
   if (w.limits.vary_arithmetic) arithmetic(w);
-  w.pages(0);
+  w.pages(3, 0);
   splits(w);
   w.data();
   w.schedule();
   w.row_margin();
   w.input_margin();
 }
+
+constexpr type_choice types_of_kernel[] = {
+    {dtype::f16, dtype::f16, dtype::f16},      {dtype::f16, dtype::e4m3fn, dtype::f16},
+    {dtype::f16, dtype::e4m3fnuz, dtype::f16}, {dtype::bf16, dtype::bf16, dtype::bf16},
+    {dtype::bf16, dtype::e4m3fn, dtype::bf16}, {dtype::bf16, dtype::e4m3fnuz, dtype::bf16},
+    {dtype::i8, dtype::i8, dtype::f16},
+};
+
+}  // namespace
+
+const kernel_space split_kv_space{.name = "split_kv",
+                                  .types = types_of_kernel,
+                                  .head_dim_step = 8,
+                                  .per_page_keys = 0,
+                                  .capabilities = has_splits,
+                                  .has_window = true,
+                                  .walk = walk};
 
 }  // namespace assay

@@ -79,10 +79,9 @@ class space_walker {
   void descale(float& field, dtype type);
   void soft_cap();
   /// Page ids, pool size, layouts and page tables, for page lists already of the right length or to be resized.
-  /// `weight_of_runs`: how often pages follow each other as in CK issue 6054, of 10 others.
-  void pages(std::int32_t weight_of_runs);
-  /// The same, but no page is in two places.
-  void pages_once();
+  /// Of 5 lists without a page in two places, `weight_of_shared` more have any pages, and `weight_of_runs` have pages
+  /// that follow each other as in CK issue 6054.
+  void pages(std::int32_t weight_of_shared, std::int32_t weight_of_runs);
   void data();
   void schedule();
   /// Margins between the rows of outputs and of inputs: wider than what one vectorised access reaches beyond a row.
@@ -90,16 +89,10 @@ class space_walker {
   void input_margin();
 
  private:
-  void draw_pages(std::int32_t weight_of_shared, std::int32_t weight_of_runs);
   choice_source& source_;
 };
 
 /// Drops repetitions (1/sqrt(64) is in a list by another name as well), so that a value has one index.
 std::vector<float> distinct(std::span<const float> values);
-
-void walk_split_kv(space_walker& w);
-void walk_batch_prefill(space_walker& w);
-void walk_mqa_logits(space_walker& w);
-void walk_append_kv(space_walker& w);
 
 }  // namespace assay

@@ -85,7 +85,7 @@ void edit(std::vector<assay_tensor>& tensors, std::size_t kept, choice_source& c
 std::optional<std::string> break_and_check(relations::refusal_check& checked, choice_source& choices) {
   abi_tensors tensors = checked.tensors();
   if (choose(choices, 2) == 0) {
-    const auto& breaks = relations::broken_problems();
+    const auto breaks = relations::broken_problems(describe(checked.planned().operation));
     const relations::broken_problem& m = breaks[choose(choices, breaks.size())];
     const bool plans = m.in_plan && choose(choices, 2) == 0;
     problem broken = plans ? checked.stated() : checked.planned();

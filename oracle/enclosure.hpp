@@ -58,16 +58,12 @@ struct enclosure {
   std::vector<enclosed_tensor> tensors;
 };
 
-/// Evaluates the contract on the inputs. It encloses:
-///   attention:   o, lse and, with num_splits > 1, o_partial and lse_partial
-///   mqa_logits:  logits; columns of hidden keys are the point -inf or must keep their bits (fills_hidden)
-///   append_kv:   k, v and, with descales per page, k_descale and v_descale, at the pages that receive a row
-/// `inputs` are the tensors before the call. `planned.num_splits` is at least 1. An element that the contract does not
-/// bound has the interval [-inf, inf].
+/// Evaluates the contract on the inputs. It encloses what the kernel writes; each operation's header says which tensors
+/// and which of their elements. `inputs` are the tensors before the call. `planned.num_splits` is at least 1. An
+/// element that the contract does not bound has the interval [-inf, inf].
 enclosure enclose(const problem& planned, std::span<const named_tensor> inputs, const contract& declared);
 
-/// The definition in MPFR (>= 113 bits), rounded once to binary64 outward: encloses o and lse, or logits, or what
-/// append_kv writes, tightly.
+/// The definition in MPFR (>= 113 bits), rounded once to binary64 outward. It encloses the results tightly.
 enclosure evaluate_exactly(const problem& planned, std::span<const named_tensor> inputs);
 
 /// The same in binary64, with the same proof of its errors, in a fraction of the time. Its enclosures are much narrower

@@ -12,7 +12,8 @@ namespace assay::oracle {
 /// everything.
 enclosed_tensor hidden_logits(const problem_view& view);
 
-/// Evaluates the contract; see enclose(). Throws std::invalid_argument where the contract has no atoms.
+/// Evaluates the contract; see enclose(). Encloses logits: columns of hidden keys are the point -inf or must keep their
+/// bits (fills_hidden). Throws std::invalid_argument where the contract has no atoms.
 enclosure enclose_mqa_logits(const problem& planned, std::span<const named_tensor> inputs, const contract& declared);
 
 /// Evaluate the definition; see evaluate_exactly() and evaluate_in_binary64().

@@ -4,20 +4,14 @@
 #include <stdexcept>
 
 namespace assay {
-namespace {
-
-constexpr const operation* table[] = {&attention_operation, &mqa_logits_operation, &append_kv_operation};
-
-}  // namespace
-
 const operation& describe(operation_kind kind) {
-  for (const operation* op : table)
+  for (const operation* op : operations)
     if (op->kind == kind) return *op;
   throw std::invalid_argument("unknown operation");
 }
 
 const operation& describe(std::string_view kernel) {
-  for (const operation* op : table)
+  for (const operation* op : operations)
     if (std::ranges::find(op->kernels, kernel) != op->kernels.end()) return *op;
   return attention_operation;
 }

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "kernels/contract.hpp"
 #include "properties/case/case.hpp"
 #include "properties/case/planned_tensor.hpp"
 #include "properties/case/visibility.hpp"
@@ -23,6 +25,22 @@ enum capability : std::uint32_t {
   has_splits = 32,         ///< keys of a row can be split over blocks, and are combined
   has_page_descales = 64,  ///< K and V can have descales per page
   has_slots = 128,         ///< rows are written to slots of a pool
+  has_values = 256,        ///< V, of head_dim_v
+};
+
+/// A field of a case that only one operation reads. In cases of the others it has its plain value.
+struct own_field {
+  const char* name;
+  const char* refusal;  ///< of a case of another operation where it has another value
+  bool (*is_plain)(const attention_case& c);
+  /// Null where the plain value is wrong in most cases of the operation.
+  void (*make_plain)(attention_case& c);
+};
+
+/// A value of a problem's field that is wrong for the operation, and that the host must refuse.
+struct bad_value {
+  const char* name;
+  bool (*apply)(problem& p);  ///< false where the problem cannot have it
 };
 
 struct operation {
@@ -45,11 +63,21 @@ struct operation {
   key_range (*live_keys)(const attention_case& c, const sequence& s);
   /// Multiply-adds for each pair of a query row and a key.
   std::int64_t (*pair_cost)(const attention_case& c);
+  /// The first fault of a contract for a problem of this operation, beyond what every contract must say; "" for none.
+  std::string (*contract_fault)(const contract& declared, const problem& planned);
+
+  std::span<const own_field> own_fields = {};
+  /// Copies the own fields to the problem, which has all others. May be null.
+  void (*state)(const attention_case& c, problem& stated) = nullptr;
+  std::span<const bad_value> bad_values = {};  ///< beyond those that are wrong for all operations
 };
 
 extern const operation attention_operation;
 extern const operation mqa_logits_operation;
 extern const operation append_kv_operation;
+
+/// All operations.
+inline constexpr const operation* operations[] = {&attention_operation, &mqa_logits_operation, &append_kv_operation};
 
 /// By kind, and by the name of a kernel. A kernel of an unknown name computes attention.
 const operation& describe(operation_kind kind);

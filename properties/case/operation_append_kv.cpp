@@ -5,10 +5,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <set>
 
+#include "properties/case/contract_ranges.hpp"
 #include "properties/case/field_checks.hpp"
+#include "properties/case/number.hpp"
 #include "properties/case/operation.hpp"
+#include "properties/case/own_fields.hpp"
 #include "properties/case/planning.hpp"
 #include "properties/case/slots.hpp"
 
@@ -18,30 +23,65 @@ namespace {
 constexpr const char* kernels[] = {"append_kv"};
 constexpr const char* results[] = {"k", "v"};
 
+/// Where a row goes. Skipped rows have any negative slot.
+std::optional<std::int64_t> slot_index(const attention_case& c, const sequence& s, std::int64_t row,
+                                       std::int64_t batch_row) {
+  constexpr std::int64_t skipped[] = {-1, -2, std::numeric_limits<std::int32_t>::min(),
+                                      std::numeric_limits<std::int64_t>::min()};
+  const std::int64_t slot = slot_of(c, s, row);
+  return slot >= 0 ? slot : skipped[(static_cast<std::int64_t>(c.data.poison) + batch_row) % 4];
+}
+
+/// Those of skipped rows are dead.
+std::optional<std::int64_t> position_of(const attention_case& c, const sequence& s, std::int64_t row,
+                                        std::int64_t /*batch_row*/) {
+  if (slot_of(c, s, row) < 0) return std::nullopt;
+  return first_position(s) + row;
+}
+
+/// The angle of a position for a pair of elements is position * 10000^(-pair / pairs).
+template <double of_angle(double)>
+std::uint32_t rope_element(std::int64_t position, std::int64_t pair, std::int64_t pairs) {
+  const double angle =
+      static_cast<double>(position) * std::pow(10000.0, -static_cast<double>(pair) / static_cast<double>(pairs));
+  // Rounded to multiples of 2^-20: libraries differ in a sine's last bits, and cases say the same on every machine.
+  return round_to_bits(dtype::f32, std::ldexp(std::nearbyint(std::ldexp(of_angle(angle), 20)), -20));
+}
+
+double cosine(double angle) {
+  return std::cos(angle);
+}
+double sine(double angle) {
+  return std::sin(angle);
+}
+
 void plan_rotary(const attention_case& c, std::int64_t rows, std::vector<planned_tensor>& planned) {
   using enum tensor_content;
   if (c.rotary == rotary_kind::none) return;
-  planned.push_back({.name = "positions", .type = dtype::i32, .shape = {rows}, .content = positions});
-  for (const auto& [name, content] : {std::pair{"rope_cos", rope_cosines}, {"rope_sin", rope_sines}})
+  planned.push_back(
+      {.name = "positions", .type = dtype::i32, .shape = {rows}, .content = row_indices, .row_index = position_of});
+  for (const auto& [name, element] : {std::pair{"rope_cos", &rope_element<cosine>}, {"rope_sin", &rope_element<sine>}})
     planned.push_back({.name = name,
                        .type = dtype::f32,
                        .shape = {rope_rows(c), c.head_dim_qk / 2},
-                       .content = content,
-                       .has_free_rows = true});
+                       .content = computed,
+                       .has_free_rows = true,
+                       .element = element});
 }
 
 std::vector<planned_tensor> inputs(const attention_case& c) {
   using enum tensor_content;
   const std::int64_t rows = batch_extents(c).total_q;
   std::vector<planned_tensor> planned;
-  for (const auto& [name, dim, content] :
-       {std::tuple{"k_new", c.head_dim_qk, new_keys}, {"v_new", c.head_dim_v, new_values}})
+  for (const auto& [name, dim, draw] : {std::tuple{"k_new", c.head_dim_qk, 0}, {"v_new", c.head_dim_v, 1}})
     planned.push_back({.name = name,
                        .type = c.q_type,
                        .shape = {rows, c.heads_kv, dim},
                        .order = memory_order(c.q_order),
-                       .content = content});
-  planned.push_back({.name = "slots", .type = dtype::i64, .shape = {rows}, .content = slots});
+                       .content = queries,
+                       .draw = draw});
+  planned.push_back(
+      {.name = "slots", .type = dtype::i64, .shape = {rows}, .content = row_indices, .row_index = slot_index});
   plan_rotary(c, rows, planned);
   planned.push_back(plan_pool(c, "k", c.kv_type, c.head_dim_qk, keys));
   planned.push_back(plan_pool(c, "v", v_type(c), c.head_dim_v, values));
@@ -79,7 +119,6 @@ void refuse_foreign_fields(const attention_case& c) {
 }
 
 void check_fields(const attention_case& c) {
-  refuse_mqa_fields(c);
   refuse_foreign_fields(c);
   if (c.heads_q != c.heads_kv) refuse("heads_q", "append_kv needs heads_q equal to heads_kv");
   if (size_bytes(c.q_type) != 2) refuse("q_type", "append_kv takes new rows in f16 or bf16");
@@ -107,6 +146,23 @@ std::int64_t pair_cost(const attention_case& c) {
   return std::int64_t{c.heads_q} * (c.head_dim_qk + c.head_dim_v);
 }
 
+/// Checks the fields for rotation and quantisation.
+std::string contract_fault(const contract& c, const problem&) {
+  const bounded_field fields[] = {{"rotary_roundings", c.rotary_roundings + 0.0, 0, most_roundings},
+                                  {"scale_roundings", c.scale_roundings + 0.0, 0, most_roundings},
+                                  {"quantise_roundings", c.quantise_roundings + 0.0, 0, most_roundings},
+                                  {"rescale_roundings", c.rescale_roundings + 0.0, 0, most_roundings}};
+  return range_fault(fields);
+}
+
+constexpr own_field own_fields[] = {own<&attention_case::rotary>("rotary", "only append_kv rotates keys")};
+
+void state(const attention_case& c, problem& p) {
+  p.rotary = c.rotary;
+}
+
+constexpr bad_value bad_values[] = {{"rotary 7", set_field<&problem::rotary, 7>}};
+
 }  // namespace
 
 std::int64_t rope_rows(const attention_case& c) {
@@ -124,7 +180,7 @@ std::int64_t slot_of(const attention_case& c, const sequence& s, std::int64_t ro
 const operation append_kv_operation{.kind = operation_kind::append_kv,
                                     .name = "append_kv",
                                     .kernels = kernels,
-                                    .capabilities = has_slots,
+                                    .capabilities = has_slots | has_values,
                                     .results = results,
                                     .is_causal = false,
                                     .plain_batching = q_batching::group,
@@ -132,6 +188,10 @@ const operation append_kv_operation{.kind = operation_kind::append_kv,
                                     .outputs = outputs,
                                     .validate = check_fields,
                                     .live_keys = live_keys,
-                                    .pair_cost = pair_cost};
+                                    .pair_cost = pair_cost,
+                                    .contract_fault = contract_fault,
+                                    .own_fields = own_fields,
+                                    .state = state,
+                                    .bad_values = bad_values};
 
 }  // namespace assay

@@ -1,5 +1,9 @@
 /// Attention over a paged KV cache.
-#include "properties/case/field_checks.hpp"
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "oracle/decode.hpp"
 #include "properties/case/operation.hpp"
 #include "properties/case/planning.hpp"
 
@@ -50,10 +54,7 @@ std::vector<planned_tensor> outputs(const problem& planned) {
   return all;
 }
 
-void check_fields(const attention_case& c) {
-  refuse_mqa_fields(c);
-  refuse_append_fields(c);
-}
+void check_fields(const attention_case&) {}
 
 key_range live_keys(const attention_case& c, const sequence& s) {
   if (s.q == 0 || s.k == 0) return {};
@@ -64,19 +65,38 @@ std::int64_t pair_cost(const attention_case& c) {
   return std::int64_t{c.heads_q} * (c.head_dim_qk + c.head_dim_v);
 }
 
+/// With what contract.hpp does not define the arithmetic of a kernel that quantises P.
+std::string contract_fault(const contract& c, const problem& p) {
+  if (const double largest = oracle::largest(c.p_type); !(std::ldexp(1.0, c.p_shift) <= largest))
+    return fmt::format("p_shift is {}, but the largest value of P's type is {}", c.p_shift, largest);
+  const bool is_direct = p.soft_cap == 0.0F && p.bias_type == dtype::none;
+  const double scale = static_cast<double>(p.scale) * static_cast<double>(p.q_scale) * static_cast<double>(p.k_scale);
+  if (c.fuses_logits != 0 && !(is_direct && scale > 0))
+    return "fuses_logits needs a scale above 0, no soft cap and no bias";
+  if (p.kv_descale == descale_kind::per_tensor) return {};
+  if (c.tile_rows < 1) return fmt::format("tile_rows is {}, must be at least 1 with per-page descales", c.tile_rows);
+  if (p.page_size % c.tile_keys != 0)
+    return fmt::format("tiles of {} keys cross the ends of pages of {} keys, but every page has its own descale",
+                       c.tile_keys, p.page_size);
+  if (p.num_splits > 1) return "per-page descales need num_splits 1";
+  return {};
+}
+
 }  // namespace
 
-const operation attention_operation{.kind = operation_kind::attention,
-                                    .name = "attention",
-                                    .kernels = kernels,
-                                    .capabilities = has_page_tables | has_mask | has_softmax | has_row_outputs,
-                                    .results = results,
-                                    .is_causal = false,
-                                    .plain_batching = q_batching::group,
-                                    .inputs = inputs,
-                                    .outputs = outputs,
-                                    .validate = check_fields,
-                                    .live_keys = live_keys,
-                                    .pair_cost = pair_cost};
+const operation attention_operation{
+    .kind = operation_kind::attention,
+    .name = "attention",
+    .kernels = kernels,
+    .capabilities = has_page_tables | has_mask | has_softmax | has_row_outputs | has_values,
+    .results = results,
+    .is_causal = false,
+    .plain_batching = q_batching::group,
+    .inputs = inputs,
+    .outputs = outputs,
+    .validate = check_fields,
+    .live_keys = live_keys,
+    .pair_cost = pair_cost,
+    .contract_fault = contract_fault};
 
 }  // namespace assay

@@ -1,8 +1,13 @@
 /// MQA logits over a paged key cache.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+
+#include "oracle/head_sums.hpp"
 #include "properties/case/field_checks.hpp"
 #include "properties/case/operation.hpp"
+#include "properties/case/own_fields.hpp"
 #include "properties/case/planning.hpp"
 
 namespace assay {
@@ -36,7 +41,6 @@ std::vector<planned_tensor> outputs(const problem& planned) {
 }
 
 void check_fields(const attention_case& c) {
-  refuse_append_fields(c);
   if (c.heads_kv != 1) refuse("heads_kv", "mqa_logits needs heads_kv 1");
   if (c.batching != q_batching::batch) refuse("batching", "mqa_logits needs batch mode");
   if (c.kv_descale != descale_kind::per_tensor)
@@ -61,6 +65,47 @@ std::int64_t pair_cost(const attention_case& c) {
   return std::int64_t{c.heads_q} * c.head_dim_qk;
 }
 
+/// Checks the fields for the sum over the heads.
+std::string contract_fault(const contract& c, const problem&) {
+  const bool has_tree = std::ranges::any_of(c.head_tree, [](std::int32_t stride) { return stride != 0; });
+  if (c.head_rows == 0 && !has_tree) return {};
+  if (oracle::head_sums::has_order(c)) return {};
+  return fmt::format("head_rows is {} and head_tree {}: they do not define an order that joins all rows", c.head_rows,
+                     fmt::join(c.head_tree, ", "));
+}
+
+constexpr own_field max_model_len = own<&attention_case::max_model_len>("max_model_len", "only mqa_logits has columns");
+
+constexpr own_field own_fields[] = {
+    own<&attention_case::k_order>("k_order", "only mqa_logits has preshuffled keys"),
+    own<&attention_case::split_contexts>("split_contexts", "only mqa_logits splits contexts"),
+    {max_model_len.name, max_model_len.refusal, max_model_len.is_plain, nullptr},  // at least the longest sequence
+    own<&attention_case::fills_hidden>("fills_hidden", "only mqa_logits has columns"),
+};
+
+void state(const attention_case& c, problem& p) {
+  p.k_order = c.k_order;
+  p.split_contexts = c.split_contexts;
+  p.max_model_len = c.max_model_len;
+  p.fills_hidden = c.fills_hidden ? 1 : 0;
+}
+
+bool too_few_columns(problem& p) {
+  if (p.max_k == 0) return false;
+  p.max_model_len = p.max_k - 1;
+  return true;
+}
+
+constexpr bad_value bad_values[] = {
+    {"k_order 7", set_field<&problem::k_order, 7>},
+    {"split_contexts 7", set_field<&problem::split_contexts, 7>},
+    {"fills_hidden 7", set_field<&problem::fills_hidden, 7>},
+    {"max_model_len -1", set_field<&problem::max_model_len, -1>},
+    {"max_model_len below max_k", too_few_columns},
+    {"heads_kv 2 (mqa_logits needs 1)", set_field<&problem::heads_kv, 2>},
+    {"batching group (mqa_logits needs batch)", set_field<&problem::batching, q_batching::group>},
+};
+
 }  // namespace
 
 const operation mqa_logits_operation{.kind = operation_kind::mqa_logits,
@@ -74,6 +119,10 @@ const operation mqa_logits_operation{.kind = operation_kind::mqa_logits,
                                      .outputs = outputs,
                                      .validate = check_fields,
                                      .live_keys = live_keys,
-                                     .pair_cost = pair_cost};
+                                     .pair_cost = pair_cost,
+                                     .contract_fault = contract_fault,
+                                     .own_fields = own_fields,
+                                     .state = state,
+                                     .bad_values = bad_values};
 
 }  // namespace assay

@@ -10,6 +10,9 @@
 
 namespace assay {
 
+struct attention_case;
+struct sequence;
+
 /// What a kernel does with a tensor.
 enum class tensor_role { input, output, in_out };
 
@@ -25,10 +28,7 @@ enum class tensor_content {
   v_descales,
   bias,
   sinks,
-  new_keys,
-  new_values,
-  rope_cosines,
-  rope_sines,
+  computed,  ///< planned_tensor::element
   // Indices locate data in memory. A case cannot override them, and they end at an inaccessible OS page.
   row_sums,
   key_counts,
@@ -36,8 +36,7 @@ enum class tensor_content {
   page_sums,
   page_list,
   prefix_offsets,
-  slots,
-  positions,
+  row_indices,  ///< planned_tensor::row_index
 };
 
 constexpr bool is_index(tensor_content content) {
@@ -56,6 +55,13 @@ struct planned_tensor {
   bool is_optional = false;    ///< may be absent; kernels must accept that
   bool has_free_rows = false;  ///< the problem does not say how many rows it has
   std::int64_t gap = 0;        ///< gap elements between its rows: see buffer_backing::gap
+  int draw = 0;                ///< of `queries`: other draws are other rows of the same kind
+  /// Of `computed`: the bits of an element of a matrix of so many columns.
+  std::uint32_t (*element)(std::int64_t row, std::int64_t column, std::int64_t columns) = nullptr;
+  /// Of `row_indices`: the index of a row of a sequence, which is row `batch_row` of the batch; nothing where it is
+  /// dead.
+  std::optional<std::int64_t> (*row_index)(const attention_case& c, const sequence& s, std::int64_t row,
+                                           std::int64_t batch_row) = nullptr;
 };
 
 /// Bytes of a tensor, gaps included, or nothing where they do not fit int64.

@@ -180,6 +180,12 @@ void check_override(const override_bits& o, const std::string& at, const std::ve
   }
 }
 
+void refuse_fields_of_others(const attention_case& c) {
+  for (const operation* other : operations)
+    for (const own_field& field : other->own_fields)
+      if (other->kind != describe(c).kind && !field.is_plain(c)) refuse(field.name, field.refusal);
+}
+
 }  // namespace
 
 void refuse(const std::string& field, const std::string& what) {
@@ -190,21 +196,11 @@ void check_range(const std::string& field, std::int64_t value, std::int64_t lo, 
   if (value < lo || value > hi) refuse(field, fmt::format("{} is not in [{}, {}]", value, lo, hi));
 }
 
-void refuse_mqa_fields(const attention_case& c) {
-  if (c.k_order != key_order::plain) refuse("k_order", "only mqa_logits has preshuffled keys");
-  if (c.split_contexts != context_split::fixed) refuse("split_contexts", "only mqa_logits splits contexts");
-  if (c.max_model_len != 0) refuse("max_model_len", "only mqa_logits has columns");
-  if (c.fills_hidden) refuse("fills_hidden", "only mqa_logits has columns");
-}
-
-void refuse_append_fields(const attention_case& c) {
-  if (c.rotary != rotary_kind::none) refuse("rotary", "only append_kv rotates keys");
-}
-
 void validate(const attention_case& c) {
   check_scalars(c);
   check_sequences(c);
   check_range("max_model_len", c.max_model_len, 0, int32_max);
+  refuse_fields_of_others(c);
   describe(c).validate(c);
   const std::vector<planned_tensor> tensors = plan_tensors(c);
   const std::vector<std::int64_t> used = pages_in_use(c);
@@ -246,16 +242,12 @@ problem to_problem(const attention_case& c) {
   p.causal = c.causal ? 1 : 0;
   p.window = c.window;
   p.num_splits = c.num_splits;
-  p.k_order = c.k_order;
-  p.split_contexts = c.split_contexts;
-  p.max_model_len = c.max_model_len;
-  p.fills_hidden = c.fills_hidden ? 1 : 0;
-  p.rotary = c.rotary;
   p.scale = c.scale;
   p.q_scale = c.q_scale;
   p.k_scale = c.k_scale;
   p.v_scale = c.v_scale;
   p.soft_cap = c.soft_cap;
+  if (const operation& op = describe(c); op.state != nullptr) op.state(c, p);
   return p;
 }
 

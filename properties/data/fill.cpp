@@ -4,7 +4,6 @@
 
 #include "properties/case/number.hpp"
 #include "properties/case/operation.hpp"
-#include "properties/case/slots.hpp"
 #include "properties/case/tensor_plan.hpp"
 #include "properties/data/inputs.hpp"
 #include "properties/data/recipe.hpp"
@@ -103,10 +102,10 @@ class filler {
  public:
   explicit filler(const attention_case& c) : case_(c), recipe_(c), content_(c) {}
 
-  void fill(buffer& b, tensor_content content) const {
-    switch (content) {
+  void fill(buffer& b, const planned_tensor& t) const {
+    switch (t.content) {
       case tensor_content::unwritten: return;
-      case tensor_content::queries: return fill_rows(b, [&](const place& at) { return recipe_.q(at); });
+      case tensor_content::queries: return fill_rows(b, [&](const place& at) { return recipe_.q(at, t.draw); });
       case tensor_content::keys: return fill_pool(b, true);
       case tensor_content::values: return fill_pool(b, false);
       case tensor_content::weights: return fill_weights(b);
@@ -117,10 +116,7 @@ class filler {
       case tensor_content::sinks:
         for (std::int64_t h = 0; h < case_.heads_q; ++h) set(b, h, recipe_.sink(h));
         return;
-      case tensor_content::new_keys: return fill_rows(b, [&](const place& at) { return recipe_.new_key(at); });
-      case tensor_content::new_values: return fill_rows(b, [&](const place& at) { return recipe_.new_value(at); });
-      case tensor_content::rope_cosines: return fill_rope(b, true);
-      case tensor_content::rope_sines: return fill_rope(b, false);
+      case tensor_content::computed: return fill_matrix(b, t);
       case tensor_content::row_sums: return fill_sums(b, [](const sequence& s) { return std::int64_t{s.q}; });
       case tensor_content::key_counts: return fill_each(b, [](const sequence& s) { return std::int64_t{s.k}; });
       case tensor_content::block_table: return fill_block_table(b);
@@ -131,8 +127,7 @@ class filler {
       case tensor_content::page_list: return fill_page_list(b);
       case tensor_content::prefix_offsets:
         return fill_each(b, [](const sequence& s) { return std::int64_t{*s.prefix_offset}; });
-      case tensor_content::slots: return fill_slots(b);
-      case tensor_content::positions: return fill_positions(b);
+      case tensor_content::row_indices: return fill_row_indices(b, t);
     }
   }
 
@@ -157,32 +152,22 @@ class filler {
     });
   }
 
-  /// Skipped rows have any negative slot.
-  void fill_slots(buffer& b) const {
-    const std::int64_t skipped[] = {-1, -2, std::numeric_limits<std::int32_t>::min(),
-                                    std::numeric_limits<std::int64_t>::min()};
-    for_each_row([&](std::int64_t total_row, std::size_t s, std::int64_t row) {
-      const std::int64_t slot = slot_of(case_, case_.sequences[s], row);
-      const std::int64_t number = static_cast<std::int64_t>(case_.data.poison) + total_row;
-      reinterpret_cast<std::int64_t*>(b.view().data)[total_row] = slot >= 0 ? slot : skipped[number % 4];
+  void fill_row_indices(buffer& b, const planned_tensor& t) const {
+    for_each_row([&](std::int64_t batch_row, std::size_t s, std::int64_t row) {
+      const auto index = t.row_index(case_, case_.sequences[s], row, batch_row);
+      const std::int64_t value = index ? *index : poison_entry(case_, batch_row);
+      if (t.type == dtype::i64)
+        reinterpret_cast<std::int64_t*>(b.view().data)[batch_row] = value;
+      else
+        set_i32(b, batch_row, value);
     });
   }
 
-  /// Those of skipped rows are dead.
-  void fill_positions(buffer& b) const {
-    for_each_row([&](std::int64_t total_row, std::size_t s, std::int64_t row) {
-      const sequence& of = case_.sequences[s];
-      const bool is_live = slot_of(case_, of, row) >= 0;
-      set_i32(b, total_row, is_live ? first_position(of) + row : poison_entry(case_, total_row));
-    });
-  }
-
-  void fill_rope(buffer& b, bool is_cosine) const {
+  void fill_matrix(buffer& b, const planned_tensor& t) const {
     poison_gaps(b, case_.data.poison);
-    const std::int64_t pairs = b.view().shape[1];
-    for (std::int64_t position = 0; position < b.view().shape[0]; ++position)
-      for (std::int64_t pair = 0; pair < pairs; ++pair)
-        set(b, b.view().offset(position, pair), recipe_.rope(is_cosine, position, pair, pairs));
+    for (std::int64_t row = 0; row < t.shape[0]; ++row)
+      for (std::int64_t column = 0; column < t.shape[1]; ++column)
+        set(b, b.view().offset(row, column), t.element(row, column, t.shape[1]));
   }
 
   void fill_pool(buffer& b, bool is_k) const {
@@ -319,7 +304,7 @@ inputs fill(const attention_case& c) {
   for (planned_tensor& t : plan_tensors(c)) {
     buffer_backing backing = backing_of(t, used);
     in.buffers.emplace_back(std::move(t.name), t.type, t.shape, std::move(t.order), std::move(backing));
-    f.fill(in.buffers.back(), t.content);
+    f.fill(in.buffers.back(), t);
   }
   for (const override_bits& o : c.data.overrides) apply(o, in.buffers);
   return in;

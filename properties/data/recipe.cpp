@@ -109,7 +109,8 @@ double recipe::pointed_key(const place& at, double large, double small, bool is_
   return is_pointed ? large * sign_of_dim(at.dim) : small * normal(k_stream, at);
 }
 
-std::uint32_t recipe::q(const place& at) const {
+std::uint32_t recipe::q(place at, int draw) const {
+  at.index += std::int64_t{draw} << 31;  // no sequence has so many rows
   const double a = q_amplitude_;
   const auto rounded = [this](double value) { return round_to_bits(case_.q_type, value); };
   switch (case_.data.fill) {
@@ -180,24 +181,6 @@ std::uint32_t recipe::v(const place& at) const {
     }
     default: return rounded(a * normal(v_stream, at));
   }
-}
-
-std::uint32_t recipe::new_key(const place& at) const {
-  return q(at);
-}
-
-std::uint32_t recipe::new_value(const place& at) const {
-  // Other draws than those of K: no query has so many rows before it.
-  constexpr std::int64_t far = std::int64_t{1} << 31;
-  return q({at.sequence, at.index + far, at.head, at.dim});
-}
-
-std::uint32_t recipe::rope(bool is_cosine, std::int64_t position, std::int64_t pair, std::int64_t pairs) {
-  const double angle =
-      static_cast<double>(position) * std::pow(10000.0, -static_cast<double>(pair) / static_cast<double>(pairs));
-  // Rounded to multiples of 2^-20: libraries differ in a sine's last bits, and cases say the same on every machine.
-  const double value = is_cosine ? std::cos(angle) : std::sin(angle);
-  return round_to_bits(dtype::f32, std::ldexp(std::nearbyint(std::ldexp(value, 20)), -20));
 }
 
 std::uint32_t recipe::bias(std::int64_t sequence, std::int64_t row, std::int64_t key, std::int64_t head) const {

@@ -52,8 +52,6 @@ double amplitude(dtype type);
 /// - largest: weights +-2^40, scales 2^40: with dot products below 2^28 all sums over 1024 heads stay below 2^118.
 /// - subnormal: weights 2^-60 N, scales 2^-60 (1 + U): products of both with small dot products underflow.
 ///
-/// Of append_kv, new rows are as q of their fill, the pool's old codes as k and v.
-///
 /// Per-page descales do not depend on the fill. With r = descale_ratio (or its inverse, if that is above 1), the page
 /// of ordinal n of a sequence has
 ///   r^-level(n) * (1 + U[0, 1) * min(r - 1, 1) / 4),   level(n) = (start +- n) mod 3,
@@ -65,14 +63,10 @@ class recipe {
  public:
   explicit recipe(const attention_case& c);
 
-  std::uint32_t q(const place& at) const;
+  /// Tensors of the same kind differ in `draw`.
+  std::uint32_t q(place at, int draw = 0) const;
   std::uint32_t k(const place& at) const;
   std::uint32_t v(const place& at) const;
-  /// Elements of a row that append_kv writes: as q, but that K's differ from V's.
-  std::uint32_t new_key(const place& at) const;
-  std::uint32_t new_value(const place& at) const;
-  /// Bits (f32) of the cosine or sine of a position's angle for a pair of elements: position * 10000^(-pair / pairs).
-  static std::uint32_t rope(bool is_cosine, std::int64_t position, std::int64_t pair, std::int64_t pairs);
   std::uint32_t bias(std::int64_t sequence, std::int64_t row, std::int64_t key, std::int64_t head) const;
   std::uint32_t sink(std::int64_t head) const;
   /// Bits (f32) of a row's weight of a head, and of a key's scale.

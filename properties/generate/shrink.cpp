@@ -16,7 +16,7 @@ constexpr std::int32_t least_head_dim = 64;  // smaller ones are legal, but no k
 /// The table entry of the case's kernel; the first entry for an unknown kernel.
 const kernel_space& space_of(const attention_case& c) {
   const kernel_space* known = find_kernel_space(c.kernel);
-  return known != nullptr ? *known : kernel_spaces().front();
+  return known != nullptr ? *known : *kernel_spaces().front();
 }
 
 type_choice types_of_case(const attention_case& c) {
@@ -55,6 +55,14 @@ std::int64_t count(std::initializer_list<bool> flags) {
   return std::ranges::count(flags, true);
 }
 
+std::int64_t own_features(const attention_case& c) {
+  std::int64_t on = 0;
+  for (const operation* op : operations)
+    on += std::ranges::count_if(op->own_fields,
+                                [&](const own_field& f) { return f.make_plain != nullptr && !f.is_plain(c); });
+  return on;
+}
+
 std::int64_t features(const attention_case& c) {
   const bool prefix = !c.sequences.empty() && c.sequences.front().prefix_offset.has_value();
   const type_choice& plain = space_of(c).types.front();
@@ -66,10 +74,6 @@ std::int64_t features(const attention_case& c) {
                 prefix,
                 c.batching != describe(c).plain_batching,
                 c.kv_descale != descale_kind::per_tensor,
-                c.k_order != key_order::plain,
-                c.split_contexts != context_split::fixed,
-                c.fills_hidden,
-                c.rotary != rotary_kind::none,
                 c.soft_cap != 0,
                 c.bias_type != dtype::none,
                 c.sinks,
@@ -81,7 +85,8 @@ std::int64_t features(const attention_case& c) {
                 c.q_scale != 1,
                 c.k_scale != 1,
                 c.v_scale != 1,
-                c.workspace_budget_bytes != 0});
+                c.workspace_budget_bytes != 0}) +
+         own_features(c);
 }
 
 void number_pages(attention_case& c) {
@@ -231,10 +236,8 @@ class shrinker {
       c.kv_descale = descale_kind::per_tensor;
       c.data.descale_ratio = 1;
     });
-    attempt_value(&attention_case::k_order, key_order::plain);
-    attempt_value(&attention_case::split_contexts, context_split::fixed);
-    attempt_value(&attention_case::fills_hidden, false);
-    attempt_value(&attention_case::rotary, rotary_kind::none);
+    for (const own_field& field : describe(from_).own_fields)
+      if (field.make_plain != nullptr) attempt(field.make_plain);
     types();
     for (const auto scale :
          {&attention_case::scale, &attention_case::q_scale, &attention_case::k_scale, &attention_case::v_scale})

@@ -36,7 +36,7 @@ verdict check(const library& lib, const attention_case& c) {
   relation r(bad_problem_rejected, lib, c);
   if (r.decided()) return r.conclude();
   refusal_check checked(lib, c, clone(r.given()), r.base().planned);
-  for (const broken_problem& m : broken_problems()) {
+  for (const broken_problem& m : broken_problems(describe(checked.planned().operation))) {
     if (!r.decided() && m.in_plan) plan(checked, m, r);
     if (!r.decided()) run(checked, m, r);
   }

@@ -4,19 +4,13 @@
 #include <cstdint>
 #include <limits>
 
+#include "properties/case/own_fields.hpp"
+
 namespace assay::relations {
 namespace {
 
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 constexpr float infinity = std::numeric_limits<float>::infinity();
-
-template <auto Field, auto Value>
-bool set(problem& p) {
-  // Enumerations get invalid values, as a broken caller may pass them.
-  p.*Field = static_cast<std::remove_reference_t<decltype(p.*Field)>>(
-      Value);  // NOLINT(clang-analyzer-optin.core.EnumCastOutOfRange)
-  return true;
-}
 
 bool has(const problem& p, std::uint32_t any_of) {
   return (describe(p.operation).capabilities & any_of) != 0;
@@ -25,17 +19,11 @@ bool has(const problem& p, std::uint32_t any_of) {
 /// For fields that only some operations read: those with one of these capabilities.
 template <std::uint32_t AnyOf, auto Field, auto Value>
 bool set_where(problem& p) {
-  return has(p, AnyOf) && set<Field, Value>(p);
+  return has(p, AnyOf) && set_field<Field, Value>(p);
 }
 
 bool other_operation(problem& p) {
   p.operation = p.operation == operation_kind::attention ? operation_kind::mqa_logits : operation_kind::attention;
-  return true;
-}
-
-bool too_few_columns(problem& p) {
-  if (!has(p, has_columns) || p.max_k == 0) return false;
-  p.max_model_len = p.max_k - 1;
   return true;
 }
 
@@ -71,30 +59,30 @@ bool longer_than_table(problem& p) {
 }
 
 const broken_problem scalars[] = {
-    {"num_seqs -1", set<&problem::num_seqs, -1>},
-    {"total_q -1", set<&problem::total_q, -1>},
-    {"max_q -1", set<&problem::max_q, -1>},
-    {"max_k -1", set<&problem::max_k, -1>},
-    {"heads_q 0", set<&problem::heads_q, 0>},
-    {"heads_q -1", set<&problem::heads_q, -1>},
-    {"heads_kv 0", set<&problem::heads_kv, 0>},
-    {"heads_kv -1", set<&problem::heads_kv, -1>},
+    {"num_seqs -1", set_field<&problem::num_seqs, -1>},
+    {"total_q -1", set_field<&problem::total_q, -1>},
+    {"max_q -1", set_field<&problem::max_q, -1>},
+    {"max_k -1", set_field<&problem::max_k, -1>},
+    {"heads_q 0", set_field<&problem::heads_q, 0>},
+    {"heads_q -1", set_field<&problem::heads_q, -1>},
+    {"heads_kv 0", set_field<&problem::heads_kv, 0>},
+    {"heads_kv -1", set_field<&problem::heads_kv, -1>},
     {"heads_q that heads_kv does not divide", undivided_heads},
-    {"head_dim_qk 0", set<&problem::head_dim_qk, 0>},
-    {"head_dim_qk -64", set<&problem::head_dim_qk, -64>},
-    {"head_dim_qk 68", set<&problem::head_dim_qk, 68>},
-    {"head_dim_qk 2^30", set<&problem::head_dim_qk, 1 << 30>},
-    {"head_dim_v 0", set<&problem::head_dim_v, 0>},
-    {"head_dim_v -64", set<&problem::head_dim_v, -64>},
-    {"head_dim_v 68", set_where<has_softmax | has_slots, &problem::head_dim_v, 68>},
-    {"head_dim_v 2^30", set_where<has_softmax | has_slots, &problem::head_dim_v, 1 << 30>},
-    {"page_size 0", set<&problem::page_size, 0>},
-    {"page_size -16", set<&problem::page_size, -16>},
-    {"num_pages -1", set<&problem::num_pages, -1>},
-    {"window -1", set<&problem::window, -1>},
-    {"num_splits -1", set<&problem::num_splits, -1>},
-    {"num_splits 129", set<&problem::num_splits, 129>},
-    {"num_splits 0 (not planned)", set<&problem::num_splits, 0>, false},
+    {"head_dim_qk 0", set_field<&problem::head_dim_qk, 0>},
+    {"head_dim_qk -64", set_field<&problem::head_dim_qk, -64>},
+    {"head_dim_qk 68", set_field<&problem::head_dim_qk, 68>},
+    {"head_dim_qk 2^30", set_field<&problem::head_dim_qk, 1 << 30>},
+    {"head_dim_v 0", set_field<&problem::head_dim_v, 0>},
+    {"head_dim_v -64", set_field<&problem::head_dim_v, -64>},
+    {"head_dim_v 68", set_where<has_values, &problem::head_dim_v, 68>},
+    {"head_dim_v 2^30", set_where<has_values, &problem::head_dim_v, 1 << 30>},
+    {"page_size 0", set_field<&problem::page_size, 0>},
+    {"page_size -16", set_field<&problem::page_size, -16>},
+    {"num_pages -1", set_field<&problem::num_pages, -1>},
+    {"window -1", set_field<&problem::window, -1>},
+    {"num_splits -1", set_field<&problem::num_splits, -1>},
+    {"num_splits 129", set_field<&problem::num_splits, 129>},
+    {"num_splits 0 (not planned)", set_field<&problem::num_splits, 0>, false},
     {"scale NaN", set_nan<&problem::scale>},
     {"scale infinite", set_infinite<&problem::scale>},
     {"q_scale NaN", set_nan<&problem::q_scale>},
@@ -102,27 +90,19 @@ const broken_problem scalars[] = {
     {"v_scale NaN", set_nan<&problem::v_scale>},
     {"v_scale infinite", set_infinite<&problem::v_scale>},
     {"soft_cap NaN", set_nan<&problem::soft_cap>},
-    {"soft_cap -1", set<&problem::soft_cap, -1>},
-    {"q_type none", set<&problem::q_type, dtype::none>},
-    {"q_type i32", set<&problem::q_type, dtype::i32>},
-    {"k_type 99", set<&problem::k_type, 99>},
-    {"v_type i32", set<&problem::v_type, dtype::i32>},
-    {"o_type none", set<&problem::o_type, dtype::none>},
-    {"o_type -1", set<&problem::o_type, -1>},
-    {"bias_type i8", set<&problem::bias_type, dtype::i8>},
-    {"page_table 7", set<&problem::page_table, 7>},
-    {"batching 7", set<&problem::batching, 7>},
-    {"kv_descale 7", set<&problem::kv_descale, 7>},
-    {"operation 7", set<&problem::operation, 7>},
+    {"soft_cap -1", set_field<&problem::soft_cap, -1>},
+    {"q_type none", set_field<&problem::q_type, dtype::none>},
+    {"q_type i32", set_field<&problem::q_type, dtype::i32>},
+    {"k_type 99", set_field<&problem::k_type, 99>},
+    {"v_type i32", set_field<&problem::v_type, dtype::i32>},
+    {"o_type none", set_field<&problem::o_type, dtype::none>},
+    {"o_type -1", set_field<&problem::o_type, -1>},
+    {"bias_type i8", set_field<&problem::bias_type, dtype::i8>},
+    {"page_table 7", set_field<&problem::page_table, 7>},
+    {"batching 7", set_field<&problem::batching, 7>},
+    {"kv_descale 7", set_field<&problem::kv_descale, 7>},
+    {"operation 7", set_field<&problem::operation, 7>},
     {"another operation than the kernel's", other_operation},
-    {"heads_kv 2 (mqa_logits needs 1)", set_where<has_columns, &problem::heads_kv, 2>},
-    {"batching group (mqa_logits needs batch)", set_where<has_columns, &problem::batching, q_batching::group>},
-    {"k_order 7", set_where<has_columns, &problem::k_order, 7>},
-    {"split_contexts 7", set_where<has_columns, &problem::split_contexts, 7>},
-    {"rotary 7", set_where<has_slots, &problem::rotary, 7>},
-    {"fills_hidden 7", set_where<has_columns, &problem::fills_hidden, 7>},
-    {"max_model_len -1", set_where<has_columns, &problem::max_model_len, -1>},
-    {"max_model_len below max_k", too_few_columns},
     {"total_q that is not num_seqs * max_q in batch mode", odd_batch},
     {"max_k larger than the block table allows", longer_than_table, false},
 };
@@ -224,8 +204,10 @@ const broken_tensor tensor_breaks[] = {
 
 }  // namespace
 
-std::span<const broken_problem> broken_problems() {
-  return scalars;
+std::vector<broken_problem> broken_problems(const operation& op) {
+  std::vector<broken_problem> all(std::begin(scalars), std::end(scalars));
+  for (const bad_value& bad : op.bad_values) all.push_back({bad.name, bad.apply});
+  return all;
 }
 std::span<const broken_tensor> broken_tensors() {
   return tensor_breaks;

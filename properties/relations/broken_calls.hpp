@@ -17,7 +17,8 @@ struct broken_problem {
   bool (*apply)(problem& p);
   bool in_plan = true;  ///< plan() must refuse it too; run() always must
 };
-std::span<const broken_problem> broken_problems();
+/// Those that are wrong for all operations, then those of this one.
+std::vector<broken_problem> broken_problems(const operation& op);
 
 /// The tensors of a call, and the operation's description of the tensor to break.
 struct described_call {

@@ -1,34 +1,40 @@
-/// All properties, one file each; property_table.cpp puts them in order.
+/// The list of properties; each has a file of its name.
 #pragma once
 
 #include "properties/relations/property.hpp"
 
+// Order is the order of reports; case i of a run goes to property i mod size.
+#define ASSAY_PROPERTIES(X) \
+  X(output_enclosed)        \
+  X(split_count)            \
+  X(combine_partials)       \
+  X(page_permutation)       \
+  X(page_sharing)           \
+  X(pool_shift)             \
+  X(table_tail)             \
+  X(dead_memory)            \
+  X(hidden_keys)            \
+  X(other_sequences)        \
+  X(wave_schedule)          \
+  X(head_permutation)       \
+  X(v_scaling)              \
+  X(nothing_else_written)   \
+  X(bad_problem_rejected)   \
+  X(descale_exchange)       \
+  X(equal_descales)         \
+  X(context_splits)         \
+  X(other_rows)             \
+  X(row_strides)            \
+  X(more_columns)           \
+  X(slot_order)             \
+  X(named_slots)            \
+  X(slot_twice)             \
+  X(append_then_attend)
+
 namespace assay::relations {
 
-extern const property output_enclosed;
-extern const property split_count;
-extern const property page_permutation;
-extern const property page_sharing;
-extern const property pool_shift;
-extern const property table_tail;
-extern const property dead_memory;
-extern const property other_sequences;
-extern const property wave_schedule;
-extern const property hidden_keys;
-extern const property v_scaling;
-extern const property head_permutation;
-extern const property combine_partials;
-extern const property nothing_else_written;
-extern const property bad_problem_rejected;
-extern const property descale_exchange;
-extern const property equal_descales;
-extern const property context_splits;
-extern const property other_rows;
-extern const property row_strides;
-extern const property more_columns;
-extern const property slot_order;
-extern const property named_slots;
-extern const property slot_twice;
-extern const property append_then_attend;
+#define ASSAY_DECLARE_PROPERTY(name) extern const property name;
+ASSAY_PROPERTIES(ASSAY_DECLARE_PROPERTY)
+#undef ASSAY_DECLARE_PROPERTY
 
 }  // namespace assay::relations

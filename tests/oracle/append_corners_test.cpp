@@ -1,4 +1,4 @@
-/// The corner cases of append_kv, one element at a time; see oracle/semantics.md.
+/// The corner cases of append_kv, one element at a time; see oracle/semantics_append_kv.md.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -274,4 +274,15 @@ TEST_CASE("a kernel that breaks a rule of append_kv leaves the enclosure", "[ora
   CHECK(seen(append_fault::stays_changed) >= 18);
 }
 
+TEST_CASE("without an evaluation in binary64, MPFR's is taken", "[oracle][append]") {
+  const testing::setting s = testing::make_append_setting({});
+  const enclosure fast = evaluate_in_binary64(s.stated, s.tensors()), exact = evaluate_exactly(s.stated, s.tensors());
+  REQUIRE(fast.tensors.size() == exact.tensors.size());
+  for (std::size_t t = 0; t < fast.tensors.size(); ++t)
+    for (std::size_t i = 0; i < fast.tensors[t].elements.size(); ++i) {
+      CHECK(fast.tensors[t].elements[i].lo == exact.tensors[t].elements[i].lo);
+      CHECK(fast.tensors[t].elements[i].hi == exact.tensors[t].elements[i].hi);
+    }
+}
+
 }  // namespace assay::oracle

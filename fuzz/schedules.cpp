@@ -9,36 +9,6 @@
 namespace assay::fuzz {
 namespace {
 
-constexpr const char* texts[] = {
-    R"({"version": 1, "why": "two tiles, causal, one head", "num_splits": 1, "causal": true, "pool_pages": 5,
-        "sequences": [{"q": 3, "k": 70, "pages": [4, 0, 3, 1, 2]}]})",
-    R"({"version": 1, "why": "three splits, the last empty for one sequence, grouped heads", "num_splits": 3,
-        "heads_q": 4, "heads_kv": 2, "page_size": 64, "pool_pages": 4,
-        "sequences": [{"q": 1, "k": 130, "pages": [0, 1, 2]}, {"q": 2, "k": 64, "pages": [3]}],
-        "data": {"fill": "ascending_maxima"}})",
-    R"({"version": 1, "why": "three tiles, each with another descale", "kernel": "batch_prefill", "q_type": "e4m3fn",
-        "kv_type": "e4m3fn", "page_size": 64, "pool_pages": 3, "kv_descale": "per_page", "scale": 0.125,
-        "q_scale": 0.03125, "k_scale": 0.03125, "v_scale": 0.03125, "num_splits": 1,
-        "sequences": [{"q": 5, "k": 190, "pages": [1, 0, 2]}], "data": {"descale_ratio": 10}})",
-    R"({"version": 1, "why": "causal rows in two blocks, pages within tiles", "kernel": "batch_prefill",
-        "q_type": "e4m3fn", "kv_type": "e4m3fn", "pool_pages": 5, "causal": true, "scale": 0.125, "q_scale": 0.03125,
-        "k_scale": 0.03125, "v_scale": 0.03125, "num_splits": 1,
-        "sequences": [{"q": 66, "k": 80, "pages": [4, 3, 2, 1, 0]}]})",
-    R"({"version": 1, "why": "two chunks of two stages, two splits", "kernel": "mqa_logits", "q_type": "e4m3fn",
-        "kv_type": "e4m3fn", "o_type": "f32", "heads_q": 4, "head_dim_qk": 64, "page_size": 64, "pool_pages": 6,
-        "batching": "batch", "max_model_len": 330, "fills_hidden": true, "num_splits": 2,
-        "sequences": [{"q": 2, "k": 300, "pages": [4, 3, 2, 1, 0]}, {"q": 2, "k": 5, "pages": [5]}]})",
-    R"({"version": 1, "why": "preshuffled keys, three rows", "kernel": "mqa_logits", "q_type": "e4m3fn",
-        "kv_type": "e4m3fn", "o_type": "f32", "heads_q": 32, "head_dim_qk": 64, "pool_pages": 9, "batching": "batch",
-        "k_order": "preshuffled", "max_model_len": 144, "num_splits": 1,
-        "sequences": [{"q": 3, "k": 129, "pages": [8, 6, 4, 2, 0, 1, 3, 5, 7]}]})",
-    R"({"version": 1, "why": "new rows of two sequences in pages with descales, rotated", "kernel": "append_kv",
-        "kv_type": "e4m3fn", "heads_q": 2, "heads_kv": 2, "page_size": 16, "pool_pages": 5, "kv_descale": "per_page",
-        "rotary": "half", "num_splits": 1,
-        "sequences": [{"q": 20, "k": 40, "pages": [4, 0, 3]}, {"q": 3, "k": 2, "pages": [1]}],
-        "data": {"descale_ratio": 300}})",
-};
-
 std::int64_t choose(choice_source& choices, std::int64_t lo, std::int64_t hi) {
   const alternative all{1, lo, hi};
   return choices.choose({&all, 1}, lo);
@@ -55,7 +25,7 @@ struct baseline {
 const std::vector<attention_case>& schedule_cases() {
   static const std::vector<attention_case> cases = [] {
     std::vector<attention_case> read;
-    for (const char* text : texts) read.push_back(from_json(text, "fuzz/schedules.cpp"));
+    for (const case_text& c : case_texts()) read.push_back(from_json(c.text, c.file));
     return read;
   }();
   return cases;

@@ -10,8 +10,26 @@ elseif(ASSAY_FUZZ)  # with -fsanitize=fuzzer comes a runtime of UBSan, whose han
   execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libclang_rt.fuzzer-${CMAKE_SYSTEM_PROCESSOR}.a
     OUTPUT_VARIABLE fuzzing_engine OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 endif()
+# Targets have no files beside them, so the cases of fuzz_schedule are part of its code.
+file(GLOB schedules RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS fuzz/schedules/*.json)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${schedules})
+set(texts "")
+foreach(file IN LISTS schedules)
+  file(READ ${file} text)
+  string(APPEND texts "    {\"${file}\", R\"(${text})\"},\n")
+endforeach()
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/schedule_texts.cpp @ONLY CONTENT [[
+#include "fuzz/schedules.hpp"
+
+std::span<const assay::fuzz::case_text> assay::fuzz::case_texts() {
+  static constexpr case_text texts[] = {
+@texts@  };
+  return texts;
+}
+]])
 add_library(assay_fuzz STATIC fuzz/case_bytes.cpp fuzz/check_case.cpp fuzz/counters.cpp fuzz/edits.cpp
-  fuzz/enclosures.cpp fuzz/report_failure.cpp fuzz/schedules.cpp)
+  fuzz/enclosures.cpp fuzz/report_failure.cpp fuzz/schedules.cpp
+  ${CMAKE_BINARY_DIR}/generated/schedule_texts.cpp)
 target_link_libraries(assay_fuzz PUBLIC assay_properties)
 foreach(name IN LISTS fuzz_targets)
   string(REPLACE "fuzz_" "" kernel ${name})

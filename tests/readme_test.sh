@@ -3,6 +3,7 @@
 # - Runs each line of a ```sh block that begins with `./assay `, in a scratch copy of what it reads. Left out is `./assay
 #   test`, which would run this test. A line that ends in "# exits N" must exit with N. Commands that take long, or need
 #   what a clone does not have, stand in blocks without a language.
+# - The failing run that README.md shows prints what is shown there, where the faulty kernel is built.
 # - The table of upstream bugs in README.md is what `assay list faults --markdown` prints.
 # - README.md fits on 150 lines, and links between documents lead to files.
 set -euo pipefail
@@ -46,3 +47,20 @@ for document in "${documents[@]}"; do
   done < <(awk '/^```sh$/ {on = 1; next} /^```/ {on = 0} on && /^\.\/assay / && !/^\.\/assay test/' "$root/$document")
 done
 [[ $count -ge 3 ]] || fail "only $count commands found"
+
+# The block that begins with "$ ./assay": its command, over several lines, and what it prints. Lines with "..." are cut.
+awk '/^```/ {on = 0; next} /^\$ \.\/assay/ {on = 1} on' "$root/README.md" >"$scratch/shown"
+command=$(sed -n '1,/[^\\]$/p' "$scratch/shown" | sed 's/^\$ //; s/\\$//' | tr -d '\n')
+library=$(grep -oE 'build/release/lib/fault_[a-z0-9_]+\.so' <<<"$command")
+faulty=$(dirname "$program")/../lib/$(basename "$library")
+if [[ -f $faulty ]]; then
+  mkdir -p "$(dirname "$library")"
+  ln -s "$(realpath "$faulty")" "$library"
+  printf '== README.md: %s\n' "$command"
+  got=0
+  bash -c "$command" </dev/null >"$scratch/printed" 2>&1 || got=$?
+  [[ $got -eq 1 ]] || fail "README.md: $command exited with $got, not 1"
+  while IFS= read -r line; do
+    grep -qFx -- "$line" "$scratch/printed" || fail "README.md: $command does not print: $line"
+  done < <(sed '1,/[^\\]$/d' "$scratch/shown" | grep -vF ...)
+fi

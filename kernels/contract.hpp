@@ -48,7 +48,8 @@
 ///   `head_tree`, rows whose numbers differ in b alone, S_r = f32(S_r + S_{r + b}). logit = f32(S_0 * k_row_scale_j).
 ///   The other fields have no meaning there.
 ///
-/// append_kv (problem.hpp has the definitions; all arithmetic f32, where a result that underflows is off by 2^-149 more):
+/// append_kv (problem.hpp has the definitions; all arithmetic f32, where a result that underflows is off by 2^-149
+/// more):
 /// - each rotated element is off by at most `rotary_roundings` * 2^-24 * (|a c| + |b s|); of the pair's second element,
 ///   by the same with (|b c| + |a s|)
 /// - D' = A / F has at most `scale_roundings` roundings; the maxima in A and D' are exact

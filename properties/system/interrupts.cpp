@@ -2,21 +2,25 @@
 
 #include <signal.h>
 
+#include <atomic>
+
 namespace assay {
 namespace {
 
-volatile sig_atomic_t noted = 0;
+/// A signal may reach any thread, not only the one that asks: sig_atomic_t would be a race then.
+std::atomic<bool> noted = false;
+static_assert(std::atomic<bool>::is_always_lock_free, "or a signal handler may not write it");
 struct sigaction before_int;
 struct sigaction before_term;
 
 void note(int) {
-  noted = 1;
+  noted = true;
 }
 
 }  // namespace
 
 interrupts::interrupts() {
-  noted = 0;
+  noted = false;
   struct sigaction action{};
   action.sa_handler = note;
   sigaction(SIGINT, &action, &before_int);
@@ -24,13 +28,13 @@ interrupts::interrupts() {
 }
 
 interrupts::~interrupts() {
-  noted = 0;
+  noted = false;
   sigaction(SIGINT, &before_int, nullptr);
   sigaction(SIGTERM, &before_term, nullptr);
 }
 
 bool interrupts::seen() {
-  return noted != 0;
+  return noted;
 }
 
 }  // namespace assay

@@ -20,7 +20,7 @@ struct appended_row {
 /// A page that receives at least one row.
 struct appended_page {
   std::int64_t page = 0;
-  std::vector<appended_row> rows = {};  ///< at least one; slots ascend
+  std::vector<appended_row> rows;  ///< at least one; slots ascend
 
   bool is_fresh() const { return rows.front().slot == 0; }
 };

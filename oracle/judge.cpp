@@ -105,7 +105,9 @@ const tensor& matching(const enclosed_tensor& bounds, std::span<const named_tens
 
 /// The bits of an element that was not written.
 std::uint32_t unwritten_bits(dtype type) {
-  return static_cast<std::uint32_t>((unwritten_byte * std::uint64_t{0x01010101}) >> (32 - 8 * size_bytes(type)));
+  std::uint32_t bits = 0;
+  for (std::int64_t byte = 0; byte < size_bytes(type); ++byte) bits = bits << 8 | unwritten_byte;
+  return bits;
 }
 
 /// The bits that a kept or copied element must hold.

@@ -243,77 +243,105 @@ class scalar_kernel {
     return acc;
   }
 
+  struct seen_key {
+    std::int64_t key, pool;
+    double y, p, code;
+  };
+  /// A row and head on its way through the tiles of a split.
+  struct pass {
+    std::int32_t seq;
+    std::int64_t row, head, head_kv, keys, last_visible;
+    std::vector<double> o;
+    double m = nothing, l = 0;
+    double v_descale = 0;  ///< of the last tile visited
+  };
+
   split_result run_split(std::int32_t seq, std::int64_t row, std::int64_t head, std::int32_t split) {
-    const auto columns = static_cast<std::size_t>(p_.head_dim_v);
     const auto keys = static_cast<std::int64_t>(number("seqlens_k", seq));
     const std::int64_t tiles = (keys + c_.tile_keys - 1) / c_.tile_keys;
     const std::int64_t per_split = (tiles + p_.num_splits - 1) / p_.num_splits;
     std::int64_t head_kv = head / (p_.heads_q / p_.heads_kv);
     if (fault_ == fault::swapped_head) head_kv = (head_kv + 1) % p_.heads_kv;
-    double m = nothing, l = 0;
-    std::vector<double> o(columns, 0.0);
+    pass at{seq, row, head, head_kv, keys, -1, std::vector<double>(static_cast<std::size_t>(p_.head_dim_v), 0.0)};
     if (has("sinks") && (split == 0 || fault_ == fault::sink_per_split) && number("sinks", head) != nothing)
-      m = f32(number("sinks", head) * log2e_), l = 1;
-    double vd = 0;  // of the last tile visited
-    std::int64_t last_visible = -1;
-    for (std::int64_t key = 0; key < keys; ++key) last_visible = is_visible(seq, row, key) ? key : last_visible;
+      at.m = f32(number("sinks", head) * log2e_), at.l = 1;
+    for (std::int64_t key = 0; key < keys; ++key) at.last_visible = is_visible(seq, row, key) ? key : at.last_visible;
+    for (std::int64_t tile = split * per_split; tile < std::min((split + 1) * per_split, tiles); ++tile)
+      visit(at, tile);
+    return finished(std::move(at));
+  }
 
-    for (std::int64_t tile = split * per_split; tile < std::min((split + 1) * per_split, tiles); ++tile) {
-      struct entry {
-        std::int64_t key, pool;
-        double y, p, code;
-      };
-      std::vector<entry> seen;
-      const double kd = k_descale(seq, head_kv, tile);
-      for (std::int64_t key = tile * c_.tile_keys; key < std::min((tile + 1) * c_.tile_keys, keys); ++key) {
-        if (!is_visible(seq, row, key) || (fault_ == fault::dropped_key && key == last_visible)) continue;
-        const std::int64_t pool = pool_row(seq, key, head_kv);
-        seen.push_back({key, pool, logit(row, head, key, dot(row, head, pool), kd), 0, 0});
-      }
-      double ratio = 1;
-      if (p_.kv_descale == descale_kind::per_page && (!seen.empty() || is_visited(seq, row, tile))) {
-        const double before = std::exchange(vd, v_descale(seq, head_kv, tile));
-        if (before != 0 && before != vd) ratio = f32(before / vd, std::min(1, c_.merge_roundings));
-        if (fault_ == fault::missing_ratio) ratio = 1;
-      }
-      if (seen.empty()) {
-        for (double& x : o)
-          if (ratio != 1) x = f32(x * ratio);
-        continue;
-      }
-      const bool is_last = last_visible / c_.tile_keys == tile;
-      double top = m;
-      for (const entry& e : seen) top = std::max(top, c_.fuses_logits != 0 ? fused_f32(e.y) : e.y);
-      const double alpha = top == m ? 1 : m == nothing ? 0 : exp2_with_error(fused_f32(m - top));
-      const double base = base_of(fault_ == fault::stale_maximum && is_last && m != nothing ? m : top);
-      double sum = 0;
-      for (entry& e : seen) {
-        // Without shift and fusion y is at most m, and no exp2 makes more than 1 of that.
-        e.p = exp2_with_error(fused_f32(e.y - base), 1, c_.fuses_logits != 0 || c_.p_shift != 0 ? 0x1p30 : 1);
-        e.code = rounded_p(e.p);
-        sum += e.p;
-      }
-      if (fault_ == fault::extra_zero_key && is_last) sum += std::exp2(-top);
-      l = f32(l * alpha + sum, c_.sum_roundings);
-      m = top;
-      const double factor = ratio == 1 ? alpha : f32(alpha * ratio, std::max(0, c_.merge_roundings - 1));
-      for (double& x : o)
-        if (factor != 1 && !(fault_ == fault::missing_rescale && is_last)) x = f32(x * factor);
-      for (std::int64_t first = 0; first < c_.tile_keys; first += c_.pv.products)
-        for (std::size_t d = 0; d < columns; ++d) {
-          std::vector<double> products;
-          for (const entry& e : seen) {
-            const std::int64_t at = e.key - tile * c_.tile_keys;
-            if (at < first || at >= first + c_.pv.products) continue;
-            products.push_back(e.code * number("v", e.pool * p_.head_dim_v + static_cast<std::int64_t>(d)));
-          }
-          o[d] = atom(c_.pv, o[d], products);
-        }
+  std::vector<seen_key> seen_keys(const pass& at, std::int64_t tile) {
+    std::vector<seen_key> seen;
+    const double kd = k_descale(at.seq, at.head_kv, tile);
+    for (std::int64_t key = tile * c_.tile_keys; key < std::min((tile + 1) * c_.tile_keys, at.keys); ++key) {
+      if (!is_visible(at.seq, at.row, key) || (fault_ == fault::dropped_key && key == at.last_visible)) continue;
+      const std::int64_t pool = pool_row(at.seq, key, at.head_kv);
+      seen.push_back({key, pool, logit(at.row, at.head, key, dot(at.row, at.head, pool), kd), 0, 0});
     }
+    return seen;
+  }
+
+  /// The v descale before over the tile's, which is that of `at` from now on.
+  double descale_ratio(pass& at, std::int64_t tile) {
+    double ratio = 1;
+    const double now = v_descale(at.seq, at.head_kv, tile), before = std::exchange(at.v_descale, now);
+    if (before != 0 && before != now) ratio = f32(before / now, std::min(1, c_.merge_roundings));
+    return fault_ == fault::missing_ratio ? 1 : ratio;
+  }
+
+  void visit(pass& at, std::int64_t tile) {
+    std::vector<seen_key> seen = seen_keys(at, tile);
+    const bool has_descale =
+        p_.kv_descale == descale_kind::per_page && (!seen.empty() || is_visited(at.seq, at.row, tile));
+    const double ratio = has_descale ? descale_ratio(at, tile) : 1;
+    if (seen.empty()) {
+      rescale(at.o, ratio);
+      return;
+    }
+    const bool is_last = at.last_visible / c_.tile_keys == tile;
+    const double m = at.m;
+    for (const seen_key& k : seen) at.m = std::max(at.m, c_.fuses_logits != 0 ? fused_f32(k.y) : k.y);
+    const double alpha = at.m == m ? 1 : m == nothing ? 0 : exp2_with_error(fused_f32(m - at.m));
+    const double base = base_of(fault_ == fault::stale_maximum && is_last && m != nothing ? m : at.m);
+    double sum = 0;
+    for (seen_key& k : seen) {
+      // Without shift and fusion y is at most m, and no exp2 makes more than 1 of that.
+      k.p = exp2_with_error(fused_f32(k.y - base), 1, c_.fuses_logits != 0 || c_.p_shift != 0 ? 0x1p30 : 1);
+      k.code = rounded_p(k.p);
+      sum += k.p;
+    }
+    if (fault_ == fault::extra_zero_key && is_last) sum += std::exp2(-at.m);
+    at.l = f32(at.l * alpha + sum, c_.sum_roundings);
+    const double factor = ratio == 1 ? alpha : f32(alpha * ratio, std::max(0, c_.merge_roundings - 1));
+    if (!(fault_ == fault::missing_rescale && is_last)) rescale(at.o, factor);
+    add_values(at.o, tile, seen);
+  }
+
+  void rescale(std::vector<double>& o, double factor) {
+    for (double& x : o)
+      if (factor != 1) x = f32(x * factor);
+  }
+
+  void add_values(std::vector<double>& o, std::int64_t tile, const std::vector<seen_key>& seen) {
+    for (std::int64_t first = 0; first < c_.tile_keys; first += c_.pv.products)
+      for (std::size_t d = 0; d < o.size(); ++d) {
+        std::vector<double> products;
+        for (const seen_key& k : seen) {
+          const std::int64_t at = k.key - tile * c_.tile_keys;
+          if (at < first || at >= first + c_.pv.products) continue;
+          products.push_back(k.code * number("v", k.pool * p_.head_dim_v + static_cast<std::int64_t>(d)));
+        }
+        o[d] = atom(c_.pv, o[d], products);
+      }
+  }
+
+  split_result finished(pass at) {
     const double v_scale = static_cast<double>(p_.v_scale) * (fault_ == fault::v_scale_off ? 1.01 : 1.0);
-    for (double& x : o) x = l > 0 ? f32(x * v_scale * (vd == 0 ? 1 : vd) / l, c_.normalise_roundings) : 0;
-    const double base = fault_ == fault::unshifted_lse ? m : base_of(m);
-    return {o, l > 0 ? f32(f32(base * ln2_) + log_with_error(l)) : nothing};
+    const double descale = at.v_descale == 0 ? 1 : at.v_descale;
+    for (double& x : at.o) x = at.l > 0 ? f32(x * v_scale * descale / at.l, c_.normalise_roundings) : 0;
+    const double base = fault_ == fault::unshifted_lse ? at.m : base_of(at.m);
+    return {std::move(at.o), at.l > 0 ? f32(f32(base * ln2_) + log_with_error(at.l)) : nothing};
   }
 
   double base_of(double m) { return c_.p_shift == 0 ? m : fused_f32(m - c_.p_shift); }

@@ -129,11 +129,9 @@ struct setting {
   }
 };
 
-/// Pages are dealt out in shuffled order, one in two unused; all dead memory holds NaN (0xFF bytes).
-inline setting make_setting(const options& o) {
-  std::mt19937_64 random(o.seed * 7919 + 17);
-  setting s;
-  problem& p = s.stated;
+/// What `o` states, with sizes that its sequences need: twice as many pages as are live, and one.
+inline problem stated_by(const options& o) {
+  problem p;
   p.q_type = o.qk_type;
   p.k_type = o.k_type == dtype::none ? o.qk_type : o.k_type;
   p.v_type = o.v_type;
@@ -156,82 +154,117 @@ inline setting make_setting(const options& o) {
   p.k_scale = o.k_scale;
   p.v_scale = o.v_scale;
   p.soft_cap = o.soft_cap;
-  std::int64_t live_pages = 0, most_pages = 0;
-  for (const sequence_shape& q : o.sequences) {
-    const std::int64_t pages = (q.k + o.page_size - 1) / o.page_size;
-    p.total_q += q.q;
-    p.max_q = std::max(p.max_q, q.q);
-    p.max_k = std::max(p.max_k, q.k);
-    live_pages += pages;
-    most_pages = std::max(most_pages, pages);
+  p.num_pages = 1;
+  for (const sequence_shape& s : o.sequences) {
+    p.total_q += s.q;
+    p.max_q = std::max(p.max_q, s.q);
+    p.max_k = std::max(p.max_k, s.k);
+    p.num_pages += 2 * ((s.k + o.page_size - 1) / o.page_size);
   }
-  p.num_pages = 2 * live_pages + 1;
-  std::vector<std::int64_t> ids(static_cast<std::size_t>(p.num_pages));
+  return p;
+}
+
+/// The numbers below n, in shuffled order.
+inline std::vector<std::int64_t> shuffled(std::int64_t n, std::mt19937_64& random) {
+  std::vector<std::int64_t> ids(static_cast<std::size_t>(n));
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int64_t>(i);
   for (std::size_t i = ids.size(); i > 1; --i) std::swap(ids[i - 1], ids[random() % i]);
+  return ids;
+}
 
-  const memory q("q", p.q_type, {p.total_q, p.heads_q, p.head_dim_qk});
-  const memory k("k", p.k_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_qk});
-  const memory v("v", p.v_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_v});
-  const memory k_descale("k_descale", dtype::f32, {p.num_pages, p.heads_kv});
-  const memory v_descale("v_descale", dtype::f32, {p.num_pages, p.heads_kv});
-  const memory cu("cu_seqlens_q", dtype::i32, {p.num_seqs + 1}), lengths("seqlens_k", dtype::i32, {p.num_seqs});
-  const memory table("block_table", dtype::i32, {p.num_seqs, most_pages + 1});
-  const memory indptr("page_indptr", dtype::i32, {p.num_seqs + 1}), list("page_indices", dtype::i32, {live_pages + 2});
-  const memory prefix("prefix_offset", dtype::i32, {p.num_seqs});
-  const auto draw = [&](char tensor, std::int64_t at, const memory& m, std::int64_t offset) {
-    m.set(offset, o.draw ? o.draw(tensor, at, random) : normal(random) * (m.view.type == dtype::i8 ? 40.0 : 1.0));
-  };
-  for (std::int64_t i = 0; i < q.view.size(); ++i) draw('q', i, q, i);
-  std::int64_t row = 0, next_page = 0, at = 0;
-  cu.set(0, 0);
-  indptr.set(0, 0);
-  for (std::int32_t seq = 0; seq < p.num_seqs; ++seq) {
-    const sequence_shape& shape = o.sequences[static_cast<std::size_t>(seq)];
-    row += shape.q;
-    cu.set(seq + 1, static_cast<double>(row));
-    lengths.set(seq, shape.k);
-    prefix.set(seq, shape.prefix);
+/// Has every tensor that a setting may have, and fills them.
+class setting_maker {
+ public:
+  explicit setting_maker(const options& o) : o_(o) {}
+
+  setting make() {
+    for (std::int64_t i = 0; i < q_.view.size(); ++i) draw('q', i, q_, i);
+    cu_.set(0, 0);
+    indptr_.set(0, 0);
+    for (std::int32_t seq = 0; seq < p_.num_seqs; ++seq) add_sequence(seq);
+    setting s{p_, {q_, k_, v_, lengths_}};
+    if (!o_.batch) s.buffers.push_back(cu_);
+    if (o_.descale) s.buffers.insert(s.buffers.end(), {k_descale_, v_descale_});
+    if (o_.page_list) {
+      s.buffers.insert(s.buffers.end(), {indptr_, list_});
+    } else {
+      s.buffers.push_back(table_);
+    }
+    if (!o_.sequences.empty() && o_.sequences[0].prefix != sequence_shape{}.prefix) s.buffers.push_back(prefix_);
+    if (o_.bias_type != dtype::none)
+      s.buffers.push_back(normal_numbers({"bias", o_.bias_type, {p_.heads_q, p_.total_q, p_.max_k}}));
+    if (o_.sinks) s.buffers.push_back(normal_numbers({"sinks", dtype::f32, {p_.heads_q}}));
+    return s;
+  }
+
+ private:
+  void draw(char tensor, std::int64_t at, const memory& m, std::int64_t offset) {
+    m.set(offset, o_.draw ? o_.draw(tensor, at, random_) : normal(random_) * (m.view.type == dtype::i8 ? 40.0 : 1.0));
+  }
+
+  memory normal_numbers(memory m) {
+    for (std::int64_t i = 0; i < m.view.size(); ++i) m.set(i, normal(random_));
+    return m;
+  }
+
+  void add_sequence(std::int32_t seq) {
+    const sequence_shape& shape = o_.sequences[static_cast<std::size_t>(seq)];
+    rows_ += shape.q;
+    cu_.set(seq + 1, static_cast<double>(rows_));
+    lengths_.set(seq, shape.k);
+    prefix_.set(seq, shape.prefix);
     std::int64_t page = -1;
     for (std::int64_t key = 0; key < shape.k; ++key) {
-      if (key % p.page_size == 0) {
-        page = ids[static_cast<std::size_t>(next_page)];
-        list.set(next_page++, static_cast<double>(page));
-        table.set(table.view.offset(seq, key / p.page_size), static_cast<double>(page));
-        for (std::int64_t head = 0; o.descale && head < p.heads_kv; ++head) {
-          k_descale.set(k_descale.view.offset(page, head), o.descale('k', key / p.page_size, head));
-          v_descale.set(v_descale.view.offset(page, head), o.descale('v', key / p.page_size, head));
-        }
-      }
-      for (std::int64_t head = 0; head < p.heads_kv; ++head, ++at) {
-        for (std::int64_t d = 0; d < p.head_dim_qk; ++d)
-          draw('k', at * p.head_dim_qk + d, k, k.view.offset(page, key % p.page_size, head, d));
-        for (std::int64_t d = 0; d < p.head_dim_v; ++d)
-          draw('v', at * p.head_dim_v + d, v, v.view.offset(page, key % p.page_size, head, d));
-      }
+      if (key % p_.page_size == 0) page = add_page(seq, key / p_.page_size);
+      add_key(page, key % p_.page_size);
     }
-    indptr.set(seq + 1, static_cast<double>(next_page));
+    indptr_.set(seq + 1, static_cast<double>(pages_));
   }
-  s.buffers = {q, k, v, lengths};
-  if (!o.batch) s.buffers.push_back(cu);
-  if (o.descale) s.buffers.insert(s.buffers.end(), {k_descale, v_descale});
-  if (o.page_list) {
-    s.buffers.insert(s.buffers.end(), {indptr, list});
-  } else {
-    s.buffers.push_back(table);
+
+  /// Returns its id.
+  std::int64_t add_page(std::int32_t seq, std::int64_t nth) {
+    const std::int64_t page = ids_[static_cast<std::size_t>(pages_)];
+    list_.set(pages_++, static_cast<double>(page));
+    table_.set(table_.view.offset(seq, nth), static_cast<double>(page));
+    for (std::int64_t head = 0; o_.descale && head < p_.heads_kv; ++head) {
+      k_descale_.set(k_descale_.view.offset(page, head), o_.descale('k', nth, head));
+      v_descale_.set(v_descale_.view.offset(page, head), o_.descale('v', nth, head));
+    }
+    return page;
   }
-  if (!o.sequences.empty() && o.sequences[0].prefix != sequence_shape{}.prefix) s.buffers.push_back(prefix);
-  if (o.bias_type != dtype::none) {
-    const memory bias("bias", o.bias_type, {p.heads_q, p.total_q, p.max_k});
-    for (std::int64_t i = 0; i < bias.view.size(); ++i) bias.set(i, normal(random));
-    s.buffers.push_back(bias);
+
+  void add_key(std::int64_t page, std::int64_t slot) {
+    for (std::int64_t head = 0; head < p_.heads_kv; ++head, ++keys_) {
+      for (std::int64_t d = 0; d < p_.head_dim_qk; ++d)
+        draw('k', keys_ * p_.head_dim_qk + d, k_, k_.view.offset(page, slot, head, d));
+      for (std::int64_t d = 0; d < p_.head_dim_v; ++d)
+        draw('v', keys_ * p_.head_dim_v + d, v_, v_.view.offset(page, slot, head, d));
+    }
   }
-  if (o.sinks) {
-    const memory sinks("sinks", dtype::f32, {p.heads_q});
-    for (std::int64_t i = 0; i < p.heads_q; ++i) sinks.set(i, normal(random));
-    s.buffers.push_back(sinks);
-  }
-  return s;
+
+  const options& o_;
+  const problem p_ = stated_by(o_);
+  const std::int64_t most_pages_ = (p_.max_k + p_.page_size - 1) / p_.page_size;  ///< of a sequence
+  std::mt19937_64 random_{o_.seed * 7919 + 17};
+  const std::vector<std::int64_t> ids_ = shuffled(p_.num_pages, random_);
+  std::int64_t rows_ = 0, pages_ = 0, keys_ = 0;  ///< so far; keys times heads
+
+  const memory q_{"q", p_.q_type, {p_.total_q, p_.heads_q, p_.head_dim_qk}};
+  const memory k_{"k", p_.k_type, {p_.num_pages, p_.page_size, p_.heads_kv, p_.head_dim_qk}};
+  const memory v_{"v", p_.v_type, {p_.num_pages, p_.page_size, p_.heads_kv, p_.head_dim_v}};
+  const memory k_descale_{"k_descale", dtype::f32, {p_.num_pages, p_.heads_kv}};
+  const memory v_descale_{"v_descale", dtype::f32, {p_.num_pages, p_.heads_kv}};
+  const memory cu_{"cu_seqlens_q", dtype::i32, {p_.num_seqs + 1}};
+  const memory lengths_{"seqlens_k", dtype::i32, {p_.num_seqs}};
+  const memory table_{"block_table", dtype::i32, {p_.num_seqs, most_pages_ + 1}};
+  const memory indptr_{"page_indptr", dtype::i32, {p_.num_seqs + 1}};
+  const memory list_{"page_indices", dtype::i32, {p_.num_pages / 2 + 2}};
+  const memory prefix_{"prefix_offset", dtype::i32, {p_.num_seqs}};
+};
+
+/// Pages are dealt out in shuffled order, one in two unused; all dead memory holds NaN (0xFF bytes).
+inline setting make_setting(const options& o) {
+  return setting_maker(o).make();
 }
 
 }  // namespace assay::testing

@@ -22,7 +22,7 @@ campaign() { # SECONDS OUT: a campaign in this shell's place
     --empty >"$2" 2>&1
 }
 
-reported() { # OUT...: files of the findings that were told
+reported() { # OUT...: files of the findings reported
   sed -n 's/^FINDING \(([a-z]*) \)\?\([^ ]*\): [a-z].*/\2/p' "$@" | sort -u
 }
 

@@ -35,7 +35,7 @@ struct height {
 };
 std::optional<height> height_of(const std::string& room);
 
-/// Path of what a line includes, or empty. <hip/...> is the platform's of whoever includes it.
+/// Path of what a line includes, or empty. <hip/...> is the including platform's.
 std::string included_by(const std::string& path, const std::string& line);
 /// Why a file at `path` may not include the file at `included`, as one line, or empty.
 std::string forbidden_include(const std::string& path, const std::string& included);

@@ -137,7 +137,7 @@ TEST_CASE("without the clamp, or with 32-bit page offsets, all eight probes touc
   const auto unclamped = faulty("prefill_unclamped_page_index");
   // What stands behind a sequence's pages may be anything: pages that the pool has not.
   check_memory_faults("page look-ups without their clamp", *unclamped, "wild access");
-  // Their pages are the pool's, but nobody's.
+  // These pages are in the pool, but no sequence has them.
   check_memory_faults("page offsets of 32 bits", *faulty("prefill_page_offset_32_bits"), "memory");
   unclamped->checks.accesses = false;
   check_memory_faults("page look-ups without their clamp, loads and stores unchecked", *unclamped, "memory");

@@ -25,7 +25,7 @@ struct append_options {
   bool per_page = false;
   rotary_kind rotary = rotary_kind::none;
   std::int32_t heads = 2, dim_qk = 8, dim_v = 6, page_size = 4;
-  std::int32_t pages = 5;      ///< that some row goes to; as many again are nobody's
+  std::int32_t pages = 5;      ///< that some row goes to; as many again have no owner
   bool is_head_major = false;  ///< pools lie as HND
   bool has_skipped = true;     ///< one row in four is skipped
   bool starts_pages = true;    ///< some pages are fresh
@@ -214,7 +214,7 @@ class append_maker {
   std::vector<std::int64_t> slots_;
 };
 
-/// All dead memory holds NaN; half of the pool is nobody's.
+/// All dead memory holds NaN; half of the pool's pages have no owner.
 inline setting make_append_setting(const append_options& o) {
   return append_maker(o).make();
 }

@@ -77,7 +77,7 @@ std::string trial::element_fault(bool is_k, std::int64_t page, std::int64_t slot
     const double previous = per_page ? held.value(held.at(page, head)) : 1.0, value = old.value(at);
     // Not so where it is NaN: what a fresh page held.
     const bool moves = per_page && is_written(page) && !is_fresh(page) && descale > previous && !std::isnan(value);
-    if (!moves) return old.bits(at) == now.bits(at) ? "" : "changed, but nobody writes it";
+    if (!moves) return old.bits(at) == now.bits(at) ? "" : "changed, but no row goes there";
     const double moved = value * previous / descale;
     y = {moved - 3 * u * std::fabs(moved), moved + 3 * u * std::fabs(moved)};
   } else {

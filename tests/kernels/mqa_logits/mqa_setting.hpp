@@ -44,7 +44,7 @@ class trial {
   trial(const trial&) = delete;
   trial& operator=(const trial&) = delete;
 
-  /// Runs on canaries. `but_without`: the name of a tensor that is not given; `row_stride`: told instead of the real.
+  /// Runs on canaries. `but_without`: the name of a tensor that is not given; `row_stride`: stated instead of the real.
   assay_status run(const assay_launch& launch, const char* but_without = nullptr, std::int64_t row_stride = -1);
 
   /// seqlens_k of every sequence from now on, whatever its pages hold.

@@ -36,7 +36,7 @@ done
 run() { # FILE
   if grep -q HANG "$1"; then sleep 100; fi
   if grep -q LOST "$1"; then
-    if grep -q TOLD "$1"; then echo "assay finding: planted: $(grep -o 'of kind [a-z]*' "$1") in byte 17"; fi
+    if grep -q WHY "$1"; then echo "assay finding: planted: $(grep -o 'of kind [a-z]*' "$1") in byte 17"; fi
     kill -9 $$
   fi
   summary=

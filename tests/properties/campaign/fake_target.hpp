@@ -1,7 +1,7 @@
 /// A stand-in for a target linked with libFuzzer: a shell script with its command line, in a folder of its own. An
 /// input fails if it contains "BAD", every other time if it contains "FLAKY", and never ends if it contains "HANG". Of
 /// "CRASH" it says what libFuzzer says of a signal, of "SLOW" that it timed out, but not when it runs it alone. With
-/// "LOST" the process is killed at once and writes no artifact; with "TOLD" beside it, it says why. Asked for seeds, it
+/// "LOST" the process is killed at once and writes no artifact; with "WHY" beside it, it says why. Asked for seeds, it
 /// takes the texts of cases as they are, but none with "FOREIGN"; "BAD" is no case, with "CRASH" it is killed, and of
 /// "HANG" it has written a part when it is interrupted.
 #pragma once

@@ -19,20 +19,20 @@ result run_quietly(const options& given) {
 TEST_CASE("a process that is killed and leaves no input is a finding, with its log", "[campaign]") {
   const fake_target fake;
   fake.will_find("a", "LOST");
-  int told = 0;
-  const result came = run(fake.given(), *library::built_in(), [&](const finding&) { ++told; });
+  int reported = 0;
+  const result came = run(fake.given(), *library::built_in(), [&](const finding&) { ++reported; });
   REQUIRE(came.findings.size() == 1);
   const finding& f = came.findings[0];
   CHECK(f.complaint == complaint{"crash", "killed by signal 9 (Killed) and left no input"});
   CHECK(f.flaky);
   CHECK(f.replay.empty());
-  CHECK(told == 1);
+  CHECK(reported == 1);
   CHECK(read_file(f.file).find("INITED") != std::string::npos);  // what the next process overwrites
   CHECK(came.processes >= 2);
   CHECK(exit_status(came) == 1);
   CHECK(report_text(fake.given(), came).find("DEFECT: inputs failed in 1 way ") != std::string::npos);
 
-  const result second = run_quietly(fake.given());  // nobody can say that it does not come again
+  const result second = run_quietly(fake.given());  // without the input, no run can show that it is gone
   REQUIRE(second.findings.size() == 1);
   CHECK((second.findings[0].is_old && second.findings[0].complaint == f.complaint));
   CHECK(exit_status(second) == 1);
@@ -40,8 +40,8 @@ TEST_CASE("a process that is killed and leaves no input is a finding, with its l
 
 TEST_CASE("what a process said of a finding counts, where its input is lost", "[campaign]") {
   const fake_target fake;
-  fake.will_find("a", "LOST and TOLD of kind one");
-  fake.will_find("b", "LOST and TOLD of kind one");
+  fake.will_find("a", "LOST and WHY of kind one");
+  fake.will_find("b", "LOST and WHY of kind one");
   const result came = run_quietly(fake.given());
   REQUIRE(came.findings.size() == 1);
   CHECK(came.findings[0].complaint == complaint{"planted", "of kind one in byte 17"});
@@ -59,7 +59,7 @@ TEST_CASE("a process that does not end when the time is up hangs", "[campaign]")
   REQUIRE(came.findings.size() == 1);
   CHECK(came.findings[0].complaint.origin == "hang");
   CHECK(exit_status(came) == 1);
-  // libFuzzer looks every limit / 2 + 1 s whether an input is over its limit: before that nobody may end it.
+  // libFuzzer looks every limit / 2 + 1 s whether an input is over its limit: it may not be ended before that.
   CHECK(came.seconds >= given.seconds + 1 + 0.5 + 1);
 }
 

@@ -43,7 +43,7 @@ TEST_CASE("an input that turns out as another failure than its process said stan
 }
 
 TEST_CASE("the target checks what the judge checks, in the campaign and where its inputs are replayed", "[campaign]") {
-  const auto told = [](execution_checks checks) {
+  const auto checks_named = [](execution_checks checks) {
     const fake_target fake;
     fake.will_find("a", "BAD of kind one");
     options given = fake.given();
@@ -58,9 +58,9 @@ TEST_CASE("the target checks what the judge checks, in the campaign and where it
     CHECK(came.findings[0].replay.starts_with(setting + fake.root().string()));
     return *all.begin();
   };
-  CHECK(told({false, false}) == "none");
-  CHECK(told({true, true}) == "lockstep_waves");
-  CHECK(told({true, false}).empty());
+  CHECK(checks_named({false, false}) == "none");
+  CHECK(checks_named({true, true}) == "lockstep_waves");
+  CHECK(checks_named({true, false}).empty());
 }
 
 TEST_CASE("however many hangs did not come again, the next input that hung is examined", "[campaign]") {

@@ -48,7 +48,7 @@ attention_case with_seed(std::uint64_t seed) {
   return c;
 }
 
-TEST_CASE("minimize removes only what nobody had a reason for, says so, and does it only when told to") {
+TEST_CASE("minimize removes only cases without a reason, says so, and does it only with --write") {
   const scratch_corpus corpus;
   corpus.add("a_reason.json", with_seed(1), "a bug of theirs");
   corpus.add("b_reason.json", with_seed(1), "another bug of theirs");
@@ -125,7 +125,7 @@ TEST_CASE("merge overwrites no case: a name that is taken has what is in the cas
     CHECK((s.c.why == "a bug of last year" || said.out.find("add " + s.file.string() + ": ") != std::string::npos));
 }
 
-TEST_CASE("a case that fails is told and not added") {
+TEST_CASE("a case that fails is reported and not added") {
   const auto odd = testing::corrupting_library([](testing::call& c) {
     if (c.stated.causal != 0) return;
     const tensor lse = c.view("lse");
@@ -145,7 +145,7 @@ TEST_CASE("a case that fails is told and not added") {
   CHECK(read_cases({corpus.root()}, {}).size() == 1);
 }
 
-TEST_CASE("a case about which nothing is said is told and not added, and stays where somebody had a reason for it") {
+TEST_CASE("a case without a verdict is reported and not added, and stays where it has a reason") {
   const auto refusing = testing::faulty_library([](testing::call& c) -> assay_status {
     if (c.stated.causal == 0) return {ASSAY_UNSUPPORTED, "no mask"};
     return c.run();

@@ -116,7 +116,7 @@ TEST_CASE("no stride follows from another one and the extents", "[margins]") {
   CHECK(t.stride[0] == 3 * 8 + 3);
 }
 
-TEST_CASE("any bit that changes between rows is seen, and told by row and column", "[margins]") {
+TEST_CASE("any bit that changes between rows is seen, and named by row and column", "[margins]") {
   for (const std::int64_t gap : {1, 3}) {
     std::vector<buffer> buffers;
     buffers.push_back(with_gap({}, gap));

@@ -90,7 +90,7 @@ TEST_CASE("adapting gives per-page descales to any case of the kernel, in a pool
                   {"batch_prefill"});
 }
 
-TEST_CASE("outputs outside another run's enclosure are told, and NaN is outside") {
+TEST_CASE("outputs outside another run's enclosure are reported, and NaN is outside") {
   const detailed_run run = run_in_detail(*library::built_in(), testing::small_case());
   CHECK_FALSE(first_outside(run.bounds, run.ran.written).has_value());
   outputs changed = clone(run.ran.written);
@@ -144,7 +144,7 @@ TEST_CASE("equal_descales catches a fault of either kind of descale") {
   CHECK(of_pages.origin == "enclosure");
 }
 
-TEST_CASE("a run outside the enclosure of the other kind of descale is told, whatever its own enclosure says") {
+TEST_CASE("a run outside the enclosure of the other kind of descale is reported, whatever its own enclosure says") {
   if (!has_kernel()) SKIP("the library has no batch_prefill");
   const detailed_run run = run_in_detail(*library::built_in(), paged_case());
   REQUIRE(run.result.result == outcome::pass);

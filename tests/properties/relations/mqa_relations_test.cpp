@@ -89,7 +89,7 @@ TEST_CASE("every property that is about mqa_logits holds for the clean kernel") 
   }
 }
 
-TEST_CASE("a hidden column that is written is told by its bits") {
+TEST_CASE("a write to a hidden column shows in its bits") {
   if (!has_kernel()) SKIP("the library has no mqa_logits");
   const verdict v = check_damaged(output_enclosed, logits_case(), [](const testing::call& one) {
     const tensor logits = one.view("logits");

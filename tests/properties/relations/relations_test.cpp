@@ -78,7 +78,7 @@ TEST_CASE("every property catches a wrong value that all runs have alike") {
   }
 }
 
-TEST_CASE("a relation that is broken is told as that, though the base is wrong as well") {
+TEST_CASE("a broken relation is reported as that, though the base is wrong as well") {
   const auto faulty =
       corrupting_library([](call& c) { set_bits(c.view("o"), 0, c.i32("block_table", 0, 0) == 3 ? 0x7BFF : 0x7BFE); });
   CHECK(run_case(*faulty, small_case()).origin == "enclosure");

@@ -59,7 +59,7 @@ attention_case large_case() {
   return c;
 }
 
-TEST_CASE("one table entry past the end is a fault that is told", "[memory]") {
+TEST_CASE("one table entry past the end is a fault that is reported", "[memory]") {
   const auto past = [](const char* name) {
     return touching_library([name](call& c) { touch<std::int32_t>(bytes_of(c, name, 4 * c.view(name).size())); });
   };
@@ -97,7 +97,7 @@ TEST_CASE("a table that is read behind its sequence's last page is seen by table
   expect_memory(judged(ahead, c, relations::table_tail), "block_table was read past its end, at byte 24 of 24");
 }
 
-TEST_CASE("far before its start is a fault too, and the far end of what is read or written is told", "[memory]") {
+TEST_CASE("far before its start is a fault too, and the far end of what is read or written is named", "[memory]") {
   expect_memory(judged(touching_library([](call& c) { touch<char>(bytes_of(c, "seqlens_k", -4096)); }), small_case()),
                 "seqlens_k was read before its start, at byte -4096 of 8");
   const auto writes = touching_library([](call& c) {
@@ -135,7 +135,7 @@ TEST_CASE("page offsets of 32 bits are seen by pool_shift", "[memory]") {
                 "k was read at page 3, which no sequence uses, at byte 12288 of 4295000064");
 }
 
-TEST_CASE("a write to an input is told, whether the input was copied or protected", "[memory]") {
+TEST_CASE("a write to an input is reported, whether the input was copied or protected", "[memory]") {
   const auto writes = touching_library([](call& c) {
     const tensor k = c.view("k");
     const std::int64_t at = k.offset(c.i32("block_table", 0), 1);
@@ -150,7 +150,7 @@ TEST_CASE("a write to an input is told, whether the input was copied or protecte
   expect_memory(judged(writes, c), "input k was written, at byte 1468008448 of 2097152000");
 }
 
-TEST_CASE("a fault in another thread is told as well", "[memory]") {
+TEST_CASE("a fault in another thread is reported as well", "[memory]") {
   const auto reads = touching_library([](call& c) {
     if (c.launch.workers > 1) touch<std::int32_t>(bytes_of(c, "block_table", 24));
   });

@@ -134,7 +134,7 @@ TEST_CASE("a diverging barrier that the platform reports fails, even where the o
                  "platform defect", "split_kv: waits at a.hip:1 (block 1,2,3 wave 1 lane 17)");
 }
 
-TEST_CASE("each kind of wrong access is an origin of its own, and a race comes before reads of what nobody wrote") {
+TEST_CASE("each kind of wrong access is an origin of its own, and a race comes before reads of what was not written") {
   const auto reporting = [](std::vector<assay_defect_kind> kinds) {
     return corrupting_library([kinds](call& c) {
       for (const assay_defect_kind kind : kinds) {

@@ -123,7 +123,7 @@ TEST_CASE("what was asked of a run is read back from its report") {
   CHECK(read_report(report_json("x.so", "cpu", options, {}), "x").options.seconds == 2.5);
 }
 
-TEST_CASE("shards that were told different things exit as bad input") {
+TEST_CASE("shards with different arguments exit as bad input") {
   const testing::scratch at;
   const auto run = [&](const std::string& i, std::vector<std::string> more) {
     more.insert(more.begin(), {"run", "--cases", "40", "--seed", "3", "--jobs", "1", "--shard", i + "/2", "--findings",
@@ -151,7 +151,7 @@ finding finding_of(std::int64_t index, const std::string& origin, std::int64_t a
   return f;
 }
 
-TEST_CASE("a kind of failure that two shards met is told once, by its first case") {
+TEST_CASE("a kind of failure that two shards met is reported once, by its first case") {
   suite_report first = shard(1, 2);
   suite_report second = shard(2, 2);
   first.result.findings = {finding_of(30, "enclosure", 2)};

@@ -153,11 +153,11 @@ TEST_CASE("failures of one kind are one finding, shrunk, written whole and faili
   for (const auto& entry : std::filesystem::directory_iterator(options.findings))
     CHECK(entry.path().extension() == ".json");
 
-  options.origins = {"memory"};  // what is not to be told of is still counted, and no run with it is verified
-  const suite_result untold = run_suite(*faulty, options);
-  CHECK(untold.findings.empty());
-  CHECK(untold.total.fail == result.total.fail);
-  CHECK(exit_status(untold) == 1);
+  options.origins = {"memory"};  // other failures are not reported, but counted: the run is not verified
+  const suite_result unreported = run_suite(*faulty, options);
+  CHECK(unreported.findings.empty());
+  CHECK(unreported.total.fail == result.total.fail);
+  CHECK(exit_status(unreported) == 1);
 }
 
 TEST_CASE("a failure that the enclosure shows is reported as the enclosure's") {
@@ -175,7 +175,7 @@ TEST_CASE("a failure that the enclosure shows is reported as the enclosure's") {
   CHECK(report_junit(options, result).find("FAIL output_enclosed: ") != std::string::npos);
 }
 
-TEST_CASE("a failure that does not come again is told with what was seen") {
+TEST_CASE("a failure that does not come again is reported with what was seen") {
   const testing::scratch folder;
   const std::filesystem::path been_here = folder.path() / "been_here";
   const auto faulty = testing::corrupting_library([&](testing::call& c) {

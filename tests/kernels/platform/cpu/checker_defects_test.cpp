@@ -205,8 +205,7 @@ __global__ void write_partials(float* partial) {
 
 }  // namespace
 
-TEST_CASE("Reads of LDS that this block did not write, and of workspaces that nobody wrote, are reported",
-          "[checker]") {
+TEST_CASE("Reads of LDS that this block did not write, and of workspaces before any write, are reported", "[checker]") {
   std::vector<int> results = ints(blocks * threads);
   toy_tensor out("out", results.data(), {blocks * threads}, {1}, ASSAY_OUTPUT);
   const std::array tensors{out.get()};

@@ -389,7 +389,7 @@ TEST_CASE("A defect ends the launch, is counted by the scope and leaves the exec
   REQUIRE(seen.back().kernel == "two_shuffles");
   static_cast<void>(hipGetLastError());
   {
-    const launch_scope inner(parameters(32));  // tells nobody
+    const launch_scope inner(parameters(32));  // reports to no other scope
     hipLaunchKernelGGL(two_shuffles, 1, 32, 0, nullptr, out);
     REQUIRE(inner.defects() == 1);
   }

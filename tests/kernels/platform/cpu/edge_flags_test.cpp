@@ -1,5 +1,5 @@
-/// Which edges of a kernel ran is told by flags, whatever the number of threads that ran them: 8-bit counters, which
-/// fuzzers use elsewhere, are 0 again after 256 threads.
+/// Flags show which edges of a kernel ran, for any number of threads that ran them: 8-bit counters, which fuzzers use
+/// elsewhere, are 0 again after 256 threads.
 #include <hip/hip_runtime.h>
 
 #include <algorithm>
@@ -68,7 +68,7 @@ TEST_CASE("another path of a kernel, be it one thread's of 512, is another edge"
   CHECK(edges_of(512, 1) != edges_of(512, 2));
 }
 
-TEST_CASE("places that barriers order at one address of LDS are told like edges, and by pairs", "[edges]") {
+TEST_CASE("places that barriers order at one address of LDS are shown like edges, and by pairs", "[edges]") {
   const auto conflicts_of = [](int which) {
     const auto flags = library::built_in()->edge_flags();
     std::ranges::fill(flags, std::uint8_t{0});

@@ -18,6 +18,7 @@ int merge(const merge_arguments& given, const cli_context& context) {
   require_place("--json", given.json);
   require_place("--junit", given.junit);
   std::vector<suite_report> shards;
+  shards.reserve(given.files.size());
   for (const std::string& file : given.files) shards.push_back(read_report(read_file(file), file));
   const suite_report merged = merge_reports(shards);
   context.out << report_text(merged.options, merged.result);

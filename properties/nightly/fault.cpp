@@ -108,6 +108,7 @@ std::vector<fault> read_faults(const fs::path& folder) {
   if (patches.empty()) throw environment_error(folder.string() + ": contains no .patch files");
   std::ranges::sort(patches);
   std::vector<fault> all;
+  all.reserve(patches.size());
   for (const fs::path& patch : patches) all.push_back(read_fault(patch));
   return all;
 }

@@ -12,6 +12,7 @@ namespace {
 
 std::string numbers_of(const night_stage& s) {
   std::vector<std::string> words;
+  words.reserve(s.numbers.size());
   for (const auto& [name, value] : s.numbers) words.push_back(fmt::format("{} {:.6g}", name, value));
   return fmt::format("{}", fmt::join(words, ", "));
 }

@@ -13,6 +13,7 @@ namespace {
 std::vector<page_move> permute_all(std::int64_t num_pages, std::uint64_t seed) {
   const std::vector<std::int64_t> to = permutation(num_pages, seed);
   std::vector<page_move> moves;
+  moves.reserve(to.size());
   for (std::int64_t page = 0; page < num_pages; ++page) moves.push_back({page, to[static_cast<std::size_t>(page)]});
   return moves;
 }
@@ -28,6 +29,7 @@ std::vector<page_move> permute_used(const std::vector<std::int64_t>& used, std::
   }
   const std::vector<std::int64_t> order = permutation(static_cast<std::int64_t>(places.size()), seed);
   std::vector<page_move> moves;
+  moves.reserve(used.size());
   for (std::size_t i = 0; i < used.size(); ++i) moves.push_back({used[i], places[static_cast<std::size_t>(order[i])]});
   return moves;
 }

@@ -73,7 +73,7 @@ assay_status check_supported(const problem& p) {
   if (row_elements / device::vector_elements > append_max_row_vectors)
     return refuse(ASSAY_UNSUPPORTED, "head_dim_qk %d and head_dim_v %d: a row of %d heads exceeds %lld elements",
                   p.head_dim_qk, p.head_dim_v, p.heads_kv,
-                  static_cast<long long>(append_max_row_vectors * device::vector_elements));
+                  static_cast<long long>(append_max_row_vectors) * device::vector_elements);
   return {};
 }
 

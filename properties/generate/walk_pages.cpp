@@ -86,7 +86,8 @@ void draw_runs(space_walker& w) {
 constexpr std::int64_t most_below = 8;
 std::int64_t shift_of(const attention_case& c, std::int64_t boundary, std::int64_t below) {
   constexpr std::int64_t bytes[] = {0, std::int64_t{1} << 31, std::int64_t{1} << 32, std::int64_t{1} << 35};
-  const std::int64_t page_bytes = std::int64_t{c.page_size} * c.heads_kv * c.head_dim_qk * size_bytes(c.kv_type);
+  const std::int64_t page_bytes =
+      std::max<std::int64_t>(1, std::int64_t{c.page_size} * c.heads_kv * c.head_dim_qk * size_bytes(c.kv_type));
   return std::max<std::int64_t>(0, bytes[boundary] / page_bytes - below);
 }
 

@@ -36,7 +36,6 @@ TEST_CASE("mqa_logits rejects what is no problem of its operation", "[mqa]") {
     CHECK(names(status, field));
   };
   REQUIRE(planned([](problem&) {}).code == ASSAY_OK);
-  // NOLINTBEGIN(clang-analyzer-optin.core.EnumCastOutOfRange): values that a C caller may pass
   rejected("operation", [](problem& p) { p.operation = static_cast<operation_kind>(3); });
   rejected("heads_kv", [](problem& p) { p.heads_kv = 2; });
   rejected("batching", [](problem& p) { p.batching = q_batching::group; });
@@ -45,7 +44,6 @@ TEST_CASE("mqa_logits rejects what is no problem of its operation", "[mqa]") {
   rejected("fills_hidden", [](problem& p) { p.fills_hidden = 2; });
   rejected("split_contexts", [](problem& p) { p.split_contexts = static_cast<context_split>(-1); });
   rejected("k_order", [](problem& p) { p.k_order = static_cast<key_order>(2); });
-  // NOLINTEND(clang-analyzer-optin.core.EnumCastOutOfRange)
   rejected("preshuffled", [](problem& p) { p.k_order = key_order::preshuffled, p.page_size = 24; });
 }
 

@@ -40,7 +40,7 @@ class guarded {
   std::size_t size() const { return count_; }
 
  private:
-  void swap(guarded& other) {
+  void swap(guarded& other) noexcept {
     std::swap(base_, other.base_);
     std::swap(mapped_bytes_, other.mapped_bytes_);
     std::swap(data_, other.data_);

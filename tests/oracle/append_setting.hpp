@@ -118,8 +118,9 @@ class append_maker {
     for (const char* name : {"rope_cos", "rope_sin"}) {
       s_.buffers.emplace_back(name, dtype::f32, std::vector<std::int64_t>{length, pairs});
       for (std::int64_t i = 0; i < length * pairs; ++i) {
-        const double angle = static_cast<double>(i / pairs) *
-                             std::pow(10000.0, -static_cast<double>(i % pairs) / static_cast<double>(pairs));
+        const std::int64_t position = i / pairs, pair = i % pairs;
+        const double angle =
+            static_cast<double>(position) * std::pow(10000.0, -static_cast<double>(pair) / static_cast<double>(pairs));
         s_.buffers.back().set(i, name[5] == 'c' ? std::cos(angle) : std::sin(angle));
       }
     }

@@ -44,11 +44,12 @@ TEST_CASE("tiles and keys of an explained element add up to its exact value", "[
     for (const key_share& k : t.keys) {
       sum += k.contribution;
       share += k.probability;
+      const std::int64_t nth = k.key / 4;
       CHECK(k.page == reinterpret_cast<const std::int32_t*>(
-                          s["block_table"].bytes->data())[s["block_table"].view.offset(1, k.key / 4)]);
+                          s["block_table"].bytes->data())[s["block_table"].view.offset(1, nth)]);
       CHECK(k.slot == k.key % 4);
-      CHECK(k.k_descale == 0.5 + 0.125 * static_cast<double>(k.key / 4));
-      CHECK(k.v_descale == 0.25 + 0.125 * static_cast<double>(k.key / 4));
+      CHECK(k.k_descale == 0.5 + 0.125 * static_cast<double>(nth));
+      CHECK(k.v_descale == 0.25 + 0.125 * static_cast<double>(nth));
     }
   CHECK(std::fabs(sum - value) < 1e-12);
   CHECK(std::fabs(story.value - value) < 1e-12);

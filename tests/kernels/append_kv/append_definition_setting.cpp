@@ -1,4 +1,6 @@
 /// append_kv as problem.hpp defines it, in binary64, with the roundings that the kernel declares.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -102,14 +104,14 @@ std::string trial::pool_fault(bool is_k) const {
   const auto width = static_cast<std::size_t>(size_bytes(old.type));
   for (std::int64_t page = 0; page < old.shape[0]; ++page)
     for (std::int64_t head = 0; head < old.shape[2]; ++head) {
-      const std::string where = old.name + ", page " + std::to_string(page) + ", head " + std::to_string(head);
+      const std::string where = fmt::format("{}, page {}, head {}", old.name, page, head);
       if (setting_.descales == descale_kind::per_page)
-        if (const std::string fault = descale_fault(is_k, page, head); !fault.empty()) return where + ": " + fault;
+        if (const std::string fault = descale_fault(is_k, page, head); !fault.empty())
+          return fmt::format("{}: {}", where, fault);
       for (std::int64_t slot = 0; slot < old.shape[1]; ++slot)
         for (std::int64_t dim = 0; dim < old.shape[3]; ++dim) {
           const std::string fault = element_fault(is_k, page, slot, head, dim);
-          if (!fault.empty())
-            return where + ", slot " + std::to_string(slot) + ", dim " + std::to_string(dim) + ": " + fault;
+          if (!fault.empty()) return fmt::format("{}, slot {}, dim {}: {}", where, slot, dim, fault);
           const auto first = static_cast<std::size_t>(old.at(page, slot, head, dim)) * width;
           for (std::size_t i = 0; i < width; ++i) is_element[first + i] = true;
         }

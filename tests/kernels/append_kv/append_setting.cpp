@@ -193,6 +193,7 @@ const owned_tensor& trial::before(const std::string& name) const {
 
 assay_status trial::run(const assay_launch& launch, const std::function<void(std::vector<assay_tensor>&)>& change) {
   std::vector<assay_tensor> given;
+  given.reserve(tensors.size());
   for (owned_tensor& t : tensors) given.push_back(t.given());
   if (change) change(given);
   return kernel().run(&scalars, given.data(), static_cast<std::int32_t>(given.size()), &launch);

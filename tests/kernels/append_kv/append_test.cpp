@@ -28,6 +28,7 @@ std::vector<std::vector<std::uint8_t>> check(const setting& s, assay_launch laun
   const std::string fault = t.first_fault();
   if (!fault.empty()) FAIL_CHECK(fault);
   std::vector<std::vector<std::uint8_t>> all;
+  all.reserve(t.tensors.size());
   for (const append::owned_tensor& tensor : t.tensors) all.push_back(tensor.bytes);
   return all;
 }
@@ -39,6 +40,7 @@ void check_both_waves(const setting& s) {
 std::vector<std::int64_t> slots_of_page(std::int64_t page, std::int64_t page_size, std::int64_t first,
                                         std::int64_t count) {
   std::vector<std::int64_t> slots;
+  slots.reserve(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) slots.push_back(page * page_size + first + i);
   return slots;
 }
@@ -66,6 +68,7 @@ TEST_CASE("append_kv takes every page size, one row or none, and rows of more th
   for (const int page_size : {1, 3, 16, 100}) {
     for (const std::int64_t count : {0, 1, 40}) {
       std::vector<std::int64_t> slots;
+      slots.reserve(static_cast<std::size_t>(count));
       for (std::int64_t i = 0; i < count; ++i) slots.push_back(i * 7 % (page_size * 41));
       check_both_waves({.slots = slots, .page_size = page_size, .num_pages = 41});
     }
@@ -160,6 +163,7 @@ TEST_CASE("append_kv takes pages of more slots than a tile, and more rows than a
     check_both_waves(s);
   }
   std::vector<std::int64_t> scattered;
+  scattered.reserve(300);
   for (std::int64_t i = 0; i < 300; ++i) scattered.push_back(i % 9 == 8 ? -1 : i * 37 % 331);
   check_both_waves({.slots = scattered,
                     .cache = dtype::e4m3fnuz,

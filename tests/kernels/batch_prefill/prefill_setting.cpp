@@ -165,6 +165,7 @@ assay_status trial::run(const assay_launch& launch) {
   given.emplace_back("o", o.data(), s.o_type, std::vector<std::int64_t>{rows, s.heads_q, s.head_dim_v});
   given.emplace_back("lse", lse.data(), dtype::f32, std::vector<std::int64_t>{rows, s.heads_q});
   std::vector<assay_tensor> tensors;
+  tensors.reserve(given.size());
   for (const given_tensor& t : given) tensors.push_back(t.tensor);
   for (const assay_kernel& kernel : std::span(assay_library_v1()->kernels, at(assay_library_v1()->num_kernels)))
     if (std::strcmp(kernel.name, "batch_prefill") == 0)

@@ -30,7 +30,8 @@ struct setting {
   q_batching batching = q_batching::group;
   descale_kind kv_descale = descale_kind::per_tensor;
   bool causal = false;
-  std::vector<std::int32_t> prefix_offset = {};  ///< empty: bottom-right alignment
+  /// Empty: bottom-right alignment.
+  std::vector<std::int32_t> prefix_offset = {};  // NOLINT(readability-redundant-member-init): may be left out
   float soft_cap = 0.0F;
   float v_scale = 1.0F;
   std::uint64_t seed = 1;

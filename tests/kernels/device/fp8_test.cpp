@@ -55,10 +55,10 @@ std::vector<std::uint8_t> draw_codes(std::mt19937& random, std::size_t count) {
 /// What the head of device/mma/cpu_fp8.hpp says of an atom, in plain loops.
 template <class T>
 std::vector<float> expected(const operands& x) {
-  std::vector<float> c(x.c, x.c + static_cast<std::size_t>(256 * x.columns));
+  std::vector<float> c(x.c, x.c + 256 * x.columns);
   for (int row = 0; row < 16; ++row)
     for (int column = 0; column < 16 * x.columns; ++column) {
-      float& sum = c[static_cast<std::size_t>(row * 16 * x.columns + column)];
+      float& sum = c.data()[row * 16 * x.columns + column];
       for (int step = 0; step < x.steps; ++step) {
         double products = 0;
         for (int k = step * 32; k < step * 32 + 32; ++k)
@@ -80,10 +80,10 @@ template <class T>
 void check_atoms(int wave_size, int steps, int columns) {
   std::mt19937 random(static_cast<std::uint32_t>(100 * steps + columns));
   const int stride = steps * 32 + 8;
-  auto a = draw_codes<T>(random, static_cast<std::size_t>(16 * stride));
-  const auto b = draw_codes<T>(random, static_cast<std::size_t>(16 * columns * stride));
+  auto a = draw_codes<T>(random, 16 * static_cast<std::size_t>(stride));
+  const auto b = draw_codes<T>(random, 16 * static_cast<std::size_t>(columns) * static_cast<std::size_t>(stride));
   std::fill_n(a.begin() + 5 * stride, stride, std::uint8_t{0});  // a row of zeros, as padding has
-  std::vector<float> c(static_cast<std::size_t>(256 * columns));
+  std::vector<float> c(256 * static_cast<std::size_t>(columns));
   for (float& x : c)
     x = std::ldexp(static_cast<float>(random() % 4001U) - 2000.0F, static_cast<int>(random() % 24U) - 12);
   const operands x{a.data(), b.data(), c.data(), stride, steps, columns};

@@ -23,7 +23,7 @@ std::uint32_t at(const buffer& b, std::int64_t i, std::int64_t j, std::int64_t l
 }
 
 TEST_CASE("gather picks along any axis in any memory order") {
-  for (std::vector<int> order : {std::vector{0, 1, 2}, {1, 0, 2}, {2, 0, 1}, {2, 1, 0}}) {
+  for (const std::vector<int>& order : {std::vector{0, 1, 2}, {1, 0, 2}, {2, 0, 1}, {2, 1, 0}}) {
     const buffer b = counted(order);
     const buffer g = gather(b, 1, {2, 0, 2, 1});
     CHECK(g.view().shape[1] == 4);

@@ -31,7 +31,7 @@ foreach(name IN LISTS faults)
   set_tests_properties("the suite catches the fault ${name}" PROPERTIES LABELS faults ENVIRONMENT ASSAY_FAULT=${name})
 endforeach()
 if(ASSAY_FUZZ)  # they lack the engine, which our code calls then
-  set_target_properties(assay assay_tests PROPERTIES EXCLUDE_FROM_ALL ON)
+  set_target_properties(assay assay_suite assay_tests PROPERTIES EXCLUDE_FROM_ALL ON)
 endif()
 add_dependencies(assay_tests assay_kernels_cpu_so assay_kernels_cpu_unchecked_so)
 if(NOT ASSAY_SANITIZE)
@@ -59,6 +59,11 @@ add_script_test("a night's pull request survives a case that fails" cli propose_
 add_script_test("the fuzzing services' images come to sources and libraries" cli dockerfiles_test.sh)
 add_script_test("the house is drawn without a build" cli layering --graph)
 add_script_test("the corpus replays" cli replay_test.sh $<TARGET_FILE:assay> ${kernels})
+if(NOT ASSAY_FUZZ)
+  add_test(NAME "the program of the suite names the whole one for other commands" COMMAND assay_suite fuzz)
+  set_tests_properties("the program of the suite names the whole one for other commands" PROPERTIES LABELS cli
+    PASS_REGULAR_EXPRESSION "'fuzz': .*'./assay --help' lists all")
+endif()
 if("missing_rescale" IN_LIST faults AND NOT ASSAY_FUZZ)
   add_script_test("a campaign finds a fault, and survives kill -9" fuzz fuzz_test.sh $<TARGET_FILE:assay>
     $<TARGET_FILE:fault_missing_rescale_so>)

@@ -53,20 +53,21 @@ int complain(const cli_context& context, int status, const std::string& what) {
 
 }  // namespace
 
-int run_program(const std::vector<std::string>& arguments, const cli_context& context) {
+int run_command(const command_table& table, const std::vector<std::string>& arguments, const cli_context& context) {
   CLI::App app{"Verify GPU attention kernels on the CPU, without tolerances", "assay"};
   app.require_subcommand(1);
   app.footer(
       "Exit status: 0 verified; 1 a case failed, or too little was verified; 2 bad input or usage; 3 something is "
       "missing on this machine (a library, a file or a GPU).");
   int status = exit_verified;
-  for (const auto add : {add_run, add_replay, add_explain, add_minimize, add_list, add_bench, add_merge_reports,
-                         add_fuzz, add_corpus, add_faults, add_nightly})
-    add(app, context, status);
+  for (const auto add : table.add) add(app, context, status);
+  if (!table.others.empty()) app.description(app.get_description() + ".\n" + table.others);
   try {
     // CLI11 would only say that a command is missing.
-    if (!arguments.empty() && !arguments[0].starts_with('-') && !knows(app, arguments[0]))
+    if (!arguments.empty() && !arguments[0].starts_with('-') && !knows(app, arguments[0])) {
+      if (!table.others.empty()) throw environment_error(fmt::format("'{}': {}", arguments[0], table.others));
       throw usage_error(fmt::format("no command '{}' (see --help)", arguments[0]));
+    }
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 takes them
     app.parse(reversed);
     return status;

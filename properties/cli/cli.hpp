@@ -1,30 +1,17 @@
-/// The command line. Every command is a function that adds itself to the parser; main() is one call.
+/// What the commands of the command line share.
 #pragma once
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
-#include <iosfwd>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "properties/cli/program.hpp"
 #include "properties/relations/property.hpp"
 
 namespace assay {
-
-/// What the program talks to.
-struct cli_context {
-  std::ostream& out;
-  std::ostream& err;
-  std::shared_ptr<library> preset;  ///< used instead of the built-in library; for tests
-};
-
-/// Exit statuses of every command. A run that verified too little (suite.hpp: shortfall) is exit_defect too.
-enum exit_code : int { exit_verified = 0, exit_defect = 1, exit_usage = 2, exit_environment = 3 };
-
-/// Runs one command line (without the program's name) to its exit status. Errors are one line on `err`.
-int run_program(const std::vector<std::string>& arguments, const cli_context& context);
 
 /// A wrong option or argument. Exit status 2.
 struct usage_error : std::runtime_error {
@@ -64,18 +51,5 @@ int default_jobs();
 
 /// The default seed: from the clock, and short enough to type again.
 std::uint64_t seed_of_the_moment();
-
-/// Each adds its command; the command's callback sets `status`.
-void add_run(CLI::App& app, const cli_context& context, int& status);
-void add_replay(CLI::App& app, const cli_context& context, int& status);
-void add_explain(CLI::App& app, const cli_context& context, int& status);
-void add_minimize(CLI::App& app, const cli_context& context, int& status);
-void add_list(CLI::App& app, const cli_context& context, int& status);
-void add_bench(CLI::App& app, const cli_context& context, int& status);
-void add_corpus(CLI::App& app, const cli_context& context, int& status);
-void add_merge_reports(CLI::App& app, const cli_context& context, int& status);
-void add_fuzz(CLI::App& app, const cli_context& context, int& status);
-void add_faults(CLI::App& app, const cli_context& context, int& status);
-void add_nightly(CLI::App& app, const cli_context& context, int& status);
 
 }  // namespace assay

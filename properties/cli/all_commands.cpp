@@ -1,0 +1,12 @@
+#include "properties/cli/program.hpp"
+
+namespace assay {
+
+int run_program(const std::vector<std::string>& arguments, const cli_context& context) {
+  const command_table all = {{add_run, add_replay, add_explain, add_minimize, add_list, add_bench, add_merge_reports,
+                              add_fuzz, add_corpus, add_faults, add_nightly},
+                             {}};
+  return run_command(all, arguments, context);
+}
+
+}  // namespace assay

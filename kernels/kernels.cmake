@@ -3,6 +3,7 @@
 # The cpu platform: a SIMT executor with a fiber per GPU thread.
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS kernels/platform/cpu/*.cpp)
 add_library(assay_platform_cpu STATIC ${sources})
+target_precompile_headers(assay_platform_cpu PRIVATE ${headers_of_standard})
 target_include_directories(assay_platform_cpu PUBLIC kernels/platform/cpu)
 target_link_libraries(assay_platform_cpu PUBLIC assay_flags Boost::context ${DW} PRIVATE Threads::Threads)
 

@@ -21,25 +21,31 @@ if(ASSAY_SANITIZE STREQUAL thread)
 elseif(ASSAY_SANITIZE)
   list(APPEND checked_kernel_flags -fsanitize-address-use-after-return=never)  # locals stay on the thread's own stack
 else()
-  list(APPEND checked_kernel_flags -fsanitize=alignment -fsanitize=thread -mllvm -tsan-instrument-memory-accesses=0
-    -mllvm -tsan-instrument-atomics=0 -mllvm -tsan-instrument-func-entry-exit=0)
+  list(APPEND checked_kernel_flags -fsanitize=alignment -fsanitize=thread -mllvm=-tsan-instrument-memory-accesses=0
+    -mllvm=-tsan-instrument-atomics=0 -mllvm=-tsan-instrument-func-entry-exit=0)
 endif()
 
-# A kernel library for the cpu platform is the kernels below a folder, as objects and as a shared object. The flags are
-# of the kernels only, not of their host code.
-function(add_kernel_sources library sources)
-  set_source_files_properties(${sources} PROPERTIES LANGUAGE CXX)
-  target_sources(${library} PRIVATE ${sources})
-  list(FILTER sources INCLUDE REGEX "\\.hip$")
-  set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "$<TARGET_PROPERTY:KERNEL_FLAGS>")
-endfunction()
-function(add_kernel_objects name source_dir flags sources)
+# A library of kernels for the cpu platform is objects, and a shared object of them: NAME is the host code, NAME_device
+# the kernels. The flags are of the kernels only. Each has precompiled headers, or those of a part with the same flags.
+function(add_kernel_part name source_dir flags headers)
   add_library(${name} OBJECT)
-  add_kernel_sources(${name} "${sources}")
-  target_compile_options(${name} PRIVATE -xc++)
-  set_target_properties(${name} PROPERTIES SHOWS_EDGES ON KERNEL_FLAGS "${flags}")
+  target_compile_options(${name} PRIVATE ${flags} -xc++)
+  target_precompile_headers(${name} ${headers})
+  if(NOT flags)  # fuzzers watch no kernel that is checked
+    set_target_properties(${name} PROPERTIES SHOWS_EDGES ON)
+  endif()
   target_include_directories(${name} BEFORE PUBLIC ${source_dir})
   target_link_libraries(${name} PUBLIC assay_platform_cpu)
+endfunction()
+function(add_kernel_sources name sources)
+  set(kernels ${sources})
+  list(FILTER kernels INCLUDE REGEX "\\.hip$")
+  list(FILTER sources EXCLUDE REGEX "\\.hip$")
+  set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX)
+  target_sources(${name}_device PRIVATE ${kernels})
+  if(sources)
+    target_sources(${name} PRIVATE ${sources})
+  endif()
 endfunction()
 function(add_kernel_module name)
   add_library(${name}_so MODULE ${ARGN})
@@ -49,10 +55,16 @@ endfunction()
 
 # The kernels with their checks, and without (`--unchecked`): add_kernel adds each to both.
 file(GLOB sources CONFIGURE_DEPENDS kernels/*.cpp kernels/host/*.cpp)
-add_kernel_objects(assay_kernels_cpu ${CMAKE_SOURCE_DIR} "${checked_kernel_flags}" "${sources}")
-add_kernel_module(assay_kernels_cpu $<TARGET_OBJECTS:assay_kernels_cpu>)
-add_kernel_objects(assay_kernels_cpu_unchecked ${CMAKE_SOURCE_DIR} "" "${sources}")
-add_kernel_module(assay_kernels_cpu_unchecked $<TARGET_OBJECTS:assay_kernels_cpu_unchecked>)
+set(compiled_headers PRIVATE ${headers_of_standard})
+add_kernel_part(assay_kernels_cpu ${CMAKE_SOURCE_DIR} "" "${compiled_headers}")
+add_kernel_part(assay_kernels_cpu_device ${CMAKE_SOURCE_DIR} "${checked_kernel_flags}" "${compiled_headers}")
+foreach(part assay_kernels_cpu_unchecked assay_kernels_cpu_unchecked_device)
+  add_kernel_part(${part} ${CMAKE_SOURCE_DIR} "" "REUSE_FROM;assay_kernels_cpu")
+endforeach()
+foreach(library assay_kernels_cpu assay_kernels_cpu_unchecked)
+  target_sources(${library} PRIVATE ${sources})
+  add_kernel_module(${library} $<TARGET_OBJECTS:${library}> $<TARGET_OBJECTS:${library}_device>)
+endforeach()
 
 # add_kernel(NAME TYPE...): the kernel of kernels/NAME/, of which NAME_TYPE.hip instantiates one combination of types
 # each. It has a fuzz target fuzz_NAME (fuzz/targets.cmake) and cases in corpus/NAME. Libraries with a fault

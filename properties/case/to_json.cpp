@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t line_columns = 100;  // an object that fits is written on one line
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   return boost::json::serialize(boost::json::string(text));
 }
 
@@ -62,7 +62,7 @@ std::string struct_text(const T& value, std::size_t indent, bool one_line) {
   fields::for_each<T>([&](const char* name, auto pointer) {
     const bool always = std::string_view(name) == "version";
     if (always || !same(value.*pointer, defaults.*pointer))
-      items.push_back(quoted(name) + ": " + to_text(value.*pointer, indent + 2, one_line));
+      items.push_back(in_quotes(name) + ": " + to_text(value.*pointer, indent + 2, one_line));
   });
   return join('{', '}', items, indent, one_line);
 }
@@ -76,9 +76,9 @@ std::string to_text(const T& value, std::size_t indent, bool one_line) {
   } else if constexpr (std::same_as<T, float>) {
     return float_text(value);
   } else if constexpr (std::same_as<T, std::string>) {
-    return quoted(value);
+    return in_quotes(value);
   } else if constexpr (std::is_enum_v<T>) {
-    return quoted(boost::describe::enum_to_string(value, ""));
+    return in_quotes(boost::describe::enum_to_string(value, ""));
   } else if constexpr (fields::is_optional<T>) {
     return to_text(*value, indent, one_line);  // absent ones equal the default and are not written
   } else if constexpr (fields::is_vector<T>) {

@@ -30,7 +30,8 @@ function(add_fault_library name)
   endforeach()
   list(TRANSFORM patched PREPEND ${CMAKE_SOURCE_DIR}/ OUTPUT_VARIABLE originals)
   list(TRANSFORM patched PREPEND ${copy}/ OUTPUT_VARIABLE copies)
-  add_custom_command(OUTPUT ${copies} COMMAND ${CMAKE_COMMAND} -E rm -rf ${copy} ${copying} COMMAND patch --quiet --strip 1 --directory ${copy} --input ${patch}
+  add_custom_command(OUTPUT ${copies} COMMAND ${CMAKE_COMMAND} -E rm -rf ${copy} ${copying}
+    COMMAND patch --quiet --strip 1 --directory ${copy} --input ${patch}
     DEPENDS ${patch} ${originals} COMMENT "Patching ${name}" VERBATIM)
 
   set(sources "")
@@ -51,11 +52,13 @@ function(add_fault_library name)
     add_kernel_part(fault_${name} ${copy} "" "REUSE_FROM;assay_kernels_cpu")
   endif()
   add_kernel_sources(fault_${name} "${sources}")
+  set(faulty "")
   foreach(part IN LISTS parts)
     target_sources(${part} PRIVATE ${copies})
-    list(APPEND others $<TARGET_OBJECTS:${part}>)
+    list(APPEND faulty $<TARGET_OBJECTS:${part}>)
   endforeach()
-  add_kernel_module(fault_${name} ${others})
+  # The faulty objects come first: of inline functions that several objects have, the first is linked.
+  add_kernel_module(fault_${name} ${faulty} ${others})
 endfunction()
 if(ASSAY_SANITIZE)
   set(faults "")  # a fault is found by the suite, not by a sanitizer

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <map>
 #include <ostream>
@@ -6,6 +7,7 @@
 #include "properties/cli/cli.hpp"
 #include "properties/run/verdict_json.hpp"
 #include "properties/suite/replay_cases.hpp"
+#include "properties/system/counted.hpp"
 #include "properties/system/write_file.hpp"
 
 namespace assay {
@@ -27,13 +29,21 @@ void print(std::ostream& out, const replayed_case& r) {
   const outcome worst = r.result();
   out << fmt::format("{:<9} {:>8.3f} s  {}\n", worst == outcome::fail ? "FAIL" : name_of(worst), r.seconds,
                      r.file.string());
+  std::map<std::string, std::vector<std::string>> repeated;  // other properties that show the same failure
   for (std::size_t i = 0; i < r.selected.size(); ++i) {
     const verdict& v = r.verdicts[i];
-    if (v.result == outcome::fail)
-      out << fmt::format("  {}: {}\n  {}: {}\n", r.selected[i]->name, r.selected[i]->sentence, v.origin, v.what);
+    const std::string failure = fmt::format("  {}: {}\n", v.origin, v.what);
+    if (v.result == outcome::fail && repeated.contains(failure))
+      repeated[failure].push_back(r.selected[i]->name);
+    else if (v.result == outcome::fail)
+      out << fmt::format("  {}: {}\n{}", r.selected[i]->name, r.selected[i]->sentence, failure), repeated[failure];
     else if (v.result != outcome::pass && v.result == worst)
       out << fmt::format("  {}: {}\n", r.selected[i]->name, v.what);
   }
+  for (const auto& [failure, names] : repeated)
+    if (!names.empty())
+      out << fmt::format("  Checks of {} end with the same failure: {}\n", counted(std::ssize(names), "other property"),
+                         fmt::join(names, ", "));
   if (!r.verdicts.front().accuracy.empty()) out << "  " << r.verdicts.front().accuracy << "\n";
   out << std::flush;
 }
@@ -46,10 +56,11 @@ int run(const replay_arguments& given, const cli_context& context) {
   std::map<std::string, int> skipped;
   std::vector<replayed_case> cases = read_replays(given.paths, *lib, options, skipped);
   for (const auto& [kernel, count] : skipped)
-    context.out << fmt::format("skipped {} cases of {}: {} does not have this kernel\n", count, kernel, lib->path());
+    context.out << fmt::format("skipped {} of {}: {} does not have this kernel\n", counted(count, "case"), kernel,
+                               lib->path());
   const suite_result result = replay(*lib, cases, options, [&](const replayed_case& r) { print(context.out, r); });
   const counts& n = result.total;
-  context.out << fmt::format("{} cases in {:.1f} s: {} pass, {} fail, {} discard, {} undecided\n", n.total(),
+  context.out << fmt::format("{} in {:.1f} s: {} pass, {} fail, {} discard, {} undecided\n", counted(n.total(), "case"),
                              result.seconds, n.pass, n.fail, n.discard, n.undecided);
   if (!given.json.empty()) write_by_rename(given.json, replay_json(given.from.text(), result, cases));
   const std::string missing = shortfall(result);

@@ -18,6 +18,7 @@
 #include "properties/explain/logit_story.hpp"
 #include "properties/explain/slot_story.hpp"
 #include "properties/run/verdict_json.hpp"
+#include "properties/system/counted.hpp"
 
 namespace assay {
 namespace {
@@ -124,6 +125,10 @@ std::string story_lines(const detailed_run& run, const element& e) {
     std::ranges::sort(story.tiles, {}, &oracle::tile_story::tile);
     text += fmt::format("  the {} of {} tiles that add most:\n", most_tiles, tiles);
   }
+  text +=
+      "  what the contract computes from the inputs; the kernel may differ. m is the running maximum of the logits "
+      "times\n"
+      "  log2(e), l the sum of 2^(logit log2(e) - m); the rest is about O, also where the element is an LSE\n";
   for (const oracle::tile_story& tile : story.tiles) text += tile_lines(tile, run.ran.planned.v_scale);
   return text;
 }
@@ -152,6 +157,17 @@ std::string element_lines(const detailed_run& run, const oracle::enclosure& exac
   return text + ((capabilities & has_slots) != 0 ? slot_lines(run, e.tensor, e.index) : story_lines(run, e));
 }
 
+std::string names_of(const outputs& out) {
+  std::vector<std::string> names;
+  names.reserve(out.buffers.size());
+  for (const buffer& b : out.buffers) names.push_back(b.name());
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string shape_of(const tensor& t) {
+  return fmt::format("{}", fmt::join(t.shape, t.shape + t.rank, ", "));
+}
+
 }  // namespace
 
 element parse_element(const std::string& text, const outputs& out) {
@@ -159,15 +175,15 @@ element parse_element(const std::string& text, const outputs& out) {
     return case_error(fmt::format("--element: '{}': {}", text, what));
   };
   std::vector<std::string> parts{""};
-  for (const char c : text) {
-    if (c == ',')
+  for (const char c : text) {  // messages write o[0, 1, 2]
+    if (c == ',' || c == '[')
       parts.emplace_back();
-    else
+    else if (c != ' ' && c != ']')
       parts.back() += c;
   }
   element e{parts.front(), {}};
   const buffer* b = find_buffer(out.buffers, e.tensor);
-  if (b == nullptr) throw fail("unknown output");
+  if (b == nullptr) throw fail(fmt::format("there is no output '{}' (it has: {})", e.tensor, names_of(out)));
   for (std::size_t i = 1; i < parts.size(); ++i) {
     std::int64_t value = -1;
     const char* end = parts[i].data() + parts[i].size();
@@ -179,7 +195,8 @@ element parse_element(const std::string& text, const outputs& out) {
   if (static_cast<std::int32_t>(e.index.size()) != b->view().rank)
     throw fail(fmt::format("{} needs {} indices", e.tensor, b->view().rank));
   for (std::size_t d = 0; d < e.index.size(); ++d)
-    if (e.index[d] < 0 || e.index[d] >= b->view().shape[d]) throw fail("lies outside the output");
+    if (e.index[d] < 0 || e.index[d] >= b->view().shape[d])
+      throw fail(fmt::format("lies outside of {}, whose shape is [{}]", e.tensor, shape_of(b->view())));
   return e;
 }
 
@@ -194,8 +211,9 @@ std::optional<element> worst_element(const verdict& v) {
 std::string explain(const attention_case& c, const detailed_run& run, const std::optional<element>& chosen) {
   const problem& p = run.ran.planned;
   std::string text =
-      fmt::format("{}, {}: {} sequences, {} query rows, {} heads on {}, {} splits of tiles of {} keys\n", c.kernel,
-                  types_of(c), p.num_seqs, p.total_q, p.heads_q, p.heads_kv, p.num_splits, run.ran.declared.tile_keys);
+      fmt::format("{}, {}: {}, {}, {}, {}, {} of tiles of {}\n", c.kernel, types_of(c), counted(p.num_seqs, "sequence"),
+                  counted(p.total_q, "query row"), counted(p.heads_q, "query head"), counted(p.heads_kv, "KV head"),
+                  counted(p.num_splits, "split"), counted(run.ran.declared.tile_keys, "key"));
   text += verdict_lines(run);
   if (run.bounds.tensors.empty()) return text;
   const oracle::enclosure exact = oracle::evaluate_exactly(p, run.given.tensors());

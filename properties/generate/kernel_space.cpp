@@ -52,7 +52,8 @@ std::vector<std::string> types_of_the_space(const kernel_space& kernel) {
 std::vector<std::string> types_of_the_space() {
   std::vector<std::string> types;
   for (const kernel_space* kernel : table)
-    for (std::string& text : types_of_the_space(*kernel)) types.push_back(std::move(text));
+    for (std::string& text : types_of_the_space(*kernel))
+      if (std::ranges::find(types, text) == types.end()) types.push_back(std::move(text));
   return types;
 }
 

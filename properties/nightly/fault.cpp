@@ -10,6 +10,8 @@
 #include <tuple>
 
 #include "properties/case/case.hpp"
+#include "properties/relations/property.hpp"
+#include "properties/run/execute.hpp"
 #include "properties/system/errors.hpp"
 #include "properties/system/write_file.hpp"
 
@@ -34,6 +36,15 @@ int positive(const std::string& text, const std::string& where) {
   if (error != std::errc{} || end != text.data() + text.size() || value < 1)
     throw case_error(fmt::format("{}: '{}' is not a whole number above 0", where, text));
   return value;
+}
+
+/// Whether verdicts can have that origin.
+bool is_check(const std::string& name) {
+  for (const char* of_all_runs : {"enclosure", "memory", "launch", "exception"})
+    if (name == of_all_runs) return true;
+  for (std::int32_t kind = ASSAY_DIVERGENT_BARRIER; kind <= ASSAY_MISALIGNED; ++kind)
+    if (name == origin_of(static_cast<assay_defect_kind>(kind))) return true;
+  return std::ranges::find(properties(), name, &property::name) != properties().end();
 }
 
 /// Sets the field that `key` names. False if the key is unknown.
@@ -93,6 +104,10 @@ fault read_fault(const fs::path& patch) {
   }
   if (f.caught_by.empty() && f.checker.empty())
     throw case_error(patch.string() + ": the head must name a check (Caught-by or Checker)");
+  for (const std::string& check : f.caught_by)
+    if (!is_check(check))
+      throw case_error(fmt::format("{}: Caught-by: there is no check '{}' (it is enclosure, memory or a property)",
+                                   patch.string(), check));
   if (f.upstream.empty() != f.mistake.empty() || f.upstream.empty() != f.smallest.empty())
     throw case_error(patch.string() + ": Upstream, Mistake and Smallest go together");
   if (!f.upstream.empty() && f.upstream.find(" https://") == std::string::npos)

@@ -13,7 +13,7 @@ namespace assay {
 struct fault {
   std::string name;
   std::string summary;  ///< the lines without a key, joined
-  /// "Caught-by: <origin>[, <origin>...]": origins of verdicts, loads and stores unchecked; empty: only the checker
+  /// "Caught-by: <origin>[, <origin>...]": origins of verdicts, without the access checker; empty: only that
   /// can catch it
   std::set<std::string> caught_by;
   std::string checker;              ///< "Checker: <origin>": what the checker of loads and stores must report

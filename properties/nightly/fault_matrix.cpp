@@ -8,6 +8,7 @@
 #include <boost/json.hpp>
 
 #include "properties/nightly/fault_places.hpp"
+#include "properties/system/counted.hpp"
 
 namespace assay {
 namespace {
@@ -35,6 +36,17 @@ std::string checker_of(const fault_row& row) {
   if (row.planted.checker.empty()) return "-";
   const bool is_elsewhere = !row.checker_origins.empty() && !row.names_place;
   return fmt::format("{}{}", fmt::join(row.checker_origins, ", "), is_elsewhere ? " elsewhere" : "");
+}
+
+/// Why a fault counts as missed.
+std::string missed_line(const fault_row& row) {
+  std::string line = fmt::format("{}: the patch names {}", row.planted.name, fmt::join(row.planted.caught_by, ", "));
+  if (!row.planted.checker.empty())
+    line +=
+        fmt::format("{}{} of the access checker", row.planted.caught_by.empty() ? "" : " and ", row.planted.checker);
+  if (row.caught.empty()) return line + fmt::format("; no case of {} failed\n", row.cases);
+  return line + fmt::format("; cases failed, but by other checks: assay run --library .../fault_{}.so shows them\n",
+                            row.planted.name);
 }
 
 bool has_all_origins(const fault_row& row) {
@@ -110,14 +122,18 @@ fault_row try_fault(library& faulty, const fault& planted, const std::vector<std
 }
 
 std::string fault_matrix_text(const std::vector<fault_row>& rows) {
-  std::string text = fmt::format("{:<32} {:>6}  {:<28} {:<20} {}\n", "fault", "caught", "by", "checker",
+  std::size_t width = 32;
+  for (const fault_row& row : rows) width = std::max(width, row.planted.name.size());
+  std::string text = fmt::format("{:<{}} {:>6}  {:<28} {:<20} {}\n", "fault", width, "caught", "by", "checker",
                                  "properties, and the share of their cases that failed");
   for (const fault_row& row : rows)
-    text += fmt::format("{:<32} {:>6}  {:<28} {:<20} {}\n", row.planted.name, row.is_caught() ? "yes" : "NO",
+    text += fmt::format("{:<{}} {:>6}  {:<28} {:<20} {}\n", row.planted.name, width, row.is_caught() ? "yes" : "NO",
                         fmt::format("{}", fmt::join(row.origins, ", ")), checker_of(row), in_order(row.caught));
+  for (const fault_row& row : rows)
+    if (!row.is_caught()) text += "\n" + missed_line(row);
   const auto caught = std::ranges::count_if(rows, &fault_row::is_caught);
-  return text +
-         fmt::format("\n{} of {} faults are caught by the checks that their patches name\n", caught, rows.size());
+  return text + fmt::format("\n{} of {} {} caught by the checks that the patches name\n", caught,
+                            counted(std::ssize(rows), "fault"), rows.size() == 1 ? "is" : "are");
 }
 
 std::string fault_matrix_json(const std::vector<fault_row>& rows, const suite_options& options) {

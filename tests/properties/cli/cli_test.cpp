@@ -119,7 +119,7 @@ TEST_CASE("bad input exits 2 with one line that names file and field") {
   here.write("foreign/b.json", to_json(foreign));
   const answer rest = assay({"replay", here.file("foreign")});
   CHECK(rest.status == 0);
-  CHECK(rest.out.find("skipped 1 cases of no_such") != std::string::npos);
+  CHECK(rest.out.find("skipped 1 case of no_such") != std::string::npos);
   expect_usage_error({"run", "--kernel", "split_kv", "--property", "equal_descales"},
                      "none of the selected properties applies to");
   fs::create_directories(here.file("empty"));

@@ -29,7 +29,8 @@
   X(slot_order)             \
   X(named_slots)            \
   X(slot_twice)             \
-  X(append_then_attend)
+  X(append_then_attend)     \
+  X(append_again)
 
 namespace assay::relations {
 

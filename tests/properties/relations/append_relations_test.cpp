@@ -1,4 +1,5 @@
 // The properties of append_kv: they hold for the clean kernel, and each fails for the right reason on a damaged one.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cstring>
 #include <functional>
@@ -67,7 +68,7 @@ void flip_last_bit(const tensor& t, std::int64_t offset) {
 }  // namespace
 
 TEST_CASE("properties of slots are about append_kv only, those of page tables are not") {
-  for (const property* p : {&slot_order, &named_slots, &slot_twice, &append_then_attend}) {
+  for (const property* p : {&slot_order, &named_slots, &slot_twice, &append_then_attend, &append_again}) {
     CHECK(applies(*p, "append_kv"));
     CHECK_FALSE(applies(*p, "split_kv"));
   }
@@ -186,6 +187,24 @@ TEST_CASE("append_then_attend sees a key that went to another slot") {
   CHECK(v.result == outcome::fail);
   CAPTURE(v.what);
   CHECK(v.what.find("differs from attention on the expected pool") != std::string::npos);
+}
+
+TEST_CASE("append_again sees a slot that changes though no row goes to it, between two of its page") {
+  const auto planted_fault = [](const testing::call& one) {
+    const tensor k = one.view("k"), slots = one.view("slots");
+    const auto* const named = static_cast<const std::int64_t*>(slots.data);
+    const auto is_named = [&](std::int64_t slot) { return std::count(named, named + slots.shape[0], slot) > 0; };
+    for (const std::int64_t slot : {1, 2, 3})  // of page 0: the rows of the first sequence
+      if (!is_named(slot)) flip_last_bit(k, k.offset(0, slot, 0, 0));
+  };
+  CHECK(check_damaged(output_enclosed, append_case(), planted_fault).result == outcome::pass);
+  for (const property* p : {&slot_order, &named_slots, &append_then_attend})
+    CHECK(check_damaged(*p, append_case(), planted_fault).result == outcome::pass);
+  const verdict v = check_damaged(append_again, append_case(), planted_fault);
+  CHECK(v.result == outcome::fail);
+  CHECK(v.origin == "append_again");
+  CAPTURE(v.what);
+  CHECK(v.what.starts_with("after appending half of the rows again: k[0, "));
 }
 
 TEST_CASE("a run leaves the in-out tensors among its inputs as they were") {

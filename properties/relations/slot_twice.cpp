@@ -1,5 +1,6 @@
 #include <optional>
 
+#include "properties/case/slots.hpp"
 #include "properties/relations/refusal.hpp"
 #include "properties/relations/relation.hpp"
 #include "properties/relations/relations.hpp"
@@ -9,6 +10,9 @@ namespace {
 
 std::int64_t& slot_at(inputs& in, std::int64_t row) {
   return static_cast<std::int64_t*>(find_buffer(in.buffers, "slots")->view().data)[row];
+}
+std::int64_t slot_at(const inputs& in, std::int64_t row) {
+  return static_cast<const std::int64_t*>(find_buffer(in.buffers, "slots")->view().data)[row];
 }
 
 /// The rows that are written, in ascending order.
@@ -40,6 +44,13 @@ verdict check(const library& lib, const attention_case& c) {
     slot_at(edited, rows[second]) = outside;
     refuses(edited, "a slot outside of the pool");
   }
+  if (c.rotary == rotary_kind::none) return r.conclude();
+  slot_at(edited, rows[second]) = slot_at(r.given(), rows[second]);
+  const std::int64_t tables = rope_rows(c);
+  for (const std::int64_t outside : {std::int64_t{-1}, tables}) {
+    i32_at(edited, "positions", rows[second]) = static_cast<std::int32_t>(outside);
+    refuses(edited, "a position outside of the rotary tables");
+  }
   return r.conclude();
 }
 
@@ -55,7 +66,9 @@ void adapt(attention_case& c) {
 
 }  // namespace
 
-const property slot_twice{"slot_twice", "the library refuses a slot that is given twice or lies outside the pool",
-                          check, adapt, has_slots};
+const property slot_twice{
+    "slot_twice",
+    "the library refuses a slot that is given twice or lies outside the pool, and a position outside the tables", check,
+    adapt, has_slots};
 
 }  // namespace assay::relations

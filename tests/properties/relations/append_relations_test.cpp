@@ -179,6 +179,21 @@ TEST_CASE("slot_twice sees a kernel that writes before it looks, or takes any sl
   CHECK(writes.what.find("run() launched in spite of") != std::string::npos);
 }
 
+TEST_CASE("slot_twice sees a kernel that takes any position") {
+  attention_case c = append_case();
+  c.rotary = rotary_kind::half;
+  CHECK(check_planted(slot_twice, c, run_clean).result == outcome::pass);
+  const verdict v = check_planted(slot_twice, c, [](const testing::call& one) {
+    const tensor positions = one.view("positions"), cosines = one.view("rope_cos");
+    const auto* const at = static_cast<const std::int32_t*>(positions.data);
+    const auto is_outside = [&](std::int32_t position) { return position < 0 || position >= cosines.shape[0]; };
+    if (std::any_of(at, at + positions.shape[0], is_outside)) return assay_status{ASSAY_OK, {}};
+    return run_clean(one);
+  });
+  CHECK(v.result == outcome::fail);
+  CHECK(v.what.find("run() accepted a position outside of the rotary tables") != std::string::npos);
+}
+
 TEST_CASE("append_then_attend sees a key that went to another slot") {
   const verdict v = check_damaged(append_then_attend, append_case(), [](const testing::call& one) {
     const tensor k = one.view("k");

@@ -175,6 +175,25 @@ TEST_CASE("append_kv takes pages of more slots than a tile, and more rows than a
                     .descale = 0.002F});
 }
 
+TEST_CASE("append_kv does a page once, however many rows lie between the first and the last that go to it",
+          "[append]") {
+  for (const std::size_t between : {126U, 1023U, 1024U, 2100U}) {
+    std::vector<std::int64_t> slots(between + 2, -1);
+    slots.front() = 18, slots.back() = 17;
+    check(
+        {
+            .slots = slots,
+            .cache = dtype::e4m3fn,
+            .descales = descale_kind::per_page,
+            .dim_k = 8,
+            .dim_v = 8,
+            .num_pages = 2,
+            .descale = 0.001F,
+        },
+        cpu::parameters(64));
+  }
+}
+
 TEST_CASE("append_kv gives the same bits under every schedule", "[append]") {
   for (const auto descales : {descale_kind::per_tensor, descale_kind::per_page}) {
     const setting s{.slots = {21, 40, -1, 23, 17, 41, 0, 3},

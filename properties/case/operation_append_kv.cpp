@@ -60,12 +60,14 @@ void plan_rotary(const attention_case& c, std::int64_t rows, std::vector<planned
   if (c.rotary == rotary_kind::none) return;
   planned.push_back(
       {.name = "positions", .type = dtype::i32, .shape = {rows}, .content = row_indices, .row_index = position_of});
-  for (const auto& [name, element] : {std::pair{"rope_cos", &rope_element<cosine>}, {"rope_sin", &rope_element<sine>}})
+  for (const auto& [name, element, margins] :
+       {std::tuple{"rope_cos", &rope_element<cosine>, 1}, {"rope_sin", &rope_element<sine>, 2}})
     planned.push_back({.name = name,
                        .type = dtype::f32,
                        .shape = {rope_rows(c), c.head_dim_qk / 2},
                        .content = computed,
                        .has_free_rows = true,
+                       .margins = margins,
                        .element = element});
 }
 
@@ -78,7 +80,8 @@ std::vector<planned_tensor> inputs(const attention_case& c) {
                        .type = c.q_type,
                        .shape = {rows, c.heads_kv, dim},
                        .order = memory_order(c.q_order),
-                       .content = queries,
+                       .content = new_rows,
+                       .margins = 1 + draw,
                        .draw = draw});
   planned.push_back(
       {.name = "slots", .type = dtype::i64, .shape = {rows}, .content = row_indices, .row_index = slot_index});
@@ -93,7 +96,8 @@ std::vector<planned_tensor> inputs(const attention_case& c) {
                          .shape = {c.pool_pages, c.heads_kv},
                          .content = content,
                          .role = tensor_role::in_out,
-                         .is_pool = true});
+                         .is_pool = true,
+                         .margins = content == k_descales ? 1 : 2});
   return planned;
 }
 

@@ -13,7 +13,7 @@ std::vector<planned_tensor> plan_tensors(const attention_case& c) {
   std::vector<planned_tensor> planned = describe(c).inputs(c);
   for (planned_tensor& t : planned) {
     const bool is_kv = t.content == tensor_content::keys || t.content == tensor_content::values;
-    t.gap = is_kv ? pool_gap : c.input_margin;
+    t.gap = is_kv ? pool_gap : std::int64_t{t.margins} * c.input_margin;
   }
   return planned;
 }

@@ -131,6 +131,17 @@ std::uint32_t recipe::q(place at, int draw) const {
   }
 }
 
+std::uint32_t recipe::new_row(place at, int draw) const {
+  if (case_.data.fill != fill_kind::subnormal) return q(at, draw);
+  constexpr std::int64_t of_the_head = -1;
+  at.index += std::int64_t{draw} << 31;
+  const std::uint64_t size = noise(q_stream, {at.sequence, at.index, at.head, of_the_head});
+  if (size % 4 == 0) return 0;
+  if (size % 4 == 1 || case_.q_type != dtype::bf16) return random_subnormal(case_.q_type, noise(q_stream, at));
+  const int exponent = -40 - static_cast<int>((size >> 8) % 40);
+  return round_to_bits(case_.q_type, std::ldexp(normal(q_stream, at), exponent));
+}
+
 std::uint32_t recipe::k(const place& at) const {
   const double a = k_amplitude_;
   const auto rounded = [this](double value) { return round_to_bits(case_.kv_type, value); };

@@ -1,9 +1,11 @@
 /// What a case of append_kv means.
 #include <catch2/catch_test_macros.hpp>
+#include <map>
 #include <string>
 
 #include "properties/case/case.hpp"
 #include "properties/case/slots.hpp"
+#include "properties/case/tensor_plan.hpp"
 
 using namespace assay;
 
@@ -47,4 +49,21 @@ TEST_CASE("fields that append_kv does not read, and pages that are used twice, a
         std::string::npos);
   CHECK(refused([](attention_case& c) { c.k_scale = 2; }).starts_with("k_scale"));
   CHECK(refused([](attention_case& c) { c.kernel = "split_kv", c.rotary = rotary_kind::half; }).starts_with("rotary"));
+}
+
+TEST_CASE("with margins no two tensors of append_kv that belong together have the same strides", "[operation]") {
+  attention_case c;
+  c.kernel = "append_kv";
+  c.kv_type = dtype::e4m3fn;
+  c.kv_descale = descale_kind::per_page;
+  c.rotary = rotary_kind::half;
+  c.input_margin = 3;
+  c.pool_pages = 1;
+  c.sequences = {{.q = 1, .k = 5, .prefix_offset = {}, .pages = {0}}};
+  std::map<std::string, std::int64_t> gaps;
+  for (const planned_tensor& t : plan_tensors(c)) gaps[t.name] = t.gap;
+  for (const auto& [one, other] : {std::pair{"k_new", "v_new"}, {"rope_cos", "rope_sin"}, {"k_descale", "v_descale"}}) {
+    CHECK(gaps.at(one) == 3);
+    CHECK(gaps.at(other) == 6);
+  }
 }

@@ -1,10 +1,12 @@
 #include "properties/data/recipe.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "oracle/decode.hpp"
 #include "properties/case/number.hpp"
 #include "tests/properties/data/decode.hpp"
 
@@ -201,4 +203,22 @@ TEST_CASE("rounding_ties: outputs lie halfway between two values of v's type", "
       for (std::int64_t j = 0; j < keys; ++j) REQUIRE(r.v(j, d) == (j % 2 == 0 ? below : above));
     }
   });
+}
+
+TEST_CASE("subnormal: rows for a cache are zero, subnormal, or around what the least descale suffices for",
+          "[recipe]") {
+  attention_case c = plain(fill_kind::subnormal, dtype::bf16, dtype::e4m3fn);
+  c.kernel = "append_kv";
+  c.scale = c.q_scale = 1;
+  c.sequences.front().q = keys;
+  const inputs given = fill(c);
+  const tensor& rows = test::tensor_of(given, "k_new");
+  int zeros = 0, subnormals = 0, small = 0, large = 0;
+  for (std::int64_t row = 0; row < keys; ++row) {
+    double most = 0;
+    for (std::int64_t d = 0; d < dims; ++d)
+      most = std::max(most, std::fabs(oracle::load(rows, rows.offset(row, 0, d))));
+    ++(most == 0 ? zeros : most < 0x1p-126 ? subnormals : most < 448 * 0x1p-64 ? small : large);
+  }
+  for (const int count : {zeros, subnormals, small, large}) CHECK(count > keys / 20);
 }

@@ -88,7 +88,7 @@
 ///     A page whose slot 0 is written is fresh: D' = max(A / F, 2^-64), and what it held before is dead and stays.
 ///     Else D' = max(D, A / F), D being the descale before. Where D' > D, each code of the page and head that is not
 ///     written anew becomes the code of its value times D / D'; NaN stays NaN. Where D' == D, they stay as they are.
-/// Nothing else changes: no other slot, page, or descale.
+/// Nothing else changes: no other slot, page, or descale. A zero that is computed may have either sign.
 #pragma once
 
 #include <cstdint>

@@ -80,7 +80,7 @@ std::vector<planned_tensor> inputs(const attention_case& c) {
                        .type = c.q_type,
                        .shape = {rows, c.heads_kv, dim},
                        .order = memory_order(c.q_order),
-                       .content = new_rows,
+                       .content = rows_of_any_size,
                        .margins = 1 + draw,
                        .draw = draw});
   planned.push_back(

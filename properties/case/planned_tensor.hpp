@@ -20,7 +20,7 @@ enum class tensor_role { input, output, in_out };
 enum class tensor_content {
   unwritten,
   queries,
-  new_rows,  ///< for a cache
+  rows_of_any_size,  ///< as queries, but also small ones and zeros
   keys,
   values,
   weights,
@@ -57,7 +57,7 @@ struct planned_tensor {
   bool has_free_rows = false;  ///< the problem does not say how many rows it has
   std::int64_t gap = 0;        ///< gap elements between its rows: see buffer_backing::gap
   int margins = 1;             ///< of the case, in its gap: tensors with other numbers have other strides
-  int draw = 0;                ///< of `queries` and `new_rows`: other draws are other rows of the same kind
+  int draw = 0;                ///< of `queries` and `rows_of_any_size`: other draws are other rows of the same kind
   /// Of `computed`: the bits of an element of a matrix of so many columns.
   std::uint32_t (*element)(std::int64_t row, std::int64_t column, std::int64_t columns) = nullptr;
   /// Of `row_indices`: the index of a row of a sequence, which is row `batch_row` of the batch; nothing where it is

@@ -106,7 +106,8 @@ class filler {
     switch (t.content) {
       case tensor_content::unwritten: return;
       case tensor_content::queries: return fill_rows(b, [&](const place& at) { return recipe_.q(at, t.draw); });
-      case tensor_content::new_rows: return fill_rows(b, [&](const place& at) { return recipe_.new_row(at, t.draw); });
+      case tensor_content::rows_of_any_size:
+        return fill_rows(b, [&](const place& at) { return recipe_.row_of_any_size(at, t.draw); });
       case tensor_content::keys: return fill_pool(b, true);
       case tensor_content::values: return fill_pool(b, false);
       case tensor_content::weights: return fill_weights(b);

@@ -131,7 +131,7 @@ std::uint32_t recipe::q(place at, int draw) const {
   }
 }
 
-std::uint32_t recipe::new_row(place at, int draw) const {
+std::uint32_t recipe::row_of_any_size(place at, int draw) const {
   if (case_.data.fill != fill_kind::subnormal) return q(at, draw);
   constexpr std::int64_t of_the_head = -1;
   at.index += std::int64_t{draw} << 31;

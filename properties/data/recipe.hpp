@@ -67,7 +67,7 @@ class recipe {
   std::uint32_t q(place at, int draw = 0) const;
   /// Of a row for a cache: like q(), but `subnormal` fills heads with zeros, with subnormal numbers or, where the type
   /// has them, with numbers on both sides of those that a page's least descale, 2^-64, suffices for.
-  std::uint32_t new_row(place at, int draw) const;
+  std::uint32_t row_of_any_size(place at, int draw) const;
   std::uint32_t k(const place& at) const;
   std::uint32_t v(const place& at) const;
   std::uint32_t bias(std::int64_t sequence, std::int64_t row, std::int64_t key, std::int64_t head) const;

@@ -53,7 +53,7 @@ void page_size(space_walker& w) {
   static constexpr std::int32_t usual[] = {16, 1, 64, 128, 2, 256};
   const auto is_usual = std::ranges::find(usual, w.c.page_size) != std::end(usual);
   if (w.flag(!is_usual, 7, 1))
-    w.set(w.c.page_size, options(1, 300).add(1, 2, 33).add(1, 2, 200));
+    w.set(w.c.page_size, options(1, 2100).add(4, 2, 33).add(4, 2, 200).add(1, 1025, 2100));  // two tiles of slots
   else
     w.set_one_of<std::int32_t>(w.c.page_size, usual, 2);
 }
@@ -62,13 +62,17 @@ void page_size(space_walker& w) {
 /// and behind the last one are skipped.
 void lengths(space_walker& w) {
   attention_case& c = w.c;
-  const std::int64_t most_q = std::min(w.limits.max_q, 66), page = c.page_size;
+  const std::int64_t few = std::min(w.limits.max_q, 66), page = c.page_size;
+  // Rarely more rows than blocks have threads, where they are small.
+  const bool takes_many = w.limits.max_q > few && c.heads_kv * std::int64_t{c.head_dim_qk} <= 512;
   w.sequence_count(options(1, std::min(w.limits.max_sequences, 6)).add(6, 1).add(5, 2).add(4, 3, 6));
   const std::int64_t share = w.cost_share(static_cast<std::int64_t>(c.sequences.size()));
   bool any_row = false;
   for (sequence& s : c.sequences) {
     const std::int64_t least = !any_row && &s == &c.sequences.back() ? 1 : 0;
-    w.set(s.q, options(least, most_q).add(8, 1).add(1, 0).add(5, 2, 5).around(3, 16).around(2, page).add(4, 6, 66));
+    options row_counts(least, takes_many ? 1100 : few);
+    row_counts.add(16, 1).add(2, 0).add(10, 2, 5).around(6, 16).around(4, std::min(page, few)).add(8, 6, few);
+    w.set(s.q, row_counts.add(1, 257, 1100));
     any_row = any_row || s.q > 0;
     const std::int64_t most = std::min<std::int64_t>(w.most_keys(share, s.q), 700);
     options keys(0, most);

@@ -66,10 +66,11 @@ struct operation {
   /// The first fault of a contract for a problem of this operation, beyond what every contract must say; "" for none.
   std::string (*contract_fault)(const contract& declared, const problem& planned);
 
-  std::span<const own_field> own_fields = {};
+  std::span<const own_field> own_fields = {};  // NOLINT(readability-redundant-member-init): may be left out
   /// Copies the own fields to the problem, which has all others. May be null.
   void (*state)(const attention_case& c, problem& stated) = nullptr;
-  std::span<const bad_value> bad_values = {};  ///< beyond those that are wrong for all operations
+  /// Beyond those that are wrong for all operations.
+  std::span<const bad_value> bad_values = {};  // NOLINT(readability-redundant-member-init): may be left out
 };
 
 extern const operation attention_operation;

@@ -29,7 +29,7 @@ struct answer {
   std::string err;
 };
 
-answer assay(std::vector<std::string> arguments, std::shared_ptr<library> lib = nullptr) {
+answer assay(const std::vector<std::string>& arguments, std::shared_ptr<library> lib = nullptr) {
   std::ostringstream out;
   std::ostringstream err;
   const int status = run_program(arguments, {out, err, std::move(lib)});

@@ -135,7 +135,7 @@ TEST_CASE("a diverging barrier that the platform reports fails, even where the o
 }
 
 TEST_CASE("each kind of wrong access is an origin of its own, and a race comes before reads of what was not written") {
-  const auto reporting = [](std::vector<assay_defect_kind> kinds) {
+  const auto reporting = [](const std::vector<assay_defect_kind>& kinds) {
     return corrupting_library([kinds](call& c) {
       for (const assay_defect_kind kind : kinds) {
         const assay_defect defect{kind, "split_kv", "at a.hip:1", {0, 0, 0}, 0, 0};

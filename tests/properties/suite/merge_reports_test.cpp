@@ -18,7 +18,7 @@ namespace {
 
 namespace json = boost::json;
 
-int assay(std::vector<std::string> arguments, std::shared_ptr<library> lib = nullptr) {
+int assay(const std::vector<std::string>& arguments, std::shared_ptr<library> lib = nullptr) {
   std::ostringstream out;
   std::ostringstream err;
   const int status = run_program(arguments, {out, err, std::move(lib)});

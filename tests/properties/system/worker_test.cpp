@@ -37,6 +37,7 @@ std::map<std::string, work_result> run(int jobs, std::vector<std::string> reques
 
 TEST_CASE("every request gets its reply, whatever the number of workers") {
   std::vector<std::string> requests;
+  requests.reserve(100);
   for (int i = 0; i < 100; ++i) requests.push_back(std::to_string(i));
   for (const int jobs : {1, 3}) {
     const auto results = run(jobs, requests);

@@ -11,8 +11,8 @@
 
 namespace assay {
 
-/// Tensors that several kernels have; a kernel adds its own. A tensor that the problem does not have, or that is optional
-/// and absent, has no data.
+/// Tensors that several kernels have; a kernel adds its own. A tensor that the problem does not have, or that is
+/// optional and absent, has no data.
 struct paged_tensors {
   tensor q, k, v, k_descale, v_descale;
   tensor cu_seqlens_q, seqlens_k, block_table, page_indptr, page_indices, prefix_offset;

@@ -111,7 +111,8 @@ TEST_CASE("the matrix says yes only where every named check caught the fault") {
   CHECK(text.find("planted                             yes  ") != std::string::npos);
   CHECK(text.find("planted                              NO  ") != std::string::npos);
   CHECK(text.find("\n1 of 2 faults are caught") != std::string::npos);
-  CHECK(text.find("\nplanted: the patch names enclosure, memory; cases failed, but by other checks") != std::string::npos);
+  CHECK(text.find("\nplanted: the patch names enclosure, memory; cases failed, but by other checks") !=
+        std::string::npos);
   CHECK(fault_matrix_json({caught, half}, few(here)).find("\"verified\":false") != std::string::npos);
 }
 

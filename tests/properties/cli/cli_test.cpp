@@ -3,15 +3,12 @@
 
 #include <unistd.h>
 
-#include <fmt/ranges.h>
-
 #include <boost/json.hpp>
 #include <boost/property_tree/xml_parser.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <regex>
 #include <sstream>
 
-#include "properties/generate/kernel_space.hpp"
 #include "properties/relations/property.hpp"
 #include "properties/system/write_file.hpp"
 #include "tests/properties/faulty_library.hpp"
@@ -279,12 +276,29 @@ TEST_CASE("explain names the worst element, its page, and how far it is from exa
   CHECK(faulty.out.find("lies outside") != std::string::npos);
   const answer element = assay({"explain", file, "--element", "o,1,2,3"});
   CHECK(element.out.find("o[1, 2, 3]") != std::string::npos);
-  CHECK(assay({"explain", file, "--element", "o,99,0,0"}).status == 2);
+  CHECK(assay({"explain", file, "--element", "o[1, 2, 3]"}).out == element.out);
+  const answer outside = assay({"explain", file, "--element", "o,99,0,0"});
+  CHECK(outside.status == 2);
+  CHECK(outside.err.find("lies outside of o, whose shape is [") != std::string::npos);
+  const answer unknown = assay({"explain", file, "--element", "x,0"});
+  CHECK(unknown.status == 2);
+  CHECK(unknown.err.find("there is no output 'x' (it has: o, lse") != std::string::npos);
+}
+
+TEST_CASE("replay prints a failure once, and names the other properties that show it") {
+  const scratch here;
+  const std::string file = here.write("c.json", to_json(testing::small_case()));
+  const answer faulty = assay({"replay", file}, lse_off_by_one());
+  CAPTURE(faulty.out);
+  CHECK(faulty.status == 1);
+  const std::size_t first = faulty.out.find("  enclosure: lse[");
+  REQUIRE(first != std::string::npos);
+  CHECK(faulty.out.find("  enclosure: lse[", first + 1) == std::string::npos);
+  CHECK(faulty.out.find("other properties end with the same failure: ") != std::string::npos);
 }
 
 TEST_CASE("list names what there is") {
-  CHECK(assay({"list", "kernels"}).out == fmt::format("{}\n", fmt::join(kernels_of_the_space(), "\n")));
-  CHECK(assay({"list", "kernels"}).out.starts_with("split_kv\nbatch_prefill\n"));
+  CHECK(assay({"list", "kernels"}).out == "split_kv\nbatch_prefill\nmqa_logits\nappend_kv\n");
   CHECK(assay({"list", "platforms"}).out == "cpu\n");
   CHECK(assay({"list", "fills"}).out.find("page_tagged\n") != std::string::npos);
   CHECK(assay({"list", "properties"}).out.find("dead_memory") != std::string::npos);

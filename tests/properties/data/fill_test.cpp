@@ -104,7 +104,7 @@ TEST_CASE("live data is finite in every fill and type", "[fill]") {
     c.data.poison = poison_kind::zero;
     const inputs in = fill(c);
     for (const buffer& b : in.buffers) {
-      if (b.name() == "sinks" || b.name() == "slots" || b.is_sparse()) continue;
+      if (b.name() == "sinks" || b.view().type == dtype::i64 || b.is_sparse()) continue;
       bool finite = true;
       for (std::int64_t e = 0; e < b.view().size(); ++e) finite = finite && std::isfinite(test::value_at(b.view(), e));
       INFO(b.name() << " " << to_json(c));

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "oracle/code_counts.hpp"
+#include "oracle/effects.hpp"
 #include "oracle/enclosure.hpp"
 
 namespace assay::oracle {
@@ -18,6 +19,8 @@ struct operation {
   contract_evaluation enclose;  ///< the counts may be null
   definition_evaluation evaluate_exactly;
   definition_evaluation evaluate_in_binary64;  ///< null: the exact evaluation is fast enough
+  std::span<const standard_fault> (*standard_faults)();
+  std::vector<fault_effect> (*fault_effects)(const fault_setting& given);
 };
 
 /// Throws std::invalid_argument, with its number, for an operation that is not in the table.

@@ -9,6 +9,7 @@
 
 #include "properties/nightly/fault_matrix.hpp"
 #include "properties/nightly/fault_places.hpp"
+#include "properties/suite/sufficiency.hpp"
 
 namespace fs = std::filesystem;
 using namespace assay;

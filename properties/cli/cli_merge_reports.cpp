@@ -3,6 +3,7 @@
 #include "properties/cli/cli.hpp"
 #include "properties/suite/merge_reports.hpp"
 #include "properties/suite/report.hpp"
+#include "properties/suite/sufficiency.hpp"
 #include "properties/system/write_file.hpp"
 
 namespace assay {
@@ -25,7 +26,7 @@ int merge(const merge_arguments& given, const cli_context& context) {
   if (!given.json.empty())
     write_by_rename(given.json, report_json(merged.library, merged.platform, merged.options, merged.result));
   if (!given.junit.empty()) write_by_rename(given.junit, report_junit(merged.options, merged.result));
-  return exit_status(merged.result);
+  return exit_status(merged.options, merged.result);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "properties/cli/cli.hpp"
 #include "properties/suite/report.hpp"
+#include "properties/suite/sufficiency.hpp"
 #include "properties/system/write_file.hpp"
 
 namespace assay {
@@ -27,6 +28,7 @@ struct run_arguments {
   std::int64_t workspace_budget_bytes = 0;
   double limit_seconds = 60;
   double shrink_seconds = 20;
+  bool accept_blunt = false;
   std::string json;
   std::string junit;
   std::string findings = "out/findings";
@@ -67,6 +69,7 @@ suite_options to_options(const run_arguments& given, const library& lib) {
   options.budget.seconds = given.shrink_seconds;
   options.workspace_budget_bytes = given.workspace_budget_bytes;
   options.findings = given.findings;
+  options.accept_blunt = given.accept_blunt;
   options.library_arguments = given.from.text();
   options.progress = true;
   return options;
@@ -75,6 +78,7 @@ suite_options to_options(const run_arguments& given, const library& lib) {
 int run(const run_arguments& given, const cli_context& context) {
   const auto lib = given.from.open(context);
   const suite_options options = to_options(given, *lib);
+  lib->measures_teeth = true;
   require_place("--json", given.json);
   require_place("--junit", given.junit);
   require_place("--findings", options.findings / "finding");
@@ -83,7 +87,7 @@ int run(const run_arguments& given, const cli_context& context) {
   context.out << report_text(options, result);
   if (!given.json.empty()) write_by_rename(given.json, report_json(*lib, options, result));
   if (!given.junit.empty()) write_by_rename(given.junit, report_junit(options, result));
-  return exit_status(result);
+  return exit_status(options, result);
 }
 
 }  // namespace
@@ -126,6 +130,8 @@ void add_run(CLI::App& app, const cli_context& context, int& status) {
                    "Seconds to spend on shrinking each kind of failure. 0: do not shrink")
       ->check(seconds_from_zero())
       ->capture_default_str();
+  command->add_flag("--accept-blunt", given->accept_blunt,
+                    "Accept a run without a defect that reached too little, or would miss standard faults");
   command->add_option("--json", given->json, "Write the report to this file as JSON. Missing folders are created");
   command->add_option("--junit", given->junit,
                       "Write the report to this file as JUnit XML. Missing folders are created");

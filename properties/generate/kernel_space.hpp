@@ -30,6 +30,9 @@ struct kernel_space {
   std::int32_t per_page_keys;          ///< page sizes with per-page descales are multiples of it; 0: no such descales
   std::uint32_t capabilities;          ///< in addition to those of its operation
   bool has_window;
+  /// What a run must have reached with a case that passed, before it verifies the kernel: names of
+  /// properties/run/reach.hpp, separated by spaces.
+  const char* reaches;
   void (*walk)(space_walker& w);  ///< sets all fields but the version and the kernel's name
 };
 

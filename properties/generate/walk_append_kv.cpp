@@ -136,6 +136,11 @@ constexpr type_choice types_of_kernel[] = {
     {dtype::bf16, dtype::e4m3fn, dtype::bf16}, {dtype::bf16, dtype::e4m3fnuz, dtype::bf16},
 };
 
+constexpr const char* reached =
+    "several_sequences several_rows several_kv_heads unequal_dims scales page_descales fp8 "
+    "layout_nhd layout_hnd page_of_one rotary_half rotary_interleaved input_margin wave_32 "
+    "wave_64 other_schedules";
+
 }  // namespace
 
 const kernel_space append_kv_space{.name = "append_kv",
@@ -144,6 +149,7 @@ const kernel_space append_kv_space{.name = "append_kv",
                                    .per_page_keys = 1,
                                    .capabilities = 0,
                                    .has_window = false,
+                                   .reaches = reached,
                                    .walk = walk};
 
 }  // namespace assay

@@ -158,6 +158,13 @@ constexpr type_choice types_of_kernel[] = {
     {dtype::e4m3fnuz, dtype::e4m3fnuz, dtype::bf16},
 };
 
+constexpr const char* reached =
+    "two_tiles three_tiles several_sequences several_rows row_blocks rows_without_keys "
+    "several_kv_heads grouped_heads unequal_dims causal no_mask prefix_offset soft_cap scales "
+    "page_descales fp8 block_table page_list layout_nhd layout_hnd q_heads_outermost "
+    "q_transposed batch group page_of_one long_pages shared_pages row_margin input_margin "
+    "wave_32 wave_64 other_schedules";
+
 }  // namespace
 
 const kernel_space batch_prefill_space{.name = "batch_prefill",
@@ -166,6 +173,7 @@ const kernel_space batch_prefill_space{.name = "batch_prefill",
                                        .per_page_keys = 64,
                                        .capabilities = has_page_descales,
                                        .has_window = false,
+                                       .reaches = reached,
                                        .walk = walk};
 
 }  // namespace assay

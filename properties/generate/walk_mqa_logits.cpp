@@ -113,6 +113,11 @@ constexpr type_choice types_of_kernel[] = {
     {dtype::e4m3fnuz, dtype::e4m3fnuz, dtype::f32},
 };
 
+constexpr const char* reached =
+    "two_tiles several_sequences several_rows rows_without_keys grouped_heads fp8 block_table "
+    "page_list fills_hidden keeps_hidden preshuffled variable_contexts row_margin input_margin "
+    "wave_32 wave_64 other_schedules";
+
 }  // namespace
 
 const kernel_space mqa_logits_space{.name = "mqa_logits",
@@ -121,6 +126,7 @@ const kernel_space mqa_logits_space{.name = "mqa_logits",
                                     .per_page_keys = 0,
                                     .capabilities = 0,
                                     .has_window = false,
+                                    .reaches = reached,
                                     .walk = walk};
 
 }  // namespace assay

@@ -138,6 +138,13 @@ constexpr type_choice types_of_kernel[] = {
     {dtype::i8, dtype::i8, dtype::f16},
 };
 
+constexpr const char* reached =
+    "two_tiles three_tiles filled_splits empty_splits several_sequences several_rows "
+    "rows_without_keys several_kv_heads grouped_heads unequal_dims causal no_mask window "
+    "prefix_offset soft_cap bias sinks scales fp8 block_table page_list layout_nhd layout_hnd "
+    "q_heads_outermost q_transposed page_of_one long_pages shared_pages row_margin input_margin "
+    "wave_32 wave_64 other_schedules";
+
 }  // namespace
 
 const kernel_space split_kv_space{.name = "split_kv",
@@ -146,6 +153,7 @@ const kernel_space split_kv_space{.name = "split_kv",
                                   .per_page_keys = 0,
                                   .capabilities = has_splits,
                                   .has_window = true,
+                                  .reaches = reached,
                                   .walk = walk};
 
 }  // namespace assay

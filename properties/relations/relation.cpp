@@ -4,7 +4,7 @@
 namespace assay::relations {
 
 relation::relation(const property& p, const library& lib, const attention_case& c)
-    : property_(p), lib_(lib), given_(fill(c)), base_(execute(lib, c, given_)) {
+    : property_(p), lib_(lib), case_(c), given_(fill(c)), base_(execute(lib, c, given_)) {
   if (auto v = verdict_of(base_)) result_ = std::move(*v);
   result_.kernel_seconds = base_.seconds;
   result_.accesses_checked = base_.accesses_checked;
@@ -40,10 +40,9 @@ void relation::compare(const outputs& before, const outputs& after, const std::s
 
 verdict relation::conclude() const {
   if (decided()) return result_;
-  verdict judged = judge_execution(given_, base_);
+  verdict judged = judge_case(lib_, case_, given_, base_);
   judged.kernel_seconds = result_.kernel_seconds;
   judged.accesses_checked = result_.accesses_checked;
-  if (judged.result == outcome::undecided) judged.result = outcome::pass, judged.origin.clear(), judged.what.clear();
   return judged;
 }
 

@@ -19,8 +19,8 @@ class relation {
   bool decided() const { return result_.result != outcome::pass; }
   /// The verdict that was decided, if there is one. Else the relation holds, and conclude() also checks that the base's
   /// outputs lie in their enclosure: a fault that changes all runs alike breaks no relation. The relation is checked
-  /// first because its message is more specific. Only output_enclosed reports elements that the contract does not
-  /// bound.
+  /// first because its message is more specific. If the contract does not bound the base's outputs, the check is
+  /// undecided: two wrong runs can agree.
   verdict conclude() const;
   const inputs& given() const { return given_; }
   const execution& base() const { return base_; }
@@ -44,6 +44,7 @@ class relation {
 
   const property& property_;
   const library& lib_;
+  const attention_case case_;
   inputs given_;
   execution base_;
   verdict result_;

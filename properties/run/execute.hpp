@@ -67,6 +67,11 @@ detailed_run run_in_detail(const library& lib, const attention_case& c);
 verdict judge_execution(const inputs& in, const execution& ran, oracle::enclosure* bounds = nullptr,
                         oracle::code_counts* codes = nullptr);
 
+/// Judges the run of a case: as above, and what the case reached and, where the library measures them, the teeth of
+/// the verdict. `bounds` and `codes` as above.
+verdict judge_case(const library& lib, const attention_case& c, const inputs& in, const execution& ran,
+                   oracle::enclosure* bounds = nullptr, oracle::code_counts* codes = nullptr);
+
 /// One line on the worst element: "o[0, 3, 17] = 0.25 lies outside [0.5, 0.75] by factor 3.1; 7 of 64 elements do".
 std::string describe(const oracle::judgement& j);
 

@@ -131,13 +131,27 @@ verdict judge_execution(const inputs& in, const execution& ran, oracle::enclosur
   return v;
 }
 
+verdict judge_case(const library& lib, const attention_case& c, const inputs& in, const execution& ran,
+                   oracle::enclosure* bounds, oracle::code_counts* codes) {
+  oracle::enclosure own;
+  oracle::enclosure& judged_by = bounds != nullptr ? *bounds : own;
+  verdict v = judge_execution(in, ran, &judged_by, codes);
+  v.reached = reached_by(c, ran);
+  if (lib.measures_teeth && v.result == outcome::pass) {
+    const auto start = std::chrono::steady_clock::now();
+    v.teeth = measure_teeth(in, ran, judged_by, c.data.seed);
+    v.oracle_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  return v;
+}
+
 detailed_run run_in_detail(const library& lib, const attention_case& c) {
   detailed_run run{fill(c), {}, {}, {}, {}};
   run.ran = execute(lib, c, run.given);
   if (auto decided = verdict_of(run.ran))
     run.result = std::move(*decided);
   else
-    run.result = judge_execution(run.given, run.ran, &run.bounds, &run.codes);
+    run.result = judge_case(lib, c, run.given, run.ran, &run.bounds, &run.codes);
   return run;
 }
 

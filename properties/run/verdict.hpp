@@ -8,6 +8,8 @@
 #include "oracle/enclosure.hpp"
 #include "properties/case/case.hpp"
 #include "properties/run/kernel_library.hpp"
+#include "properties/run/reach.hpp"
+#include "properties/run/teeth.hpp"
 
 namespace assay {
 
@@ -24,7 +26,9 @@ struct verdict {
   std::int64_t accesses_checked = 0;  ///< loads and stores of the kernel, except those to its own stack
   double kernel_seconds = 0;
   double oracle_seconds = 0;
-  std::string accuracy;  ///< one line on the distance to exact attention, where it was asked for
+  reach_set reached = 0;          ///< of a case whose outputs were judged
+  std::vector<named_bite> teeth;  ///< of a case that passed, where the library measures them
+  std::string accuracy;           ///< one line on the distance to exact attention, where it was asked for
 };
 
 /// Checks one case: fill, run, enclose, judge. Every entry point uses it.

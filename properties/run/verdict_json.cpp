@@ -7,6 +7,24 @@
 namespace assay {
 namespace {
 
+boost::json::array to_array(const std::vector<named_bite>& teeth) {
+  boost::json::array all;
+  for (const named_bite& b : teeth)
+    all.push_back({b.fault, b.counts.asked, b.counts.seen, b.counts.seen > 0 ? b.counts.smallest : 0});
+  return all;
+}
+
+std::vector<named_bite> teeth_from(const boost::json::array& all) {
+  std::vector<named_bite> teeth;
+  for (const boost::json::value& one : all) {
+    const boost::json::array& b = one.as_array();
+    bite counts{b.at(1).to_number<std::int64_t>(), b.at(2).to_number<std::int64_t>()};
+    if (counts.seen > 0) counts.smallest = b.at(3).to_number<double>();
+    teeth.push_back({boost::json::value_to<std::string>(b.at(0)), counts});
+  }
+  return teeth;
+}
+
 std::string text_of(const boost::json::object& o, const char* key) {
   return boost::json::value_to<std::string>(o.at(key));
 }
@@ -32,6 +50,8 @@ std::string verdict_to_json(const verdict& v) {
                                                     {"accesses_checked", v.accesses_checked},
                                                     {"kernel_seconds", v.kernel_seconds},
                                                     {"oracle_seconds", v.oracle_seconds},
+                                                    {"reached", v.reached},
+                                                    {"teeth", to_array(v.teeth)},
                                                     {"accuracy", v.accuracy}});
 }
 
@@ -47,6 +67,8 @@ verdict verdict_from_json(const std::string& text) {
   v.accesses_checked = o.at("accesses_checked").to_number<std::int64_t>();
   v.kernel_seconds = o.at("kernel_seconds").to_number<double>();
   v.oracle_seconds = o.at("oracle_seconds").to_number<double>();
+  v.reached = o.at("reached").to_number<reach_set>();
+  v.teeth = teeth_from(o.at("teeth").as_array());
   v.accuracy = text_of(o, "accuracy");
   return v;
 }

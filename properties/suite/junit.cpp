@@ -3,6 +3,7 @@
 #include <map>
 
 #include "properties/suite/report.hpp"
+#include "properties/suite/sufficiency.hpp"
 #include "properties/system/xml.hpp"
 
 namespace assay {
@@ -51,7 +52,7 @@ std::string report_junit(const suite_options& options, const suite_result& resul
         xml_text(kernel), rows.size(), failures, result.seconds, body);
   }
   // A shortfall fails the run, so it fails here too.
-  if (const std::string missing = shortfall(result); !missing.empty())
+  if (const std::string missing = shortfall(options, result); !missing.empty())
     text += fmt::format(
         "  <testsuite name=\"health\" tests=\"1\" failures=\"1\" errors=\"0\"><testcase classname=\"health\" "
         "name=\"enough cases are decided\"><failure message=\"{}\"/></testcase></testsuite>\n",

@@ -57,6 +57,7 @@ suite_report report_of(const json::object& o) {
   const json::object& asked = o.at("asked").as_object();
   r.options.kernels = json::value_to<std::vector<std::string>>(asked.at("kernels"));
   r.options.types = json::value_to<std::vector<std::string>>(asked.at("types"));
+  r.options.accept_blunt = o.at("accept_blunt").as_bool();
   r.options.cases = whole_at(asked, "cases");
   r.options.seconds = asked.at("seconds").to_number<double>();
   r.options.workspace_budget_bytes = whole_at(asked, "workspace_budget");
@@ -76,6 +77,16 @@ suite_report report_of(const json::object& o) {
   for (const json::value& row : o.at("table").as_array()) {
     const json::object& cell = row.as_object();
     r.result.table[{text_at(cell, "kernel"), text_at(cell, "property"), text_at(cell, "types")}] = counts_of(cell);
+  }
+  for (const json::value& row : o.at("reached").as_array()) {
+    const json::object& cell = row.as_object();
+    r.result.reached[{text_at(cell, "kernel"), text_at(cell, "thing")}] = counts_of(cell);
+  }
+  for (const json::value& row : o.at("teeth").as_array()) {
+    const json::object& cell = row.as_object();
+    bite& b = r.result.teeth[{text_at(cell, "kernel"), text_at(cell, "types"), text_at(cell, "fault")}];
+    b = {whole_at(cell, "asked"), whole_at(cell, "seen")};
+    if (b.seen > 0) b.smallest = cell.at("smallest").to_number<double>();
   }
   for (const auto& [reason, count] : o.at("discards").as_object())
     r.result.discards[reason] = count.to_number<std::int64_t>();
@@ -97,6 +108,7 @@ std::vector<std::pair<std::string, std::string>> common_to_shards(const suite_re
           {"cases", std::to_string(r.options.cases)},
           {"seconds", fmt::format("{}", r.options.seconds)},
           {"workspace budget", std::to_string(r.options.workspace_budget_bytes)},
+          {"--accept-blunt", r.options.accept_blunt ? "given" : "not given"},
           {"seed", std::to_string(r.options.seed)},
           {"number of shards", std::to_string(r.options.shards)}};
 }
@@ -131,6 +143,8 @@ void require_one_run(std::span<const suite_report> shards) {
 
 void add(suite_result& sum, const suite_result& shard) {
   for (const auto& [key, cell] : shard.table) sum.table[key] += cell;
+  for (const auto& [key, cell] : shard.reached) sum.reached[key] += cell;
+  for (const auto& [key, counted] : shard.teeth) sum.teeth[key] += counted;
   for (const auto& [reason, count] : shard.discards) sum.discards[reason] += count;
   sum.total += shard.total;
   sum.seconds = std::max(sum.seconds, shard.seconds);

@@ -1,4 +1,5 @@
 #include "properties/suite/replay_cases.hpp"
+#include "properties/suite/sufficiency.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,5 @@
 #include "properties/suite/report.hpp"
+#include "properties/suite/sufficiency.hpp"
 
 #include <fmt/format.h>
 
@@ -49,14 +50,16 @@ std::string shape_text(const attention_case& c) {
                      c.heads_q, c.heads_q == 1 ? "" : "s");
 }
 
-std::string verdict_line(const suite_result& result) {
+std::string verdict_line(const suite_options& options, const suite_result& result) {
   if (result.total.fail > 0) {
     const std::size_t kinds = result.findings.size();
     return fmt::format("DEFECT: {} of {} cases failed, in {} way{}", result.total.fail, result.total.total(), kinds,
                        kinds == 1 ? "" : "s");
   }
-  if (const std::string missing = shortfall(result); !missing.empty()) return "NOT VERIFIED: " + missing;
-  return fmt::format("verified: {} cases, no defect", result.total.total());
+  if (const std::string missing = shortfall(options, result); !missing.empty()) return "NOT VERIFIED: " + missing;
+  const char* const accepted = options.accept_blunt ? "accepted, however blunt" : "verified";
+  return fmt::format("{}: {} cases, no defect{}", accepted, result.total.total(),
+                     result.accesses_checked > 0 ? "" : "; loads and stores were not checked");
 }
 
 }  // namespace
@@ -105,7 +108,9 @@ std::string report_text(const suite_options& options, const suite_result& result
   text += result.accesses_checked > 0
               ? fmt::format("{:.3g} loads and stores checked\n", static_cast<double>(result.accesses_checked))
               : "loads and stores were not checked\n";
-  return text + fmt::format("{} (seed {})\n", verdict_line(result), options.seed);
+  text += teeth_text(result);
+  if (result.total.fail == 0 && result.total.pass > 0 && !options.accept_blunt) text += missing_text(options, result);
+  return text + fmt::format("{} (seed {})\n", verdict_line(options, result), options.seed);
 }
 
 }  // namespace assay

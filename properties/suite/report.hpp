@@ -12,6 +12,12 @@ namespace assay {
 /// The table of what ran, the discards by reason, the findings, and the verdict in one line.
 std::string report_text(const suite_options& options, const suite_result& result);
 
+/// The standard faults: for each kernel and its types the share of places at which the judge saw them.
+std::string teeth_text(const suite_result& result);
+
+/// What a run lacks before it counts as verified, a line each; empty if nothing.
+std::string missing_text(const suite_options& options, const suite_result& result);
+
 /// One finding: the property that failed, what is wrong and where, the shrunk case, and the line that replays it.
 std::string finding_text(const suite_options& options, const finding& f);
 

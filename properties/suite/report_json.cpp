@@ -1,6 +1,7 @@
 #include <boost/json.hpp>
 
 #include "properties/suite/report.hpp"
+#include "properties/suite/sufficiency.hpp"
 
 namespace assay {
 namespace {
@@ -52,6 +53,21 @@ std::string report_json(const std::string& path, const std::string& platform, co
     for (const auto& field : fields.as_object()) row.insert(field);
     table.push_back(std::move(row));
   }
+  json::array teeth;
+  for (const auto& [key, b] : result.teeth)
+    teeth.push_back({{"kernel", std::get<0>(key)},
+                     {"types", std::get<1>(key)},
+                     {"fault", std::get<2>(key)},
+                     {"asked", b.asked},
+                     {"seen", b.seen},
+                     {"smallest", b.seen > 0 ? json::value(b.smallest) : json::value(nullptr)}});
+  json::array reached;
+  for (const auto& [key, cell] : result.reached) {
+    json::object row{{"kernel", key.first}, {"thing", key.second}};
+    const json::value fields = json::value_from(cell);
+    for (const auto& field : fields.as_object()) row.insert(field);
+    reached.push_back(std::move(row));
+  }
   json::object discards;
   for (const auto& [reason, count] : result.discards) discards[reason] = count;
   json::array findings;
@@ -72,9 +88,13 @@ std::string report_json(const std::string& path, const std::string& platform, co
                             {"accesses_checked", result.accesses_checked},
                             {"kernel_seconds", result.kernel_seconds},
                             {"oracle_seconds", result.oracle_seconds},
-                            {"verified", exit_status(result) == 0},
+                            {"accept_blunt", options.accept_blunt},
+                            {"verified", exit_status(options, result) == 0},
+                            {"shortfall", shortfall(options, result)},
                             {"total", json::value_from(result.total)},
                             {"table", std::move(table)},
+                            {"reached", std::move(reached)},
+                            {"teeth", std::move(teeth)},
                             {"discards", std::move(discards)},
                             {"findings", std::move(findings)}};
   return json::serialize(report) + "\n";

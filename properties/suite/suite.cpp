@@ -83,6 +83,9 @@ class tally {
     result_.outputs_judged += v.outputs_judged;
     result_.outputs_sharp += v.outputs_sharp;
     result_.accesses_checked += v.accesses_checked;
+    for (const named_bite& b : v.teeth) result_.teeth[{c.kernel, types_of(c), b.fault}] += b.counts;
+    for (std::size_t i = 0; i < reachable().size(); ++i)
+      if ((v.reached >> i & 1U) != 0) ++result_.reached[{c.kernel, reachable()[i].name}].of(v.result);
     result_.kernel_seconds += v.kernel_seconds;
     result_.oracle_seconds += v.oracle_seconds;
     if (v.result == outcome::discard) ++result_.discards[without_numbers(v.what)];
@@ -229,25 +232,6 @@ suite_result run_suite(const library& lib, const suite_options& given) {
   shown.clear();
   result.seconds = std::chrono::duration<double>(clock::now() - start).count();
   return result;
-}
-
-std::string shortfall(const suite_result& result) {
-  const counts& n = result.total;
-  const auto all = static_cast<double>(n.total());
-  if (n.total() == 0) return "no case ran";
-  if (static_cast<double>(n.discard) > max_discard_share * all)
-    return fmt::format("{} of {} cases were discarded, more than {:.0f}%", n.discard, n.total(),
-                       100 * max_discard_share);
-  // One undecided case does not fail a short run, unless no other case ran.
-  if (n.undecided > 1 && static_cast<double>(n.undecided) > max_undecided_share * all)
-    return fmt::format("{} of {} cases were undecided, more than {:.0f}%", n.undecided, n.total(),
-                       100 * max_undecided_share);
-  if (n.pass == 0) return fmt::format("0 of {} cases passed", n.total());
-  return {};
-}
-
-int exit_status(const suite_result& result) {
-  return result.total.fail > 0 || !shortfall(result).empty() ? 1 : 0;
 }
 
 }  // namespace assay

@@ -138,12 +138,20 @@ std::string timeless(const std::string& text) {
 }
 
 TEST_CASE("a run with a seed is reproducible whatever the jobs, and says its seed") {
-  const answer one = assay({"run", "--cases", "39", "--seed", "11", "--jobs", "1"});
-  const answer two = assay({"run", "--cases", "39", "--seed", "11", "--jobs", "2"});
+  const answer one = assay({"run", "--cases", "39", "--seed", "11", "--jobs", "1", "--accept-blunt"});
+  const answer two = assay({"run", "--cases", "39", "--seed", "11", "--jobs", "2", "--accept-blunt"});
   CHECK(one.status == 0);
   CHECK(one.err.empty());
   CHECK(timeless(one.out) == timeless(two.out));
-  CHECK(one.out.find("verified: 39 cases, no defect (seed 11)") != std::string::npos);
+  CHECK(one.out.find("accepted, however blunt: 39 cases, no defect (seed 11)") != std::string::npos);
+}
+
+TEST_CASE("a run of few cases is not verified, and says what it lacks") {
+  const answer a = assay({"run", "--cases", "20", "--seed", "11"});
+  CHECK(a.status == 1);
+  CHECK(a.out.find("NOT VERIFIED: 20 cases passed: too little to verify (seed 11)") != std::string::npos);
+  CHECK(a.out.find("  batch_prefill: no case passed with ") != std::string::npos);
+  CHECK(a.out.find("teeth of split_kv ") != std::string::npos);
 }
 
 TEST_CASE("a run without a seed prints one that is enough to repeat it") {

@@ -9,6 +9,7 @@
 
 #include "properties/relations/relations.hpp"
 #include "properties/suite/report.hpp"
+#include "properties/suite/sufficiency.hpp"
 #include "properties/system/write_file.hpp"
 #include "tests/properties/faulty_library.hpp"
 #include "tests/properties/scratch.hpp"

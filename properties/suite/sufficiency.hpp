@@ -1,0 +1,49 @@
+/// Whether a run without a defect verified enough to say so.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "properties/suite/suite.hpp"
+
+namespace assay {
+
+/// Share of cases that may be discarded before the run counts as failed.
+constexpr double max_discard_share = 0.05;
+
+/// Share of cases that may be undecided before the run counts as failed: of all, of each property, of each combination
+/// of types, and of the cases with each reachable thing. Overflow leaves a few undecided; a contract that says nothing
+/// about sinks leaves all cases with sinks undecided.
+constexpr double max_undecided_share = 0.05;
+
+/// Places at which each standard fault must have been asked for, of each kernel; and places of one combination of types
+/// from which on its share counts alone. With fewer a share says nothing.
+constexpr std::int64_t least_asked = 8;
+constexpr std::int64_t least_asked_of_types = 16;
+
+/// Share of a fault's places at which the judge must see it. The built-in kernels' contracts show each fault at 84% of
+/// its places or more, most of them at 97%; the loosest contracts that are accepted show most of them at 0% to 50%.
+constexpr double least_seen_share = 0.5;
+
+/// Why a run verified too little, in one line; empty if it verified enough. The first that holds: no case ran or
+/// passed; too many were discarded or undecided; and, unless `options.accept_blunt`, what missing_reach() and
+/// missing_teeth() say.
+std::string shortfall(const suite_options& options, const suite_result& result);
+
+/// The shortfall of counts alone, for runs of stored cases.
+std::string shortfall(const suite_result& result);
+
+/// What no case that passed reached, in up to three lines for each kernel: properties, types, and what the kernels'
+/// spaces declare. Runs of one shard, or of some properties, are not asked for the latter.
+std::vector<std::string> missing_reach(const suite_options& options, const suite_result& result);
+
+/// Standard faults that the run would miss, in up to two lines for each kernel: the judge saw them at fewer than
+/// least_seen_share of their places, of all types or of one combination; or, in a run of all properties, they were asked
+/// for at too few places.
+std::vector<std::string> missing_teeth(const suite_options& options, const suite_result& result);
+
+/// 0 verified, 1 a defect was found or there is a shortfall.
+int exit_status(const suite_options& options, const suite_result& result);
+int exit_status(const suite_result& result);
+
+}  // namespace assay

@@ -1,0 +1,116 @@
+#include "properties/suite/sufficiency.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "properties/suite/report.hpp"
+#include "tests/properties/faulty_library.hpp"
+
+namespace assay {
+namespace {
+
+/// Plain cases of one kernel in f16.
+suite_options options_for(std::int64_t cases) {
+  suite_options options;
+  options.kernels = {"split_kv"};
+  options.types = {"f16"};
+  options.selected = {&enclosure_property()};
+  options.cases = cases;
+  options.jobs = 2;
+  return options;
+}
+
+suite_result run_with_teeth(library& lib, const suite_options& options) {
+  lib.measures_teeth = true;
+  suite_result result = run_suite(lib, options);
+  lib.measures_teeth = false;
+  return result;
+}
+
+/// As coarse as a contract may be: accumulators of 10 bits over 1024 products, elementary functions of 10 bits.
+void loosen(contract& c) {
+  c.qk = c.pv = {1024, 10, 1025.0F, 0x1p-10F, 0x1p-14F};
+  c.p_flush = 0x1p-14F;
+  c.constant_roundings = c.sum_roundings = c.normalise_roundings = 256;
+  c.exp2_relative_error = c.log_absolute_error = c.log_relative_error = c.tanh_relative_error = 0x1p-10F;
+}
+
+TEST_CASE("a run of the clean kernels sees nearly all standard faults, and is verified") {
+  const suite_options options = options_for(150);
+  const suite_result result = run_with_teeth(*library::built_in(), options);
+  INFO(report_text(options, result));
+  CHECK(exit_status(options, result) == 0);
+  CHECK(missing_teeth(options, result).empty());
+  for (const auto& [key, b] : result.teeth) {
+    CAPTURE(std::get<2>(key), b.seen, b.asked);
+    if (b.asked >= 20) CHECK(static_cast<double>(b.seen) > 0.75 * static_cast<double>(b.asked));
+  }
+}
+
+TEST_CASE("a run with the loosest contract has no defect, is not verified, and says what it would miss") {
+  const auto loose = testing::declaring_library(loosen);
+  suite_options options = options_for(150);
+  const suite_result result = run_with_teeth(*loose, options);
+  const std::string text = report_text(options, result);
+  INFO(text);
+  CHECK(result.total.fail == 0);
+  CHECK(exit_status(options, result) == 1);
+  CHECK(shortfall(options, result) == "too blunt: the run would miss standard faults");
+  const std::vector<std::string> missed = missing_teeth(options, result);
+  REQUIRE(missed.size() == 1);
+  CHECK(missed[0].starts_with("split_kv: would miss "));
+  for (const char* fault : {"output_truncated", "p_truncated", "split_misweighed"})
+    CHECK(missed[0].find(fault) != std::string::npos);
+  CHECK(text.find("NOT VERIFIED: too blunt") != std::string::npos);
+
+  options.accept_blunt = true;
+  CHECK(exit_status(options, result) == 0);
+  CHECK(report_text(options, result).find("accepted, however blunt: ") != std::string::npos);
+}
+
+TEST_CASE("one case is too little, whatever it is") {
+  const suite_options options = options_for(1);
+  suite_options all = options;
+  all.types.clear();
+  all.selected.clear();
+  for (const property& p : properties())
+    if (can_be_checked(p, all)) all.selected.push_back(&p);
+  const suite_result result = run_with_teeth(*library::built_in(), all);
+  CHECK(result.total.pass == 1);
+  CHECK(exit_status(all, result) == 1);
+  CHECK(shortfall(all, result) == "1 case passed: too little to verify");
+  CHECK(missing_reach(all, result).size() == 3);
+  CHECK(exit_status(result) == 0);  // a replay of that one case
+}
+
+TEST_CASE("each thing that a space declares is asked for, of runs that draw from all of it") {
+  suite_options options = options_for(100);
+  options.types.clear();
+  options.selected.clear();
+  for (const property& p : properties())
+    if (can_be_checked(p, options)) options.selected.push_back(&p);
+  suite_result result;
+  result.total.pass = 100;
+  for (const property* p : options.selected)
+    for (const std::string& types : types_of_the_space(*find_kernel_space("split_kv")))
+      result.table[{"split_kv", p->name, types}].pass = 1;
+  for (const reachable_thing& t : reachable()) result.reached[{"split_kv", t.name}].pass = 1;
+  CHECK(missing_reach(options, result).empty());
+  result.reached[{"split_kv", "sinks"}] = {};
+  CHECK(missing_reach(options, result) == std::vector<std::string>{"split_kv: no case passed with sinks"});
+  options.selected = {&enclosure_property()};  // its cases need not have sinks
+  CHECK(missing_reach(options, result).empty());
+}
+
+TEST_CASE("undecided cases count for each property, types and thing, not only together") {
+  const suite_options options = options_for(1000);
+  suite_result result;
+  result.total = {.pass = 990, .fail = 0, .discard = 0, .undecided = 10};
+  result.table[{"split_kv", "output_enclosed", "f16"}] = result.total;
+  CHECK(shortfall(result).empty());
+  result.reached[{"split_kv", "sinks"}] = {.pass = 0, .fail = 0, .discard = 0, .undecided = 10};
+  CHECK(shortfall(result) == "10 of 10 cases of split_kv with sinks were undecided, more than 5%");
+  CHECK(exit_status(options, result) == 1);
+}
+
+}  // namespace
+}  // namespace assay

@@ -35,7 +35,7 @@ struct assay_tensor {
 
 enum assay_status_code : std::int32_t {
   ASSAY_OK = 0,
-  ASSAY_REJECTED = 1,     ///< the problem is invalid; nothing was launched
+  ASSAY_REJECTED = 1,     ///< the problem is invalid; nothing was launched. Of a valid problem this is a failure
   ASSAY_UNSUPPORTED = 2,  ///< a legal problem that this library does not support, or whose workspace exceeds the budget
   ASSAY_FAILED = 3,       ///< the launch failed
 };
@@ -48,8 +48,10 @@ struct assay_status {
 
 /// What the host planner chose.
 struct assay_plan {
-  std::int32_t num_splits;       ///< at least 1; equals the number that the problem asks for, if it asks for one
-  std::int64_t workspace_bytes;  ///< of o_partial and lse_partial; the suite sizes them by problem.hpp, not by this
+  std::int32_t num_splits;  ///< at least 1; equals the number that the problem asks for, if it asks for one
+  /// At least that of o_partial and lse_partial, and within the budget. The suite sizes them by problem.hpp, but a
+  /// caller allocates what the plan says: too little is a failure.
+  std::int64_t workspace_bytes;
 };
 
 enum assay_defect_kind : std::int32_t {
@@ -126,6 +128,10 @@ struct assay_library {
 };
 
 const assay_library* assay_library_v1(void);
+
+/// Optional export of a shared object: 1 if its kernels support every case that the suite generates for kernels of
+/// their names. Then the suite counts a refused one as a failure. Without this export ASSAY_UNSUPPORTED is a discard.
+std::int32_t assay_supports_generated_v1(void);
 
 /// Which edges of the kernels' code ran: kernels set bytes to 1 and never to 0. The suite clears and reads them between
 /// runs. So it knows which edges only this case reaches.

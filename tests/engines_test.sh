@@ -50,7 +50,7 @@ for target in "${targets[@]}"; do
     unzip -q "$OUT/${target}_seed_corpus.zip" -d "$scratch/seeds/$target"
   fi
 done
-mapfile -t kernels < <(cd "$root/corpus" && printf 'fuzz_%s\n' *)
+mapfile -t kernels < <(cd "$root/corpus" && printf 'fuzz_%s\n' */ | tr -d /)
 for target in "${kernels[@]}" fuzz_case fuzz_oracle fuzz_problem; do
   [[ -n $(ls -A "$scratch/seeds/$target" 2>/dev/null) ]] || fail "$target has no seeds"
 done

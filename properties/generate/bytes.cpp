@@ -32,4 +32,17 @@ std::vector<std::uint8_t> encode_case(const attention_case& c, std::span<const s
   return bytes;
 }
 
+bool is_in_space(const attention_case& c) {
+  byte_recorder recorder;
+  attention_case copy = c;
+  try {
+    walk(copy, recorder, {}, std::vector{c.kernel});
+  } catch (const case_error&) {
+    return false;
+  } catch (const std::invalid_argument&) {
+    return false;  // a kernel that has no cases
+  }
+  return copy == c;
+}
+
 }  // namespace assay

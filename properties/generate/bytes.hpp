@@ -22,4 +22,7 @@ attention_case decode_case(std::span<const std::uint8_t> bytes, std::span<const 
 /// case_error for others.
 std::vector<std::uint8_t> encode_case(const attention_case& c, std::span<const std::string> kernels = {});
 
+/// Whether the suite can generate the case, within any limits.
+bool is_in_space(const attention_case& c);
+
 }  // namespace assay

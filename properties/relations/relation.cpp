@@ -18,7 +18,7 @@ std::optional<execution> relation::run(inputs& edited, const attention_case& how
   result_.kernel_seconds += ran.seconds;
   result_.accesses_checked += ran.accesses_checked;
   if (auto v = verdict_of(ran)) {
-    if (v->result == outcome::discard) {
+    if (v->result == outcome::discard || v->origin == refusal_origin) {
       fail("after " + change + " the library says: " + v->what);
     } else {
       v->what = "after " + change + ": " + v->what;

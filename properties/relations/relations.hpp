@@ -30,7 +30,9 @@
   X(named_slots)            \
   X(slot_twice)             \
   X(append_then_attend)     \
-  X(append_again)
+  X(append_again)           \
+  X(planned_workspace)      \
+  X(another_problem_first)
 
 namespace assay::relations {
 

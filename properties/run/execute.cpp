@@ -7,19 +7,11 @@
 #include "properties/run/contract_fault.hpp"
 #include "properties/run/fault_watch.hpp"
 #include "properties/run/input_snapshot.hpp"
+#include "properties/run/plan_problem.hpp"
 #include "properties/run/row_gaps.hpp"
 
 namespace assay {
 namespace {
-
-/// A plan with more splits is refused: the partials would not fit into memory.
-constexpr std::int32_t max_splits = 1 << 16;
-
-assay_status failure(const std::string& message) {
-  assay_status status{ASSAY_FAILED, {}};
-  std::snprintf(status.message, sizeof status.message, "%s", message.c_str());
-  return status;
-}
 
 void collect(void* context, const assay_defect* defect) {
   auto& defects = *static_cast<std::vector<platform_defect>*>(context);
@@ -94,21 +86,6 @@ assay_launch make_launch(const attention_case& c, const execution_checks& checks
   return launch;
 }
 
-assay_status plan_problem(const assay_kernel& kernel, const problem& stated, std::int64_t workspace_budget_bytes,
-                          problem* planned) {
-  assay_plan plan{};
-  assay_status status = kernel.plan(&stated, workspace_budget_bytes, &plan);
-  if (status.code != ASSAY_OK) return status;
-  if (plan.num_splits < 1 || plan.num_splits > max_splits)
-    return failure(fmt::format("plan() chose {} splits, which is out of range", plan.num_splits));
-  if (stated.num_splits > 0 && plan.num_splits != stated.num_splits)
-    return failure(
-        fmt::format("plan() chose {} splits, but the problem asks for {}", plan.num_splits, stated.num_splits));
-  *planned = stated;
-  planned->num_splits = plan.num_splits;
-  return status;
-}
-
 execution execute_planned(const library& lib, const attention_case& c, inputs& in, const problem& planned,
                           outputs written, int workers) {
   execution ran;
@@ -124,7 +101,7 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
   ran.status = kernel->declare(&ran.planned, &launch, &ran.declared);
   if (ran.status.code != ASSAY_OK) return ran;
   if (const std::string fault = contract_fault(ran.declared, ran.planned); !fault.empty()) {
-    ran.status = failure("the declared contract cannot bound the outputs: " + fault);
+    ran.status = failed_status("the declared contract cannot bound the outputs: " + fault);
     return ran;
   }
 

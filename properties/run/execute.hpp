@@ -8,6 +8,7 @@
 #include "properties/data/inputs.hpp"
 #include "properties/run/execution.hpp"
 #include "properties/run/kernel_library.hpp"
+#include "properties/run/plan_problem.hpp"
 #include "properties/run/verdict.hpp"
 
 namespace assay {
@@ -30,16 +31,13 @@ DLDataType to_dlpack(dtype type);
 assay_launch make_launch(const attention_case& c, const execution_checks& checks, int workers,
                          std::vector<platform_defect>* defects);
 
-/// Plans the stated problem. On success `planned` has the number of splits; else the status says why not.
-assay_status plan_problem(const assay_kernel& kernel, const problem& stated, std::int64_t workspace_budget_bytes,
-                          problem* planned);
-
 /// Runs a planned problem into existing outputs with any contents, with all memory checks.
 execution execute_planned(const library& lib, const attention_case& c, inputs& in, const problem& planned,
                           outputs written, int workers = 1);
 
-/// The verdict that an execution reaches by itself: a rejected or unsupported problem is a discard; a failed launch, a
-/// platform defect and a memory fault are failures. Without a verdict, its outputs can be judged.
+/// The verdict that an execution reaches by itself: an unsupported problem is a discard; a rejected problem, a failed
+/// launch, a platform defect and a memory fault are failures, for cases are valid. Without a verdict, its outputs can
+/// be judged.
 std::optional<verdict> verdict_of(const execution& ran);
 
 /// The origin of a verdict that such a defect decides. Each kind of wrong access has its own origin ("data race"), so
@@ -49,6 +47,10 @@ const char* origin_of(assay_defect_kind kind);
 verdict passed();
 verdict failed(std::string origin, std::string what);
 verdict discarded(std::string reason);
+
+/// The origin of what a refusal decides: a discard for ASSAY_UNSUPPORTED, a failure for ASSAY_REJECTED.
+inline constexpr const char* refusal_origin = "refusal";
+verdict unsupported(const std::string& message);
 
 /// All intermediate results of one case.
 struct detailed_run {

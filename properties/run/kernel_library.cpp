@@ -43,7 +43,11 @@ library::~library() {
 }
 
 std::shared_ptr<library> library::built_in() {
-  static const auto only = std::make_shared<library>(assay_library_v1(), "built-in", nullptr);
+  static const auto only = [] {
+    auto made = std::make_shared<library>(assay_library_v1(), "built-in", nullptr);
+    made->supports_generated = assay_supports_generated_v1() == 1;
+    return made;
+  }();
   return only;
 }
 
@@ -63,7 +67,11 @@ std::shared_ptr<library> library::load(const std::string& path) {
   if (handle == nullptr) throw environment_error(fmt::format("{}: cannot be loaded: {}", path, dlerror()));
   auto* entry = reinterpret_cast<const assay_library* (*)()>(dlsym(handle, "assay_library_v1"));
   if (entry == nullptr) throw environment_error(fmt::format("{}: exports no assay_library_v1", path));
-  return std::make_shared<library>(entry(), path, handle);
+  auto loaded = std::make_shared<library>(entry(), path, handle);
+  auto* supports =
+      reinterpret_cast<decltype(&assay_supports_generated_v1)>(dlsym(handle, "assay_supports_generated_v1"));
+  loaded->supports_generated = supports != nullptr && supports() == 1;
+  return loaded;
 }
 
 std::span<std::uint8_t> library::edge_flags() const {

@@ -33,7 +33,8 @@ class library {
   /// One byte per edge of the kernels' code, 1 if it ran since the byte was cleared; empty if the library does not say.
   std::span<std::uint8_t> edge_flags() const;
   execution_checks checks;
-  bool measures_teeth = false;  ///< of each case that passes; see teeth.hpp
+  bool supports_generated = false;  ///< as the library says: assay_supports_generated_v1()
+  bool measures_teeth = false;      ///< of each case that passes; see teeth.hpp
 
   explicit library(const assay_library* table, std::string path, void* handle);
   ~library();

@@ -31,6 +31,12 @@ verdict discarded(std::string reason) {
   return v;
 }
 
+verdict unsupported(const std::string& message) {
+  verdict v = discarded("unsupported: " + message);
+  v.origin = refusal_origin;
+  return v;
+}
+
 const char* origin_of(assay_defect_kind kind) {
   switch (kind) {
     case ASSAY_OUT_OF_BOUNDS: return "out of bounds";
@@ -68,9 +74,9 @@ std::optional<verdict> verdict_of(const execution& ran) {
   } else if (!ran.memory_fault.empty())
     v = failed("memory", ran.memory_fault);
   else if (ran.status.code == ASSAY_REJECTED)
-    v = discarded(fmt::format("rejected: {}", ran.status.message));
+    v = failed(refusal_origin, fmt::format("rejected: {}", ran.status.message));
   else if (ran.status.code == ASSAY_UNSUPPORTED)
-    v = discarded(fmt::format("unsupported: {}", ran.status.message));
+    v = unsupported(ran.status.message);
   else if (ran.status.code != ASSAY_OK)
     v = failed("launch", ran.status.message);
   if (v) v->kernel_seconds = ran.seconds, v->accesses_checked = ran.accesses_checked;

@@ -1,4 +1,6 @@
 #include "properties/suite/minimize.hpp"
+#include "properties/generate/bytes.hpp"
+#include "properties/run/execute.hpp"
 
 #include <chrono>
 #include <unordered_set>
@@ -61,9 +63,22 @@ minimized minimize(const attention_case& failing, const judge_function& judge, c
   return found;
 }
 
+namespace {
+
+/// Whether the library says that it supports this case: one of the case space, without a budget for workspaces.
+bool is_supported(const library& lib, const attention_case& c) {
+  return lib.supports_generated && c.workspace_budget_bytes == 0 && is_in_space(c);
+}
+
+}  // namespace
+
 verdict check_property(const library& lib, const property& p, const attention_case& c) {
   try {
-    return p.check(lib, c);
+    verdict v = p.check(lib, c);
+    const bool is_refused = v.result == outcome::discard && v.origin == refusal_origin;
+    if (is_refused && is_supported(lib, c))
+      return failed(refusal_origin, "the library says that it supports generated cases, but: " + v.what);
+    return v;
   } catch (const std::exception& e) {
     return failed("exception", e.what());
   }

@@ -46,6 +46,17 @@ assay_status declare_edited(const problem* p, const assay_launch* launch, contra
   return status;
 }
 
+std::function<void(const problem&, assay_plan&)>& edited_plan() {
+  static std::function<void(const problem&, assay_plan&)> change;
+  return change;
+}
+
+assay_status plan_edited(const problem* p, std::int64_t budget, assay_plan* out) {
+  const assay_status status = plan(p, budget, out);
+  if (status.code == ASSAY_OK) edited_plan()(*p, *out);
+  return status;
+}
+
 assay_status run_built_in(const problem* p, const assay_tensor* tensors, std::int32_t count,
                           const assay_launch* launch) {
   return built_in_kernel().run(p, tensors, count, launch);
@@ -59,6 +70,8 @@ assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t cou
 const assay_kernel faulty_kernel{"split_kv", plan, declare, run};
 const assay_kernel refusing_kernel{"split_kv", refuse, declare, run};
 const assay_kernel declaring_kernel{"split_kv", plan, declare_edited, run_built_in};
+
+const assay_kernel planning_kernel{"split_kv", plan_edited, declare, run_built_in};
 
 std::shared_ptr<library> library_of(const assay_kernel& kernel) {
   static std::vector<std::unique_ptr<assay_library>> tables;  // libraries point to them
@@ -124,6 +137,11 @@ std::shared_ptr<library> corrupting_library(std::function<void(call&)> after) {
 std::shared_ptr<library> declaring_library(std::function<void(contract&)> change) {
   edited_contract() = std::move(change);
   return library_of(declaring_kernel);
+}
+
+std::shared_ptr<library> planning_library(std::function<void(const problem&, assay_plan&)> change) {
+  edited_plan() = std::move(change);
+  return library_of(planning_kernel);
 }
 
 std::shared_ptr<library> refusing_library(assay_status_code status) {

@@ -45,6 +45,9 @@ std::shared_ptr<library> declaring_library(std::function<void(contract&)> change
 /// A library that answers plan() with `status`.
 std::shared_ptr<library> refusing_library(assay_status_code status);
 
+/// The built-in kernels with plans that `change` has edited.
+std::shared_ptr<library> planning_library(std::function<void(const problem&, assay_plan&)> change);
+
 /// Two sequences of two rows each on 20 and 37 keys, 4 heads on 2, head_dim 64, page_size 16, causal, two splits, f16.
 attention_case small_case();
 

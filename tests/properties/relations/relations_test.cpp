@@ -318,6 +318,33 @@ TEST_CASE("bad_problem_rejected catches a library that launches before it reject
                 "run() launched in spite of");
 }
 
+TEST_CASE("another_problem_first catches a bit that depends on the call before") {
+  static std::int32_t keys_before = 0;
+  keys_before = 0;
+  expect_caught(another_problem_first, testing::corrupting_library([](call& c) {
+                  if (keys_before > 37) c.flip_o();
+                  keys_before = c.stated.max_k;
+                }),
+                "after running another problem o[0, 0, 0]: ");
+}
+
+TEST_CASE("planned_workspace catches a plan whose bytes do not fit into 32 bits") {
+  expect_caught(planned_workspace, testing::planning_library([](const problem& p, assay_plan& plan) {
+                  if (p.total_q > 1'000'000) plan.workspace_bytes &= 0xFFFFFFFF;
+                }),
+                "plan() of ");
+}
+
+TEST_CASE("a plan with the workspace of one split too few is a failure, for any property") {
+  const auto faulty = testing::planning_library([](const problem& p, assay_plan& plan) {
+    if (plan.num_splits > 1) plan.workspace_bytes -= std::int64_t{p.total_q} * p.heads_q * (p.head_dim_v + 1) * 4;
+  });
+  const verdict v = run_case(*faulty, testing::small_case());
+  CHECK(v.result == outcome::fail);
+  // 2 splits of 4 rows and 4 heads with 64 columns and an LSE, of 4 bytes.
+  CHECK(v.what == "plan() asks for a workspace of 4160 bytes, but the partials of 2 splits have 8320");
+}
+
 TEST_CASE("a change that makes the library refuse is a failure, not a discard") {
   expect_caught(page_permutation, testing::faulty_library([](call& c) {
                   return c.i32("block_table", 0, 0) == 3 ? c.run() : assay_status{ASSAY_REJECTED, "planted"};

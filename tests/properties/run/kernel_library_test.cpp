@@ -62,6 +62,7 @@ TEST_CASE("a shared object with the built-in kernels gives the same bits") {
   if (!std::filesystem::exists(path)) SKIP("assay_kernels_cpu.so is not built");
   const auto lib = library::load(path);
   CHECK(lib->path() == path);
+  CHECK(lib->supports_generated);
   inputs in = fill(testing::small_case());
   const execution one = execute(*library::built_in(), testing::small_case(), in);
   const execution two = execute(*lib, testing::small_case(), in);

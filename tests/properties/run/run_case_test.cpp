@@ -159,9 +159,10 @@ TEST_CASE("a failed launch fails") {
                  "no device");
 }
 
-TEST_CASE("a rejected case is a discard that says why") {
+TEST_CASE("a rejected case is a failure, for it is valid") {
   const verdict v = run_case(*testing::refusing_library(ASSAY_REJECTED), small_case());
-  CHECK(v.result == outcome::discard);
+  CHECK(v.result == outcome::fail);
+  CHECK(v.origin == "refusal");
   CHECK(v.what == "rejected: planted refusal");
 }
 

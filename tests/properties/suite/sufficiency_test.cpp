@@ -82,6 +82,22 @@ TEST_CASE("one case is too little, whatever it is") {
   CHECK(exit_status(result) == 0);  // a replay of that one case
 }
 
+TEST_CASE("a library that says it supports generated cases fails if it refuses one") {
+  const auto refusing = testing::refusing_library(ASSAY_UNSUPPORTED);
+  const attention_case c = suite_case(options_for(1), 0);
+  CHECK(check_property(*refusing, enclosure_property(), c).result == outcome::discard);
+  refusing->supports_generated = true;
+  const verdict v = check_property(*refusing, enclosure_property(), c);
+  CHECK(v.result == outcome::fail);
+  CHECK(v.what == "the library says that it supports generated cases, but: unsupported: planted refusal");
+  attention_case outside = c;
+  outside.soft_cap = 3.25F;  // the space has others
+  CHECK(check_property(*refusing, enclosure_property(), outside).result == outcome::discard);
+  attention_case bounded = c;
+  bounded.workspace_budget_bytes = 1;
+  CHECK(check_property(*refusing, enclosure_property(), bounded).result == outcome::discard);
+}
+
 TEST_CASE("each thing that a space declares is asked for, of runs that draw from all of it") {
   suite_options options = options_for(100);
   options.types.clear();

@@ -20,9 +20,16 @@ bool is_invalid(const interval& e) {
 
 std::optional<std::string> first_invalid(const enclosed_tensor& t) {
   for (std::size_t i = 0; i < t.elements.size(); ++i)
-    if (t.rule(static_cast<std::int64_t>(i)) == oracle::element_rule::enclosed && is_invalid(t.elements[i]))
+    if (t.is_enclosed(static_cast<std::int64_t>(i)) && is_invalid(t.elements[i]))
       return fmt::format("element {} of {}: {} is not an interval", i, t.name, text_of(t.elements[i]));
   return std::nullopt;
+}
+
+/// The rule, but for those of elements that are computed: only the contract's enclosure knows signs and NaN.
+oracle::element_rule written_as(const enclosed_tensor& t, std::int64_t flat) {
+  const oracle::element_rule rule = t.rule(flat);
+  return rule == oracle::element_rule::kept || rule == oracle::element_rule::copied ? rule
+                                                                                    : oracle::element_rule::enclosed;
 }
 
 std::optional<std::string> disagreement(const enclosed_tensor& bounds, const enclosed_tensor& exact) {
@@ -33,10 +40,10 @@ std::optional<std::string> disagreement(const enclosed_tensor& bounds, const enc
     // Of an in-out tensor the contract may leave open what the definition keeps: intervals say what the bits are.
     const bool is_open =
         !exact.held.empty() && exact.keeps(flat) && bounds.rule(flat) == oracle::element_rule::enclosed;
-    if (bounds.rule(flat) != exact.rule(flat) && !is_open)
+    if (written_as(bounds, flat) != written_as(exact, flat) && !is_open)
       return fmt::format("element {} of {}: only one of the enclosures leaves it unwritten", i, bounds.name);
     const interval &a = bounds.elements[i], &b = exact.elements[i];
-    if (bounds.rule(flat) == oracle::element_rule::enclosed && !(a.lo <= b.hi && b.lo <= a.hi))
+    if (bounds.is_enclosed(flat) && !(a.lo <= b.hi && b.lo <= a.hi))
       return fmt::format("element {} of {}: {} and {} do not meet", i, bounds.name, text_of(a), text_of(b));
   }
   return std::nullopt;

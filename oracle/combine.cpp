@@ -7,12 +7,13 @@
 #include "oracle/atoms.hpp"
 #include "oracle/clones.hpp"
 #include "oracle/interval.hpp"
+#include "oracle/specials.hpp"
 
 namespace assay::oracle {
 namespace {
 
 /// w_s = exp(lse_s - M); exactly 0 for an empty split, exactly 1 for the one that certainly holds the maximum.
-std::vector<interval> weights_of(std::span<const interval> lse, const interval& largest, const contract& declared) {
+std::vector<interval> weights_of(const std::vector<interval>& lse, const interval& largest, const contract& declared) {
   double top = -infinity, second = -infinity;  // of the upper ends
   for (const interval& x : lse) {
     second = std::max(second, std::min(top, x.hi));
@@ -27,6 +28,10 @@ std::vector<interval> weights_of(std::span<const interval> lse, const interval& 
     }
     if (x.lo >= (x.hi == top ? second : top)) {  // not below the upper end of any other
       weights.push_back(point(1));
+      continue;
+    }
+    if (x.hi - largest.lo < -200) {  // far below f32's least number, also where the difference overflows
+      weights.push_back({0, f32_underflow});
       continue;
     }
     interval w = exp(round_f32(x - largest));
@@ -66,48 +71,108 @@ void add_weighted(double w, double w_radius, const interval* o, std::size_t coun
   }
 }
 
-}  // namespace
-
-interval combine_splits(std::span<const interval> lse, const interval* outputs, std::int64_t split_stride,
-                        const contract& declared, std::span<interval> out) {
+/// The LSEs of all splits, and their maximum.
+struct joined_lse {
+  std::vector<interval> lse;
   interval largest{-infinity, -infinity};
+  bool is_nan = false;
   bool is_known = true;
-  for (const interval& x : lse) {
-    is_known = is_known && !is_everything(x);
-    largest = {std::max(largest.lo, x.lo), std::max(largest.hi, x.hi)};
-  }
-  if (!is_known) {
-    std::ranges::fill(out, everything);
-    return everything;
-  }
-  if (largest.hi == -infinity) {
-    std::ranges::fill(out, point(0));
-    return point(-infinity);
-  }
+  /// The maximum may be infinity (a sink of 3e38). Its own difference is NaN then, as are the results.
+  bool may_overflow = false;
+};
 
-  const std::vector<interval> weights = weights_of(lse, largest, declared);
-  const interval total = sum_of(weights);
-  std::vector<double> mid(out.size()), radius(out.size());
+joined_lse join_lse(std::span<const partial> splits) {
+  joined_lse all;
+  for (const partial& s : splits) {
+    interval x = s.lse;
+    all.is_nan |= s.is_nan;
+    all.is_known &= !is_everything(x);
+    if (x.hi == infinity) all.may_overflow = true, x.hi = std::max(x.lo, f32_largest);
+    all.largest = {std::max(all.largest.lo, x.lo), std::max(all.largest.hi, x.hi)};
+    all.lse.push_back(x);
+  }
+  return all;
+}
+
+/// What values that are not finite make of a column.
+column_state state_of(std::span<const partial> splits, const std::vector<interval>& weights, std::size_t column) {
+  column_state state = column_state::finite;
+  for (std::size_t s = 0; s < splits.size(); ++s) {
+    const interval& o = splits[s].o[column];
+    const auto rule =
+        splits[s].rules.empty() ? element_rule::enclosed : static_cast<element_rule>(splits[s].rules[column]);
+    const weight_kind weight = weights[s].lo > 0 ? weight_kind::positive : weight_kind::open;
+    if (rule == element_rule::nan) state = join(state, effect_of(std::nan(""), weight));
+    if (rule == element_rule::or_nan) state = join(state, column_state::maybe_nan);
+    if (o.lo == o.hi && std::isinf(o.lo)) state = join(state, effect_of(o.lo, weight));
+  }
+  return state;
+}
+
+/// No split's element is -0 or below 0: nor is their sum, which starts from +0.
+bool is_positive(std::span<const partial> splits, std::size_t column) {
+  return std::ranges::all_of(splits, [&](const partial& s) {
+    return !s.rules.empty() && static_cast<element_rule>(s.rules[column]) == element_rule::positive;
+  });
+}
+
+/// The sum of the weighted outputs, before it is divided.
+struct weighted_sum {
+  std::vector<double> mid, radius;
+};
+
+weighted_sum add_all(std::span<const partial> splits, const std::vector<interval>& weights, std::size_t columns) {
+  weighted_sum sum{std::vector<double>(columns), std::vector<double>(columns)};
+  std::vector<interval> finite(columns);
   for (std::size_t s = 0; s < weights.size(); ++s) {
     if (weights[s].hi == 0) continue;  // adds 0 * o_s = 0: exact, and o_s is finite where it is known
     const double w = (weights[s].lo + weights[s].hi) / 2;
     const double w_radius = std::max(weights[s].hi - w, w - weights[s].lo) * cover;
-    add_weighted(w, w_radius, outputs + static_cast<std::int64_t>(s) * split_stride, out.size(), mid.data(),
-                 radius.data());
+    // state_of() has the infinities.
+    std::ranges::transform(splits[s].o, finite.begin(),
+                           [](const interval& e) { return e.lo == e.hi && std::isinf(e.lo) ? point(0) : e; });
+    add_weighted(w, w_radius, finite.data(), columns, sum.mid.data(), sum.radius.data());
   }
+  return sum;
+}
+
+}  // namespace
+
+combined_lse combine_splits(std::span<const partial> splits, const contract& declared, std::span<interval> out,
+                            std::span<std::uint8_t> rules) {
+  const auto set_all = [&](const interval& e, element_rule rule) {
+    std::ranges::fill(out, e);
+    std::ranges::fill(rules, static_cast<std::uint8_t>(rule));
+  };
+  const joined_lse all = join_lse(splits);
+  if (all.is_nan) return set_all(everything, element_rule::nan), combined_lse{everything, element_rule::nan};
+  if (!all.is_known) return set_all(everything, element_rule::enclosed), combined_lse{everything};
+  if (all.largest.hi == -infinity) return set_all(point(0), element_rule::positive), combined_lse{all.largest};
+
+  std::vector<interval> weights;
+  interval total = point(1);
+  if (all.largest.lo == -infinity) {  // one split has a sink and no key: its LSE is the sink's, or -inf; every o is 0
+    weights.assign(splits.size(), interval{0, 1});
+  } else {
+    weights = weights_of(all.lse, all.largest, declared);
+    total = sum_of(weights);
+  }
+  const weighted_sum sum = add_all(splits, weights, out.size());
   for (std::size_t c = 0; c < out.size(); ++c) {
-    if (mid[c] == 0 && radius[c] == 0) {
-      out[c] = point(0);
-      continue;
-    }
-    const double r = radius[c] * cover;
-    const bool is_bounded = std::fabs(mid[c]) + r <= f32_largest;  // false for NaN
-    out[c] =
-        is_bounded ? round_f32(interval{mid[c] - r, mid[c] + r} / total, declared.normalise_roundings) : everything;
+    const double mid = sum.mid[c], r = sum.radius[c] * cover;
+    const bool is_bounded = std::fabs(mid) + r <= f32_largest;  // false for NaN
+    out[c] = mid == 0 && r == 0 ? point(0)
+             : is_bounded       ? round_f32(interval{mid - r, mid + r} / total, declared.normalise_roundings)
+                                : everything;
+    const element_rule rule = apply(state_of(splits, weights, c), 1, out[c], rule_of(out[c], is_positive(splits, c)));
+    rules[c] = static_cast<std::uint8_t>(all.may_overflow && has_interval(rule) ? element_rule::or_nan : rule);
   }
+  if (all.largest.lo == -infinity) return {{-infinity, all.largest.hi * (1 - 0x1p-20)}};
   const interval logarithm = widen(log(total), static_cast<double>(declared.log_relative_error),
                                    static_cast<double>(declared.log_absolute_error));
-  return round_f32(largest + logarithm);
+  const interval lse = round_f32(all.largest + logarithm);
+  if (!all.may_overflow) return {lse};
+  return {{std::min(all.largest.lo * (1 - 0x1p-20), f32_largest), infinity}, element_rule::or_nan};
 }
 
 }  // namespace assay::oracle

@@ -9,9 +9,21 @@
 
 namespace assay::oracle {
 
-/// `lse`: one per split. `outputs`: out.size() values per split; split s starts at `outputs[s * split_stride]`. Returns
-/// the LSE.
-interval combine_splits(std::span<const interval> lse, const interval* outputs, std::int64_t split_stride,
-                        const contract& declared, std::span<interval> out);
+/// A split's LSE and output row.
+struct partial {
+  interval lse;
+  bool is_nan = false;  ///< its LSE is NaN
+  std::span<const interval> o;
+  std::span<const std::uint8_t> rules;  ///< element_rules of o; empty: all are enclosed
+};
+
+struct combined_lse {
+  interval bounds;
+  element_rule rule = element_rule::enclosed;
+};
+
+/// Writes the row's output and its element_rules, and returns its LSE.
+combined_lse combine_splits(std::span<const partial> splits, const contract& declared, std::span<interval> out,
+                            std::span<std::uint8_t> rules);
 
 }  // namespace assay::oracle

@@ -18,7 +18,8 @@ enclosed_tensor make_tensor(const char* name, dtype type, std::vector<std::int64
   std::int64_t n = 1;
   for (const std::int64_t extent : shape) n *= extent;
   // A row that belongs to no sequence has no bound: its enclosure is everything.
-  return {name, type, std::move(shape), std::vector<interval>(static_cast<std::size_t>(n), everything)};
+  const auto size = static_cast<std::size_t>(n);
+  return {name, type, std::move(shape), std::vector<interval>(size, everything), std::vector<std::uint8_t>(size)};
 }
 
 /// One row of the sequence and one head of the group, with the state of the split that it is in.
@@ -120,6 +121,7 @@ class evaluation {
     for (tracked_row& r : rows) {
       const key_range own = intersect(r.visible, keys);
       if (own.empty()) {
+        pass_tile(tile_, r.state);
         if (!intersect(r.visited, keys).empty()) visit_tile(tile_, declared_, r.state);
         continue;
       }
@@ -139,21 +141,40 @@ class evaluation {
     return std::span(bounds_.tensors[tensor_at].elements).subspan(static_cast<std::size_t>(index) * dim, dim);
   }
 
+  std::span<std::uint8_t> rules_row(std::size_t tensor_at, std::int64_t index) {
+    const auto dim = static_cast<std::size_t>(problem_.head_dim_v);
+    return std::span(bounds_.tensors[tensor_at].kept).subspan(static_cast<std::size_t>(index) * dim, dim);
+  }
+
+  void set_lse(std::size_t tensor_at, std::int64_t index, const interval& lse, element_rule rule) {
+    bounds_.tensors[tensor_at].elements[static_cast<std::size_t>(index)] = lse;
+    bounds_.tensors[tensor_at].kept[static_cast<std::size_t>(index)] = static_cast<std::uint8_t>(rule);
+  }
+
   void finish(std::int64_t split, const tracked_row& r) {
     const std::size_t to = problem_.num_splits > 1 ? 2 : 0;
     const std::int64_t index = split * problem_.total_q * problem_.heads_q + row_index(r);
-    finish_output(r.state, declared_, static_cast<double>(problem_.v_scale), output_row(to, index));
-    bounds_.tensors[to + 1].elements[static_cast<std::size_t>(index)] = finish_lse(r.state, declared_, scale_);
+    finish_output(r.state, declared_, static_cast<double>(problem_.v_scale), output_row(to, index),
+                  rules_row(to, index));
+    set_lse(to + 1, index, finish_lse(r.state, declared_, scale_),
+            // Of an infinite m the product with ln2, in two parts of different signs, is NaN.
+            r.state.is_nan                 ? element_rule::nan
+            : r.state.overflowing_sink > 0 ? element_rule::or_nan
+                                           : element_rule::enclosed);
   }
 
   void combine(const tracked_row& r) {
     const std::int64_t rows = problem_.total_q * static_cast<std::int64_t>(problem_.heads_q);
-    std::vector<interval> lse;
-    lse.reserve(static_cast<std::size_t>(problem_.num_splits));
-    for (std::int64_t split = 0; split < problem_.num_splits; ++split)
-      lse.push_back(bounds_.tensors[3].elements[static_cast<std::size_t>(split * rows + row_index(r))]);
-    bounds_.tensors[1].elements[static_cast<std::size_t>(row_index(r))] = combine_splits(
-        lse, output_row(2, row_index(r)).data(), rows * problem_.head_dim_v, declared_, output_row(0, row_index(r)));
+    std::vector<partial> splits;
+    splits.reserve(static_cast<std::size_t>(problem_.num_splits));
+    for (std::int64_t split = 0; split < problem_.num_splits; ++split) {
+      const std::int64_t index = split * rows + row_index(r);
+      splits.push_back({bounds_.tensors[3].elements[static_cast<std::size_t>(index)],
+                        bounds_.tensors[3].rule(index) == element_rule::nan, output_row(2, index),
+                        rules_row(2, index)});
+    }
+    const combined_lse lse = combine_splits(splits, declared_, output_row(0, row_index(r)), rules_row(0, row_index(r)));
+    set_lse(1, row_index(r), lse.bounds, lse.rule);
   }
 
   const problem& problem_;

@@ -21,7 +21,7 @@ struct interval {
 
 /// Every byte of every output holds this before a kernel runs. An element that must not be written still holds it
 /// afterwards. These bytes are NaN in every float type here, so an element that the kernel failed to write never
-/// passes. In-out tensors hold their inputs instead.
+/// passes, but where NaN is due. In-out tensors hold their inputs instead.
 inline constexpr std::uint8_t unwritten_byte = 0xFF;
 
 /// The rule that an element of an enclosed tensor must satisfy.
@@ -29,7 +29,16 @@ enum class element_rule : std::uint8_t {
   enclosed = 0,  ///< its value must lie in its interval
   kept = 1,      ///< it must not be written: it keeps its bits
   copied = 2,    ///< it must be written with given bits: those of an input
+  positive = 3,  ///< enclosed, and a zero is +0
+  negative = 4,  ///< enclosed, and a zero is -0; a type without -0 has +0
+  nan = 5,       ///< it must be a NaN, of any bits
+  or_nan = 6,    ///< enclosed, or a NaN
 };
+
+/// Whether the rule admits the values of an interval.
+inline bool has_interval(element_rule rule) {
+  return rule != element_rule::kept && rule != element_rule::copied && rule != element_rule::nan;
+}
 
 /// Enclosure of one output tensor before its final rounding, row major over the covered part of its logical shape. An
 /// in-out tensor is judged by what it holds after the call.
@@ -38,8 +47,8 @@ struct enclosed_tensor {
   dtype type = dtype::none;  ///< type that the final rounding goes to
   std::vector<std::int64_t> shape;
   std::vector<interval> elements;
-  /// An element_rule per element. The judge ignores the interval of a kept or copied element; with `held`, the interval
-  /// is the value of those bits. Empty: all elements are enclosed.
+  /// An element_rule per element. The judge ignores the interval of an element whose rule has none; with `held`, the
+  /// interval of a kept or copied element is the value of those bits. Empty: all elements are enclosed.
   std::vector<std::uint8_t> kept = {};  // NOLINT(readability-redundant-member-init): may be left out
   /// Covered indices along the first axis, ascending: `elements`, `kept` and `held` hold only these. An empty vector
   /// covers no index; without a vector (nullopt) every index is covered. The judge does not read other indices.
@@ -51,6 +60,7 @@ struct enclosed_tensor {
     return kept.empty() ? element_rule::enclosed : static_cast<element_rule>(kept[static_cast<std::size_t>(flat)]);
   }
   bool keeps(std::int64_t flat) const { return rule(flat) == element_rule::kept; }
+  bool is_enclosed(std::int64_t flat) const { return has_interval(rule(flat)); }
 };
 
 /// Enclosures of all outputs of a problem.
@@ -75,7 +85,8 @@ enclosure evaluate_in_binary64(const problem& planned, std::span<const named_ten
 struct judgement {
   std::string tensor;
   std::int64_t elements = 0;              ///< elements that the enclosure covers
-  std::int64_t outside = 0;               ///< elements that are proven wrong; includes a NaN where none is allowed
+  std::int64_t outside = 0;               ///< elements that are proven wrong; includes a NaN where none is allowed, a
+                                          ///< number where NaN is due, and a zero of the wrong sign
   std::int64_t overwritten = 0;           ///< of these: elements that had to keep their bits but changed
   std::int64_t unbounded = 0;             ///< elements whose enclosure is everything: undecided
   std::int64_t uncertain = 0;             ///< elements whose enclosure is neither a point nor everything
@@ -86,14 +97,15 @@ struct judgement {
   std::uint32_t worst_bits = 0;
   interval worst_enclosure;
   bool worst_had_to_stay = false;  ///< the worst element had to keep its bits: it has no enclosure
+  element_rule worst_rule = element_rule::enclosed;
   /// Distance from the enclosure's middle, in units of its radius after rounding outward to the type; > 1 is outside.
-  /// It is infinite for a NaN, and for wrong bits where the rule asks for given bits. It is 0 for right bits, and for
-  /// the right value of a point enclosure.
+  /// It is infinite for a NaN, for wrong bits where the rule asks for given bits, and for a zero of the wrong sign. It
+  /// is 0 for right bits, for a NaN that the rule asks for or admits, and for the right value of a point enclosure.
   double worst_factor = 0;
 };
 
 /// Judges outputs by name against the enclosure. Every enclosed tensor must be present: a missing one throws
-/// std::invalid_argument. A NaN never passes.
+/// std::invalid_argument. A NaN passes only where the rule asks for one or admits it.
 std::vector<judgement> judge(const enclosure& bounds, std::span<const named_tensor> outputs);
 
 }  // namespace assay::oracle

@@ -115,6 +115,13 @@ std::uint32_t bits_due(const enclosed_tensor& bounds, std::int64_t flat) {
   return bounds.held.empty() ? unwritten_bits(bounds.type) : bounds.held[static_cast<std::size_t>(flat)];
 }
 
+/// Whether a value within its interval is a zero of the sign that the rule excludes.
+bool is_wrong_zero(double value, element_rule rule, dtype type) {
+  if (value != 0) return false;
+  if (rule == element_rule::positive) return std::signbit(value);
+  return rule == element_rule::negative && !std::signbit(value) && type != dtype::e4m3fnuz;  // where 0x80 is NaN
+}
+
 judgement judge_tensor(const enclosed_tensor& bounds, const tensor& output) {
   judgement j;
   j.tensor = bounds.name;
@@ -127,11 +134,14 @@ judgement judge_tensor(const enclosed_tensor& bounds, const tensor& output) {
     j.worst_bits = load_bits(output, offset);
     j.worst_enclosure = bounds.elements[static_cast<std::size_t>(flat)];
     j.worst_had_to_stay = bounds.keeps(flat);
+    j.worst_rule = bounds.rule(flat);
   };
   for_each_element(bounds, output, [&](std::int64_t flat, std::int64_t offset, double value) {
     ++j.elements;
-    if (bounds.rule(flat) != element_rule::enclosed) {
-      const bool is_right = load_bits(output, offset) == bits_due(bounds, flat);
+    const element_rule rule = bounds.rule(flat);
+    if (!has_interval(rule)) {
+      const bool is_right =
+          rule == element_rule::nan ? std::isnan(value) : load_bits(output, offset) == bits_due(bounds, flat);
       j.outside += is_right ? 0 : 1;
       j.overwritten += !is_right && bounds.keeps(flat) ? 1 : 0;
       rank(flat, offset, value, is_right ? 0 : infinity);
@@ -149,9 +159,11 @@ judgement judge_tensor(const enclosed_tensor& bounds, const tensor& output) {
       ++j.uncertain;
       j.sharp += holds_two_at_most(rounded, bounds.type) ? 1 : 0;
     }
+    if (rule == element_rule::or_nan && std::isnan(value)) return rank(flat, offset, value, 0);
     const bool is_inside = value >= rounded.lo && value <= rounded.hi;  // false for NaN
-    if (!is_inside) ++j.outside;
-    rank(flat, offset, value, factor_of(value, rounded, bounds.type));
+    const bool is_wrong = is_inside && is_wrong_zero(value, rule, bounds.type);
+    if (!is_inside || is_wrong) ++j.outside;
+    rank(flat, offset, value, is_wrong ? infinity : factor_of(value, rounded, bounds.type));
   });
   if (worst >= 0) j.worst_index = unflatten(worst, bounds);
   return j;

@@ -85,6 +85,20 @@ logit_scale scale_of_tile(const logit_scale& launch, double k_descale) {
   return s;
 }
 
+namespace {
+
+/// Beyond f32's range a logit is -inf where every value of it overflows downwards, and else unknown. A constant that
+/// is unknown by theta moves it by up to theta |w|.
+void settle(double theta, double& w, double& e) {
+  const double spread = theta * std::fabs(w);
+  if (std::fabs(w) + spread + e <= f32_largest) return;
+  const bool is_void = w + spread + e <= -0x1p128;  // false for NaN
+  e = is_void ? 0.0 : std::numeric_limits<double>::infinity();
+  if (is_void) w = -std::numeric_limits<double>::infinity();
+}
+
+}  // namespace
+
 void to_logits(const logit_scale& s, const double* bias, std::int64_t count, double* w, double* e) {
   const double factor = std::fabs(s.factor);
   if (s.is_direct) {
@@ -94,14 +108,21 @@ void to_logits(const logit_scale& s, const double* bias, std::int64_t count, dou
       w[j] *= s.factor;
       // e is a radius of the dot product still.
       e[j] = (factor * e[j] + roundoff * std::fabs(w[j]) + f32_underflow) * logit_cover;
-      if (!(std::fabs(w[j]) + e[j] <= f32_largest)) e[j] = std::numeric_limits<double>::infinity();
+      settle(s.common_error, w[j], e[j]);
     }
     return;
   }
   for (std::int64_t j = 0; j < count; ++j) {
     double x = w[j] * s.factor;
     double r = factor * e[j] + (unit + s.factor_error) * std::fabs(x) + f32_underflow;
-    if (!(std::fabs(x) + 2 * r <= f32_largest)) r = std::numeric_limits<double>::infinity();
+    // Of a product that overflows tanh makes +-1, as of the number that it stands for. Without a soft cap, one that
+    // overflows downwards is -inf with every finite bias.
+    if (!(std::fabs(x) + 2 * r <= f32_largest) && !(s.soft_cap > 0)) {
+      const bool is_void = x + 2 * r <= -0x1p128 && (bias == nullptr || bias[j] <= f32_largest);
+      w[j] = is_void ? -std::numeric_limits<double>::infinity() : w[j];
+      e[j] = is_void ? 0.0 : std::numeric_limits<double>::infinity();
+      continue;
+    }
     if (s.soft_cap > 0) {
       const double u = x / s.soft_cap;
       const double u_radius =
@@ -109,7 +130,9 @@ void to_logits(const logit_scale& s, const double* bias, std::int64_t count, dou
       // tanh is 1-Lipschitz, and stays within 1 whatever its argument is.
       const double value = std::tanh(u);
       double value_radius = u_radius + s.tanh_error * (std::fabs(value) + u_radius) + f32_underflow;
-      if (std::isfinite(value_radius)) value_radius = std::min(value_radius, 2.0 + s.tanh_error);  // else: overflow
+      if (std::isfinite(value_radius)) value_radius = std::min(value_radius, 2.0 + s.tanh_error);  // else: a NaN
+      // 1 - tanh(32) < 2^-91.
+      if (std::fabs(u) - u_radius > 32) value_radius = s.tanh_error + 0x1p-91 + f32_underflow;
       x = s.soft_cap * value;
       r = (s.soft_cap * value_radius + unit * (std::fabs(x) + s.soft_cap * value_radius) + f32_underflow) * logit_cover;
     }
@@ -121,7 +144,7 @@ void to_logits(const logit_scale& s, const double* bias, std::int64_t count, dou
     // The sum above may cancel: 2^-50 of the terms, not of w, bounds binary64's share; both terms are in r or bias.
     const double shared = bias != nullptr ? std::fabs(bias[j]) * 0x1p-48 : 0.0;
     e[j] = (log2_e * (r + shared) + unit * (std::fabs(w[j]) + log2_e * r) + f32_underflow) * logit_cover;
-    if (!(std::fabs(w[j]) + e[j] <= f32_largest)) e[j] = std::numeric_limits<double>::infinity();
+    settle(s.common_error, w[j], e[j]);
   }
 }
 

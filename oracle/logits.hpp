@@ -47,7 +47,8 @@ logit_scale scale_of(const problem& stated, const contract& declared);
 /// the constant is a normal f32.
 logit_scale scale_of_tile(const logit_scale& launch, double k_descale);
 
-/// Turns dot products (w[], e[] as midpoint and radius) into logits, in place. `bias` may be null.
+/// Turns dot products (w[], e[] as midpoint and radius) into logits, in place. `bias` may be null. A logit that
+/// certainly overflows downwards is -inf with radius 0; any other that may leave f32's range has radius infinity.
 void to_logits(const logit_scale& scale, const double* bias, std::int64_t count, double* w, double* e);
 
 /// A number known as [mid - radius, mid + radius].

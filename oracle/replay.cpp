@@ -9,6 +9,7 @@
 #include "oracle/decode.hpp"
 #include "oracle/interval.hpp"
 #include "oracle/paging.hpp"
+#include "oracle/tile_logits.hpp"
 
 namespace assay::oracle {
 namespace {
@@ -38,6 +39,8 @@ maximum_step move_maximum(const contract& declared, const logit_scale& scale, co
   }
   maximum_step step;
   if (leader < 0) return step;
+  // Beside a sink of -3e38, whose m may be -inf: nothing is said of logits that are not far above it.
+  row.is_lost = row.overflowing_sink < 0 && !row.has_maximum && !(w_of[leader] - e_of[leader] > -0x1p126);
   if (row.has_maximum && row.w - row.error >= top) return step;  // the running maximum certainly stands
   const double least = w_of[leader] - e_of[leader];
   double w = w_of[leader], error = e_of[leader];
@@ -111,35 +114,59 @@ interval round_probabilities(const contract& declared, const logit_scale& scale,
 struct normalisation {
   double l, l_radius, l_least, v_scale, v_descale;
   int roundings;
+  /// What a factor may make of another one at the most.
+  double most() const { return std::fmax(1.0, std::fabs(v_scale)) * std::fmax(1.0, v_descale); }
 };
 
-/// O / l * v_scale * v_descale, f32 operations in any order.
-ASSAY_CLONES
-void normalise(const normalisation& n, const double* mid, const double* radius, std::size_t count, interval* out) {
-  // v_scale * v_descale is exact: 24 bits times 24 bits. `most`: what a factor may make of another one at the most.
+/// O / l * v_scale * v_descale of a column, f32 operations in any order, were there no largest f32.
+struct quotient {
+  double value, reach;
+};
+[[gnu::always_inline]] inline quotient quotient_of(const normalisation& n, double most, double mid, double radius) {
+  // v_scale * v_descale is exact: 24 bits times 24 bits.
   const double factor = n.v_scale * n.v_descale, scale = std::fabs(factor);
   const double relative = n.roundings * unit * (1 + 0x1p-10);
-  const double most = std::fmax(1.0, std::fabs(n.v_scale)) * std::fmax(1.0, n.v_descale);
+  // |A/L - a/l| <= (R + |a/l| r) / l_least. Intermediates that underflow: any product of some of O, 1 / l (which is
+  // below 2) and the scales, to be multiplied by the others.
+  const double size = std::fabs(mid), ratio = mid / n.l, value = ratio * factor;
+  const double spread = (radius + std::fabs(ratio) * n.l_radius) / n.l_least;
+  const double known = spread * scale + 0x1p-50 * std::fabs(value);
+  const double underflow = n.roundings * f32_underflow * 2 * (1 + size + radius) * most;
+  const double r = (known + relative * (std::fabs(value) + known) + underflow) * cover;
+  // A sink and no key: zero is exact in any order of operations.
+  return {value, ((size == 0) & (radius == 0)) ? 0.0 : r};
+}
+
+ASSAY_CLONES
+void normalise(const normalisation& n, const double* mid, const double* radius, std::size_t count, interval* out) {
+  const double most = n.most();
   for (std::size_t c = 0; c < count; ++c) {
-    // |A/L - a/l| <= (R + |a/l| r) / l_least. Intermediates that underflow: any product of some of O, 1 / l (which is
-    // below 2) and the scales, to be multiplied by the others.
-    const double size = std::fabs(mid[c]), ratio = mid[c] / n.l, value = ratio * factor;
-    const double spread = (radius[c] + std::fabs(ratio) * n.l_radius) / n.l_least;
-    const double known = spread * scale + 0x1p-50 * std::fabs(value);
-    const double underflow = n.roundings * f32_underflow * 2 * (1 + size + radius[c]) * most;
-    const double r = (known + relative * (std::fabs(value) + known) + underflow) * cover;
-    // A sink and no key: zero is exact in any order of operations.
-    const double reach = ((size == 0) & (radius[c] == 0)) ? 0.0 : r;
+    const double size = std::fabs(mid[c]);
+    const auto [value, reach] = quotient_of(n, most, mid[c], radius[c]);
     const bool is_bounded = (std::fabs(value) + reach <= f32_largest) & ((size > 1 ? size : 1.0) * most <= f32_largest);
     out[c].lo = is_bounded ? value - reach : -infinity;
     out[c].hi = is_bounded ? value + reach : infinity;
   }
 }
 
+/// Where the result or an intermediate may overflow: from the least magnitude on to infinity, of the result's sign. No
+/// factor is 0, nor is a product of some of them (l is below 2^31), so infinity meets no 0 and makes no NaN.
+interval overflowed(const normalisation& n, double mid, double radius) {
+  const auto [value, reach] = quotient_of(n, n.most(), mid, radius);
+  const double least = (std::fabs(value) - reach) * (1 - 0x1p-50);
+  const bool is_decided = least > 0 && std::fabs(value) < infinity && std::fabs(n.v_scale) >= 0x1p-50 &&
+                          n.v_descale >= 0x1p-50 && n.l + n.l_radius < 0x1p31;
+  if (!is_decided) return everything;
+  // From 2^128 on every rounding gives infinity.
+  const interval size{least >= 0x1p128 ? infinity : std::min(least, f32_largest), infinity};
+  return value > 0 ? size : interval{-size.hi, -size.lo};
+}
+
 /// O = O * (alpha * ratio) with one rounding: to the new maximum, and from units of the v descale before to the tile's.
 /// The ratio of equal descales is exactly 1, and a factor of exactly 1 rounds nothing.
 void rescale_output(const probability& alpha, const decoded_tile& tile, const contract& declared, row_state& row) {
   const double before = std::exchange(row.value_descale, tile.value_descale);
+  if (!row.has_value) return;  // 0 times anything that the contract allows
   interval factor{alpha.lo, alpha.hi};
   const bool changes_unit = before != 0 && before != tile.value_descale;  // true for NaN
   if (changes_unit) {
@@ -161,6 +188,41 @@ void rescale_output(const probability& alpha, const decoded_tile& tile, const co
     if (!(std::fabs(row.mid[c]) + row.radius[c] <= f32_largest)) row.radius[c] = infinity;
 }
 
+/// What the tile's values that are not finite, and the signs of all, do to the row's columns.
+void take_specials(const decoded_tile& tile, std::int64_t begin, std::int64_t end, row_state& row,
+                   const tile_scratch& s) {
+  row.columns.add_signs(tile.is_negative);
+  for (const special_value& v : tile.specials) {
+    const auto at = static_cast<std::size_t>(v.key);
+    const bool is_zero = v.key < begin || v.key >= end || s.is_void[at] != 0 || (s.p[at] == 0 && s.p_radius[at] == 0);
+    const bool is_positive = !is_zero && s.p[at] - s.p_radius[at] > 0;
+    row.columns.add(v.column, effect_of(v.value, is_zero       ? weight_kind::zero
+                                                 : is_positive ? weight_kind::positive
+                                                               : weight_kind::open));
+  }
+}
+
+/// O = O * alpha, then O += P V by matrix atoms. Without a key that is not void O is exactly 0 and stays so.
+void take_values(const decoded_tile& tile, const contract& declared, std::int64_t begin, std::int64_t end,
+                 const probability* alpha, row_state& row, const tile_scratch& s) {
+  const probability factor = alpha != nullptr ? *alpha : probability{1, 1};
+  row.columns.scale(!(factor.lo > 0));
+  take_specials(tile, begin, end, row, s);
+  rescale_output(factor, tile, declared, row);
+  row.has_value |= std::any_of(s.is_void.begin() + begin, s.is_void.begin() + end, [](char v) { return v == 0; });
+  if (!row.has_value) return;
+  const bool snaps = declared.p_type != dtype::f32;
+  const auto tile_keys = static_cast<std::int64_t>(tile.value_bounds.size());
+  for (std::int64_t first = 0; first < tile_keys; first += declared.pv.products) {
+    // Hidden keys are exact zeros: their memory, which may hold NaN, is not touched.
+    const std::int64_t from = std::max(first, begin), to = std::min(first + declared.pv.products, end);
+    const std::int64_t at = from < to ? from : 0;
+    accumulate_atom(s.p.data() + at, s.p_radius.data() + at, tile.values.data() + at * tile.columns,
+                    tile.value_bounds.data() + at, std::max<std::int64_t>(0, to - from), tile.columns, declared.pv,
+                    snaps, row.mid.data(), row.radius.data());
+  }
+}
+
 }  // namespace
 
 decoded_tile::decoded_tile(std::int64_t tile_keys, std::int64_t dim_qk, std::int64_t dim_v, const contract& declared)
@@ -170,30 +232,39 @@ decoded_tile::decoded_tile(std::int64_t tile_keys, std::int64_t dim_qk, std::int
       keys(static_cast<std::size_t>(dim * lanes)),
       key_bounds(static_cast<std::size_t>(lanes)),
       values(static_cast<std::size_t>(tile_keys * columns)),
-      value_bounds(static_cast<std::size_t>(tile_keys)) {}
+      value_bounds(static_cast<std::size_t>(tile_keys)),
+      is_negative(static_cast<std::size_t>(columns)) {}
 
 tile_scratch::tile_scratch(std::int64_t lanes)
     : w(static_cast<std::size_t>(lanes)), e(w), p(w), p_radius(w), bias(w), is_void(static_cast<std::size_t>(lanes)) {}
 
 void row_state::reset() {
-  has_maximum = false;
-  is_lost = false;
+  has_maximum = is_lost = is_nan = has_value = false;
+  overflowing_sink = 0;
   sum = {0, 0};
   least_sum = infinity;
   value_descale = 0;
   std::ranges::fill(mid, 0.0);
   std::ranges::fill(radius, 0.0);
+  columns.reset();
 }
 
 void row_state::start_from_sink(double sink, const logit_scale& scale, const contract& declared) {
   if (sink == -infinity) return;
-  has_maximum = true;
   w = sink * log2_e;
   // Its constant is rounded on its own, so theta is not shared: once for log2e's error, once for theta.
   error = (std::fabs(w) * (scale.base_2_error + scale.common_error + unit) + f32_underflow) * logit_cover;
+  is_lost = declared.p_shift != 0 || std::isnan(sink) || sink == infinity;
+  if (!(std::fabs(w) + error <= f32_largest)) overflowing_sink = sink > 0 ? 1 : -1;
+  // An m of -inf or next to it: what the row sees is far above it, and alpha is 0. See move_maximum().
+  if (overflowing_sink < 0) return;
+  has_maximum = true;
   sum = {1, 1};
   least_sum = 1;
-  is_lost = !(std::fabs(w) + error <= f32_largest) || declared.p_shift != 0;
+}
+
+void pass_tile(const decoded_tile& tile, row_state& row) {
+  for (const special_value& v : tile.specials) row.columns.add(v.column, effect_of(v.value, weight_kind::zero));
 }
 
 void visit_tile(const decoded_tile& tile, const contract& declared, row_state& row) {
@@ -203,29 +274,16 @@ void visit_tile(const decoded_tile& tile, const contract& declared, row_state& r
 void replay_tile(const decoded_tile& tile, const contract& declared, const logit_scale& scale, bool is_integer,
                  const double* query, std::int64_t begin, std::int64_t end, const double* bias, row_state& row,
                  tile_scratch& s, code_counts* counts) {
-  if (row.is_lost) return;
-  const bool snaps = declared.p_type != dtype::f32;
-  if (is_integer)
-    dot_exact(query, tile.keys.data(), tile.dim, tile.lanes, s.w.data(), s.e.data());
-  else
-    dot_atoms(query, tile.keys.data(), tile.key_bounds.data(), tile.dim, tile.lanes, declared.qk, snaps, s.w.data(),
-              s.e.data());
-
-  std::fill(s.is_void.begin() + begin, s.is_void.begin() + end, static_cast<char>(0));
-  if (bias != nullptr)
-    for (std::int64_t j = begin; j < end; ++j) {
-      const bool is_void = bias[j - begin] == -infinity;
-      s.is_void[static_cast<std::size_t>(j)] = is_void ? 1 : 0;
-      s.bias[static_cast<std::size_t>(j)] = is_void ? 0.0 : bias[j - begin];
-    }
-  to_logits(scale, bias != nullptr ? s.bias.data() + begin : nullptr, end - begin, s.w.data() + begin,
-            s.e.data() + begin);
-  bool is_known = true;  // NaN, infinity and overflow all show in w + e
-  for (std::int64_t j = begin; j < end; ++j) is_known &= std::fabs(s.w.data()[j]) + s.e.data()[j] < infinity;
+  if (row.is_lost || row.is_nan) return;
+  const logits_kind kind = tile_logits(tile, declared, scale, is_integer, query, begin, end, bias, s);
+  row.is_nan = kind == logits_kind::nan;
+  row.is_lost = kind == logits_kind::open;
+  if (kind != logits_kind::known) return;
   const bool had_maximum = row.has_maximum;
-  const maximum_step step = is_known ? move_maximum(declared, scale, s, begin, end, row) : maximum_step{};
-  if (!is_known || !row.has_maximum) {
-    row.is_lost = true;
+  const maximum_step step = move_maximum(declared, scale, s, begin, end, row);
+  if (row.is_lost) return;
+  if (!row.has_maximum) {  // void keys alone so far: m stays -inf, and O and l stay 0
+    take_values(tile, declared, begin, end, nullptr, row, s);
     return;
   }
 
@@ -241,36 +299,35 @@ void replay_tile(const decoded_tile& tile, const contract& declared, const logit
   // later tiles, so l is at least that less what roundings take, however little is known of the logits.
   row.least_sum = std::min(row.least_sum, peak.lo) * (1 - sum_error) * (1 - 0x1p-50);
   row.sum.lo = std::max(row.sum.lo, row.least_sum);
-
-  rescale_output(step.alpha, tile, declared, row);
-  const auto tile_keys = static_cast<std::int64_t>(tile.value_bounds.size());
-  for (std::int64_t first = 0; first < tile_keys; first += declared.pv.products) {
-    // Hidden keys are exact zeros: their memory, which may hold NaN, is not touched.
-    const std::int64_t from = std::max(first, begin), to = std::min(first + declared.pv.products, end);
-    const std::int64_t at = from < to ? from : 0;
-    accumulate_atom(s.p.data() + at, s.p_radius.data() + at, tile.values.data() + at * tile.columns,
-                    tile.value_bounds.data() + at, std::max<std::int64_t>(0, to - from), tile.columns, declared.pv,
-                    snaps, row.mid.data(), row.radius.data());
-  }
+  take_values(tile, declared, begin, end, &step.alpha, row, s);
 }
 
-void finish_output(const row_state& row, const contract& declared, double v_scale, std::span<interval> out) {
-  if (row.is_lost) {
-    std::ranges::fill(out, everything);
-    return;
-  }
-  if (row.sum.hi == 0) {
-    std::ranges::fill(out, point(0));
-    return;
-  }
+void finish_output(const row_state& row, const contract& declared, double v_scale, std::span<interval> out,
+                   std::span<std::uint8_t> rules) {
+  const auto set_all = [&](const interval& e, element_rule rule) {
+    std::ranges::fill(out, e);
+    std::ranges::fill(rules, static_cast<std::uint8_t>(rule));
+  };
+  if (row.is_nan) return set_all(everything, element_rule::nan);
+  if (row.is_lost) return set_all(everything, element_rule::enclosed);
+  // The contract's own 0; but of a sink that was -inf in the end O * v_scale / 1.
+  const bool is_literal = row.overflowing_sink == 0 || !std::signbit(v_scale);
+  if (row.sum.hi == 0) return set_all(point(0), is_literal ? element_rule::positive : element_rule::enclosed);
   const double l = (row.sum.lo + row.sum.hi) / 2, l_radius = std::max(row.sum.hi - l, l - row.sum.lo) * cover;
-  normalise({l, l_radius, row.sum.lo, v_scale, row.value_descale == 0 ? 1.0 : row.value_descale,
-             declared.normalise_roundings},
-            row.mid.data(), row.radius.data(), out.size(), out.data());
+  const double v_descale = row.value_descale == 0 ? 1.0 : row.value_descale;
+  const normalisation n{l, l_radius, row.sum.lo, v_scale, v_descale, declared.normalise_roundings};
+  normalise(n, row.mid.data(), row.radius.data(), out.size(), out.data());
+  for (std::size_t c = 0; c < out.size(); ++c) {
+    if (is_everything(out[c]) && row.radius[c] < infinity) out[c] = overflowed(n, row.mid[c], row.radius[c]);
+    const element_rule rule = rule_of(out[c], !std::signbit(v_scale) && row.columns.is_positive(c));
+    rules[c] = static_cast<std::uint8_t>(apply(row.columns.state(c), v_scale, out[c], rule));
+  }
 }
 
 interval finish_lse(const row_state& row, const contract& declared, const logit_scale& scale) {
-  if (row.is_lost) return everything;
+  if (row.is_lost || row.is_nan) return everything;
+  if (row.overflowing_sink < 0 && !row.has_maximum)
+    return {-infinity, (row.w + row.error) * 0x1.62e42fefa39efp-1 * (1 - 0x1p-20)};
   if (row.sum.hi == 0) return point(-infinity);
   const interval ln2{0x1.62e42fefa39efp-1, 0x1.62e42fefa39f0p-1};
   const double theta = scale.common_error;
@@ -279,7 +336,11 @@ interval finish_lse(const row_state& row, const contract& declared, const logit_
   const interval shift = round_f32(base * ln2, declared.constant_roundings + 1);
   const interval logarithm = widen(log(row.sum), static_cast<double>(declared.log_relative_error),
                                    static_cast<double>(declared.log_absolute_error));
-  return round_f32(shift + logarithm);
+  const interval lse = round_f32(shift + logarithm);
+  if (row.overflowing_sink <= 0) return lse;
+  // m is infinity, or the sink's own number where the kernel works with natural logarithms.
+  const double sink = (row.w - row.error) * 0x1.62e42fefa39efp-1 * (1 - 0x1p-20);
+  return {std::min({is_everything(lse) ? sink : lse.lo, sink, f32_largest}), infinity};
 }
 
 }  // namespace assay::oracle

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "oracle/clones.hpp"
 
@@ -20,14 +21,30 @@ double largest_finite(const double* values, std::int64_t count) {
   return bound;
 }
 
-/// The largest magnitude. Bits of positive numbers are ordered as they are, and integers are compared in any order.
+/// The largest magnitude; not finite if one of them is not. Bits of positive numbers are ordered as they are, and
+/// integers are compared in any order.
 ASSAY_CLONES
-double bound_of(const double* values, std::int64_t count) {
+double largest_magnitude(const double* values, std::int64_t count) {
   std::int64_t bits = 0;
   for (std::int64_t i = 0; i < count; ++i)
     bits = std::max(bits, std::bit_cast<std::int64_t>(values[i]) & std::numeric_limits<std::int64_t>::max());
-  const auto bound = std::bit_cast<double>(bits);
-  return std::isfinite(bound) ? bound : largest_finite(values, count);
+  return std::bit_cast<double>(bits);
+}
+
+/// Takes what is not finite out of a row of V, and returns the bound of the rest.
+double take_specials(std::int64_t key, std::int64_t count, double* values, std::vector<special_value>& specials) {
+  const double bound = largest_magnitude(values, count);
+  if (std::isfinite(bound)) return bound;
+  for (std::int64_t c = 0; c < count; ++c)
+    if (!std::isfinite(values[c])) specials.push_back({key, c, std::exchange(values[c], 0.0)});
+  return largest_magnitude(values, count);
+}
+
+/// Whether the values have a sign bit, or did so before.
+ASSAY_CLONES
+void gather_signs(const double* values, std::int64_t count, char* is_negative) {
+  for (std::int64_t c = 0; c < count; ++c)
+    is_negative[c] |= static_cast<char>(std::bit_cast<std::uint64_t>(values[c]) >> 63);
 }
 
 /// Eight rows of `dim` become columns, `lanes` apart.
@@ -47,6 +64,8 @@ void decode_tile(const problem_view& view, std::int64_t seq, std::int64_t head_k
   // Eight keys at a time: the transposition then writes whole cache lines.
   std::vector<double> rows(static_cast<std::size_t>(together * dim));
   const std::int64_t begin = range.begin - first, end = range.end - first;
+  tile.specials.clear();
+  std::ranges::fill(tile.is_negative, static_cast<char>(0));
   if (view.has_page_descales()) {
     const std::int64_t page = view.place(seq, range.begin).page;
     tile.key_descale = view.k_descale(page, head_kv);
@@ -58,10 +77,12 @@ void decode_tile(const problem_view& view, std::int64_t seq, std::int64_t head_k
       const key_place at = view.place(seq, first + j + n);
       double* const key = rows.data() + n * dim;
       view.load_key(at, head_kv, key);
-      key_bounds[j + n] = bound_of(key, dim);
+      const double key_bound = largest_magnitude(key, dim);
+      key_bounds[j + n] = std::isfinite(key_bound) ? key_bound : largest_finite(key, dim);
       double* const value = tile.values.data() + (j + n) * tile.columns;
       view.load_value(at, head_kv, value);
-      value_bounds[j + n] = bound_of(value, dim_v);
+      value_bounds[j + n] = take_specials(j + n, dim_v, value, tile.specials);
+      gather_signs(value, dim_v, tile.is_negative.data());
     }
     double* const to = tile.keys.data() + j;
     if (count == together) {

@@ -141,7 +141,7 @@ std::string element_lines(const detailed_run& run, const oracle::enclosure& exac
   const auto* bounds = find_bounds(run.bounds, e.tensor);
   const std::optional<std::int64_t> flat = bounds != nullptr ? flat_of(*bounds, e.index) : std::nullopt;
   if (!flat) return text + "  no part of the call reaches it: it must keep its bits\n";
-  const bool is_enclosed = bounds->rule(*flat) == oracle::element_rule::enclosed;
+  const bool is_enclosed = bounds->is_enclosed(*flat);
   if (is_enclosed) {
     const oracle::interval& within = bounds_at(*bounds, e.index);
     text += fmt::format("  enclosure [{}, {}], radius {:.4g} ulp\n", within.lo, within.hi,

@@ -157,4 +157,23 @@ TEST_CASE("rescaling holds the f32 product at every member of its operands", "[o
   CHECK(wrong == 0);
 }
 
+TEST_CASE("rescaling holds f32 products that underflow, to the last bit of the subnormals", "[oracle]") {
+  std::mt19937_64 random(6);
+  std::int64_t wrong = 0, wide = 0;
+  for (int n = 0; n < 2000; ++n) {
+    double mid[lanes], radius[lanes] = {}, member[lanes];
+    const auto alpha = static_cast<double>(static_cast<float>(testing::uniform(random)));
+    for (std::size_t l = 0; l < lanes; ++l)
+      member[l] = mid[l] = static_cast<double>(static_cast<float>(std::ldexp(normal(random), -130)));
+    rescale(alpha, 0, lanes, mid, radius);
+    for (std::size_t l = 0; l < lanes; ++l) {
+      const auto product = static_cast<double>(static_cast<float>(member[l]) * static_cast<float>(alpha));
+      if (!(std::fabs(product - mid[l]) <= radius[l])) ++wrong;
+      if (!(radius[l] <= 0x1p-148)) ++wide;
+    }
+  }
+  CHECK(wrong == 0);
+  CHECK(wide == 0);
+}
+
 }  // namespace assay::oracle

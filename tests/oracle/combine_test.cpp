@@ -14,11 +14,20 @@ namespace {
 struct combined {
   interval lse;
   interval o;
+  element_rule rule = element_rule::enclosed;
 };
 
-combined combine_one(const std::vector<interval>& lse, const std::vector<interval>& o) {
+combined combine_one(const std::vector<interval>& lse, const std::vector<interval>& o,
+                     const std::vector<std::uint8_t>& rules = {}) {
+  std::vector<partial> splits;
+  for (std::size_t s = 0; s < lse.size(); ++s) {
+    partial& p = splits.emplace_back(lse[s], false, std::span(&o[s], 1));
+    if (!rules.empty()) p.rules = std::span(&rules[s], 1);
+  }
   combined c;
-  c.lse = combine_splits(lse, o.data(), 1, contract{}, {&c.o, 1});
+  std::uint8_t rule = 0;
+  c.lse = combine_splits(splits, contract{}, {&c.o, 1}, {&rule, 1}).bounds;
+  c.rule = static_cast<element_rule>(rule);
   return c;
 }
 
@@ -61,6 +70,44 @@ TEST_CASE("an undecided split leaves the row undecided", "[oracle]") {
   CHECK(is_everything(c.lse));
   CHECK(is_everything(c.o));
   CHECK(is_everything(combine_one({point(0), point(-1)}, {everything, point(1)}).o));
+}
+
+namespace {
+
+std::vector<std::uint8_t> rules(std::initializer_list<element_rule> of) {
+  std::vector<std::uint8_t> bytes;
+  for (const element_rule r : of) bytes.push_back(static_cast<std::uint8_t>(r));
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("a split that must be NaN makes the sum so, unless its weight may be 0", "[oracle]") {
+  const auto first_nan = rules({element_rule::nan, element_rule::enclosed});
+  CHECK(combine_one({point(0), point(0)}, {everything, point(1)}, first_nan).rule == element_rule::nan);
+  CHECK(combine_one({point(-300), point(0)}, {everything, point(1)}, first_nan).rule == element_rule::or_nan);
+  CHECK(combine_one({point(0), point(0)}, {point(2), point(1)}, rules({element_rule::or_nan, element_rule::enclosed}))
+            .rule == element_rule::or_nan);
+  const std::vector<interval> o{point(1), point(1)};
+  std::vector<partial> splits{{point(0), true, std::span(o.data(), 1), {}}, {point(0), false, std::span(&o[1], 1), {}}};
+  interval out;
+  std::uint8_t rule = 0;
+  CHECK(combine_splits(splits, contract{}, {&out, 1}, {&rule, 1}).rule == element_rule::nan);
+  CHECK(static_cast<element_rule>(rule) == element_rule::nan);
+}
+
+TEST_CASE("a sum of zeros is positive where every split's is", "[oracle]") {
+  const auto both = rules({element_rule::positive, element_rule::positive});
+  const auto one = rules({element_rule::positive, element_rule::enclosed});
+  CHECK(combine_one({point(0), empty}, {point(0), point(0)}, both).rule == element_rule::positive);
+  CHECK(combine_one({point(0), empty}, {point(0), point(0)}, one).rule == element_rule::enclosed);
+  CHECK(combine_one({empty, empty}, {point(0), point(0)}, one).rule == element_rule::positive);
+}
+
+TEST_CASE("weights far below the maximum are nothing, also where the difference overflows", "[oracle]") {
+  const combined c = combine_one({point(-3.3e38), point(3.3e38)}, {point(1), point(2)});
+  CHECK(c.o.hi - c.o.lo < 2e-6);
+  CHECK(contains(c.o, 2));
 }
 
 }  // namespace assay::oracle

@@ -58,6 +58,51 @@ TEST_CASE("a NaN is outside of every enclosure that says something", "[oracle]")
   CHECK(undecided.worst_index.empty());
 }
 
+namespace {
+
+judgement judge_bits(dtype type, interval bounds, element_rule rule, std::uint32_t bits) {
+  const testing::memory m("o", type, {1});
+  m.set_bits(0, bits);
+  const named_tensor output{"o", m.view};
+  return judge({{{"o", type, {1}, {bounds}, {static_cast<std::uint8_t>(rule)}}}}, {&output, 1})[0];
+}
+
+}  // namespace
+
+TEST_CASE("a zero of the wrong sign is outside where the sign is fixed, only there", "[oracle]") {
+  const interval around{-1e-9, 1e-9};
+  CHECK(judge_bits(dtype::f16, around, element_rule::positive, 0x8000).outside == 1);
+  CHECK(judge_bits(dtype::f16, around, element_rule::positive, 0x8000).worst_factor == infinity);
+  CHECK(judge_bits(dtype::f16, around, element_rule::positive, 0x8000).worst_rule == element_rule::positive);
+  CHECK(judge_bits(dtype::f16, around, element_rule::positive, 0x0000).outside == 0);
+  CHECK(judge_bits(dtype::f16, around, element_rule::negative, 0x0000).outside == 1);
+  CHECK(judge_bits(dtype::f16, around, element_rule::negative, 0x8000).outside == 0);
+  CHECK(judge_bits(dtype::f16, around, element_rule::enclosed, 0x8000).outside == 0);
+  CHECK(judge_bits(dtype::f32, point(0), element_rule::positive, 0x80000000U).outside == 1);
+  CHECK(judge_bits(dtype::f32, {-1, 1}, element_rule::positive, 0xBF000000U).outside == 0);  // -0.5 is no zero
+  CHECK(judge_bits(dtype::e4m3fnuz, around, element_rule::negative, 0).outside == 0);        // has no -0
+  CHECK(judge_bits(dtype::f32, everything, element_rule::positive, 0x80000000U).unbounded == 1);
+}
+
+TEST_CASE("where NaN is due any NaN passes and no number; where it is admitted, the enclosure holds too", "[oracle]") {
+  for (const std::uint32_t bits : {0x7FC00000U, 0xFFC00001U, 0x7F800001U}) {
+    CHECK(judge_bits(dtype::f32, everything, element_rule::nan, bits).outside == 0);
+    CHECK(judge_bits(dtype::f32, everything, element_rule::nan, bits).unbounded == 0);
+    CHECK(judge_bits(dtype::f32, {1, 2}, element_rule::or_nan, bits).outside == 0);
+  }
+  for (const std::uint32_t bits : {0x3F800000U, 0x7F800000U, 0U}) {
+    const judgement j = judge_bits(dtype::f32, everything, element_rule::nan, bits);
+    CHECK(j.outside == 1);
+    CHECK(j.worst_factor == infinity);
+    CHECK(j.worst_rule == element_rule::nan);
+    CHECK(j.overwritten == 0);
+  }
+  CHECK(judge_bits(dtype::f32, {1, 2}, element_rule::or_nan, 0x3F800000U).outside == 0);
+  CHECK(judge_bits(dtype::f32, {1, 2}, element_rule::or_nan, 0x40400000U).outside == 1);
+  CHECK(judge_bits(dtype::f16, everything, element_rule::nan, 0x7E00).outside == 0);
+  CHECK(judge_bits(dtype::f16, everything, element_rule::nan, 0x7C00).outside == 1);
+}
+
 TEST_CASE("an LSE of -inf passes only where no key is visible", "[oracle]") {
   CHECK(judge_one(dtype::f32, point(-infinity), -infinity).outside == 0);
   CHECK(judge_one(dtype::f32, point(-infinity), -infinity).worst_factor == 0);

@@ -246,10 +246,28 @@ TEST_CASE("row_strides catches a bit that depends on a stride of an output, or o
 
 TEST_CASE("v_scaling catches a rounding that depends on the magnitude") {
   expect_caught(v_scaling, corrupting_library([](call& c) {
-                  const tensor o = c.view("o");  // every second binade
-                  if ((bits_at(o, 0) >> 10) % 2 == 0) c.flip_o();
+                  const tensor o = c.view("o");  // every second binade, not the first run's
+                  if ((bits_at(o, 0) >> 10) % 2 == 1) c.flip_o();
                 }),
-                "scaling V by 2^1", small_case(), enclosure_sees::maybe);
+                "scaling V by 2^1");
+}
+
+TEST_CASE("v_scaling holds where outputs are NaN, and lets the enclosure speak of a wrong one") {
+  attention_case c = small_case();
+  c.scale = 1e38F;  // logits overflow: NaN before and after
+  const verdict v = v_scaling.check(*library::built_in(), c);
+  CAPTURE(v.what);
+  CHECK(v.result != outcome::fail);
+  const auto some_nan = corrupting_library([](call& called) { set_bits(called.view("o"), 0, 0x7E00); });
+  const verdict lost = v_scaling.check(*some_nan, small_case());
+  CHECK(lost.result == outcome::fail);
+  CHECK(lost.origin == "enclosure");
+  CHECK(lost.what.find("o[0, 0, 0] = nan lies outside") != std::string::npos);
+  std::uint64_t runs = 0;  // a number instead of NaN, in the last run alone
+  const auto no_nan = corrupting_library([&](call& called) {
+    if (++runs == 3) set_bits(called.view("o"), 0, 0x3C00);
+  });
+  CHECK(v_scaling.check(*no_nan, c).origin == "v_scaling");
 }
 
 TEST_CASE("nothing_else_written catches an output that is added to instead of written") {

@@ -7,6 +7,14 @@
 
 namespace assay {
 
+int size_of(std::int64_t round, std::int64_t place) {
+  // Steps near the golden ratio and near the square root of 2 - 1 of the number of sizes, which is a prime: a property
+  // meets all sizes in as many rounds, and no stretch of rounds or places leaves a wide gap.
+  constexpr std::int64_t sizes = rc::kNominalSize + 1, round_step = 62, place_step = 42;
+  static_assert(sizes == 101);
+  return static_cast<int>((round % sizes * round_step + place % sizes * place_step) % sizes);
+}
+
 space_limits limits_for_size(int size) {
   const space_limits full;
   const auto scaled = [size](std::int32_t least, std::int32_t most) {
@@ -15,7 +23,8 @@ space_limits limits_for_size(int size) {
   space_limits limits;
   limits.max_sequences = scaled(2, full.max_sequences);
   limits.max_q = scaled(4, full.max_q);
-  limits.max_k = scaled(80, full.max_k);
+  limits.max_k = scaled(330, full.max_k);
+  limits.large_cases = size >= 10;
   limits.cost_class = size >= 90 ? full.cost_class : scaled(0, full.cost_class - 1);
   return limits;
 }

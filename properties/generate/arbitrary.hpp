@@ -1,6 +1,8 @@
 /// RapidCheck's view of the case space.
 #pragma once
 
+#include <cstdint>
+
 #include <rapidcheck.h>
 
 #include "properties/case/case.hpp"
@@ -8,6 +10,10 @@
 #include "properties/generate/space.hpp"
 
 namespace assay {
+
+/// The size of a case of a run, 0 to 100. A round has a case for each property of the run, at its own place. In every
+/// stretch of rounds small and large sizes are about as many, for each property and over all of them.
+int size_of(std::int64_t round, std::int64_t place);
 
 /// The limits for RapidCheck's size: 0 is tiny, 100 (its nominal size) is the whole space.
 space_limits limits_for_size(int size);

@@ -12,8 +12,13 @@ namespace assay {
 
 /// The part of the case space that has a byte form. Fuzzers need many small runs per second, and larger cases take the
 /// same paths through the kernels.
-inline constexpr space_limits byte_limits{
-    .max_sequences = 4, .max_q = 130, .max_k = 2200, .max_heads = 8, .cost_class = 1, .dear_cases = false};
+inline constexpr space_limits byte_limits{.max_sequences = 4,
+                                          .max_q = 130,
+                                          .max_k = 2200,
+                                          .max_heads = 8,
+                                          .cost_class = 1,
+                                          .dear_cases = false,
+                                          .large_cases = false};
 
 /// Total: any bytes give a valid case of one of these kernels within byte_limits. Without a name: of all kernels.
 attention_case decode_case(std::span<const std::uint8_t> bytes, std::span<const std::string> kernels = {});

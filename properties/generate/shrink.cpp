@@ -165,6 +165,18 @@ class shrinker {
     attempt([&](attention_case& c) { c.*field = static_cast<T>(value); });
   }
 
+  /// Single sequences, or quarters, eighths and so on of many: a step for each would be too many.
+  std::vector<std::pair<std::size_t, std::size_t>> runs_of_sequences() const {
+    constexpr std::size_t few = 24, most_parts = 32;
+    const std::size_t n = from_.sequences.size();
+    std::vector<std::pair<std::size_t, std::size_t>> runs;
+    if (n < 2) return runs;
+    for (std::size_t parts = n <= few ? n : 4; parts <= std::min(n, most_parts); parts *= 2)
+      for (std::size_t i = 0; i < parts; ++i) runs.emplace_back(n * i / parts, n * (i + 1) / parts);
+    if (n > most_parts) runs.emplace_back(n - 1, n);
+    return runs;
+  }
+
   void sequences() {
     const std::size_t n = from_.sequences.size();
     if (n < 2) return;
@@ -173,8 +185,11 @@ class shrinker {
         const auto middle = c.sequences.begin() + static_cast<std::ptrdiff_t>(n / 2);
         first_half ? c.sequences.erase(middle, c.sequences.end()) : c.sequences.erase(c.sequences.begin(), middle);
       });
-    for (std::size_t i = 0; i < n; ++i)
-      attempt([&](attention_case& c) { c.sequences.erase(c.sequences.begin() + static_cast<std::ptrdiff_t>(i)); });
+    for (const auto& [begin, end] : runs_of_sequences())
+      attempt([&](attention_case& c) {
+        c.sequences.erase(c.sequences.begin() + static_cast<std::ptrdiff_t>(begin),
+                          c.sequences.begin() + static_cast<std::ptrdiff_t>(end));
+      });
   }
 
   void lengths() {
@@ -182,8 +197,10 @@ class shrinker {
       attempt([&](attention_case& c) {
         for (sequence& s : c.sequences) change(c, s);
       });
-      for (std::size_t i = 0; i < from_.sequences.size() && from_.sequences.size() > 1; ++i)
-        attempt([&](attention_case& c) { change(c, c.sequences[i]); });
+      for (const auto& [begin, end] : runs_of_sequences())
+        attempt([&](attention_case& c) {
+          for (std::size_t i = begin; i < end; ++i) change(c, c.sequences[i]);
+        });
     };
     each([](attention_case& c, sequence& s) { set_keys(c, s, 0); });
     each([](attention_case& c, sequence& s) { set_keys(c, s, std::min(s.k, 1)); });
@@ -191,7 +208,8 @@ class shrinker {
     each([](attention_case&, sequence& s) { s.q = 0; });
     each([](attention_case& c, sequence& s) { set_keys(c, s, s.k / 2); });
     each([](attention_case&, sequence& s) { s.q -= s.q / 2; });
-    each([](attention_case& c, sequence& s) { set_keys(c, s, s.k - s.k / 4); });
+    for (const std::int32_t part : {4, 16, 128})
+      each([part](attention_case& c, sequence& s) { set_keys(c, s, s.k - s.k / part); });
     each([](attention_case& c, sequence& s) { set_keys(c, s, (std::max(s.k, 1) - 1) / 64 * 64); });
     each([](attention_case& c, sequence& s) { set_keys(c, s, (std::max(s.k, 1) - 1) / 64 * 64 + 1); });
     each([](attention_case& c, sequence& s) { set_keys(c, s, std::max(s.k - 1, 0)); });
@@ -365,14 +383,11 @@ class shrinker {
 
 std::vector<std::int64_t> complexity(const attention_case& c) {
   std::int64_t keys = 0, most_rows = rows(c), entries = 0, disorder = 0, offsets = 0;
-  std::map<std::int64_t, int> used;
+  const auto used = static_cast<std::int64_t>(pages_in_use(c).size());
   for (const sequence& s : c.sequences) {
     keys += s.k;
     offsets += std::abs(std::int64_t{s.prefix_offset.value_or(0)});
-    for (const std::int64_t page : s.pages) {
-      disorder += page == entries++ ? 0 : 1;
-      ++used[page];
-    }
+    for (const std::int64_t page : s.pages) disorder += page == entries++ ? 0 : 1;
   }
   const auto seed = [](std::uint64_t s, std::uint64_t plain) {
     return s == plain ? 0 : static_cast<std::int64_t>(s >> 1) + 1;  // fits; one bit of the order does not matter
@@ -384,7 +399,7 @@ std::vector<std::int64_t> complexity(const attention_case& c) {
           features(c),
           rank_of_splits(c.num_splits),
           rank_of_page_size(c),
-          entries - static_cast<std::int64_t>(used.size()),
+          entries - used,
           c.pool_pages,
           disorder,
           c.window,

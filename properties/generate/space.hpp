@@ -43,6 +43,7 @@ struct space_limits {
   bool high_pages = true;
   /// Sometimes draws a case that costs up to class 5 for any cost_class: enough for two row blocks over many tiles.
   bool dear_cases = true;
+  bool large_cases = true;  ///< sometimes draws a case of large.hpp, beyond all extents above but not beyond their cost
 };
 
 /// Multiply-adds of a case: the sum over sequences of rows * keys, times the operation's cost per pair.
@@ -56,6 +57,6 @@ void walk(attention_case& c, choice_source& source, const space_limits& limits, 
 void walk(attention_case& c, choice_source& source, const space_limits& limits = {});
 
 /// Limits under which all combinations can be tried: at most 2 sequences, 3 query rows, 5 keys, masks and splits.
-inline constexpr space_limits tiny_space{2, 3, 5, 3, 1, 0, false, false, false, false, false};
+inline constexpr space_limits tiny_space{2, 3, 5, 3, 1, 0, false, false, false, false, false, false, false};
 
 }  // namespace assay

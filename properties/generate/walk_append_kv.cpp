@@ -4,6 +4,7 @@
 #include "properties/case/tensor_plan.hpp"
 #include "properties/data/recipe.hpp"
 #include "properties/generate/kernel_space.hpp"
+#include "properties/generate/large.hpp"
 #include "properties/generate/walker.hpp"
 
 namespace assay {
@@ -18,10 +19,17 @@ void types(space_walker& w) {
   c.o_type = c.q_type;
 }
 
-void heads_and_dims(space_walker& w) {
+constexpr std::int64_t usual_rows = 1100;
+
+void heads_and_dims(space_walker& w, large_kind large) {
   attention_case& c = w.c;
-  w.set(c.heads_kv, options(1, std::min(w.limits.max_heads, 8)).add(6, 1).add(4, 2).add(2, 3, 8));
+  if (large == large_kind::heads)
+    w.set(c.heads_kv, options(usual_kv_heads + 1, 64).add(2, 16).add(2, 32).add(2, 64).add(3, 9, 64));
+  else
+    w.set(c.heads_kv,
+          options(1, large == large_kind::none ? std::min(w.limits.max_heads, 8) : 2).add(6, 1).add(4, 2).add(2, 3, 8));
   c.heads_q = c.heads_kv;
+  if (large != large_kind::none) return large_head_dims(w, 8);
   const options dims = options(8, 32).add(8, 8).add(6, 16).add(2, 32).add(5, 9, 31);
   w.head_dim(c.head_dim_qk, 8, dims);
   const std::int64_t same = c.head_dim_qk / 8;
@@ -50,8 +58,9 @@ void scales(space_walker& w) {
 }
 
 void page_size(space_walker& w) {
-  static constexpr std::int32_t usual[] = {16, 1, 64, 128, 2, 256};
-  const auto is_usual = std::ranges::find(usual, w.c.page_size) != std::end(usual);
+  static constexpr std::int32_t sizes[] = {16, 1, 64, 128, 2, 256, 4096};
+  const std::span usual = std::span(sizes).first(has_cheap_pages(w) ? 7 : 6);
+  const auto is_usual = std::ranges::find(usual, w.c.page_size) != usual.end();
   if (w.flag(!is_usual, 7, 1))
     w.set(w.c.page_size, options(1, 2100).add(4, 2, 33).add(4, 2, 200).add(1, 1025, 2100));  // two tiles of slots
   else
@@ -60,7 +69,7 @@ void page_size(space_walker& w) {
 
 /// Rows, and the keys that the sequence has with them: mostly its last rows are the new keys. Rows before the first key
 /// and behind the last one are skipped.
-void lengths(space_walker& w) {
+void usual_lengths(space_walker& w) {
   attention_case& c = w.c;
   const std::int64_t few = std::min(w.limits.max_q, 66), page = c.page_size;
   // Rarely more rows than blocks have threads, where they are small.
@@ -70,15 +79,19 @@ void lengths(space_walker& w) {
   bool any_row = false;
   for (sequence& s : c.sequences) {
     const std::int64_t least = !any_row && &s == &c.sequences.back() ? 1 : 0;
-    options row_counts(least, takes_many ? 1100 : few);
+    options row_counts(least, takes_many ? usual_rows : few);
     row_counts.add(16, 1).add(2, 0).add(10, 2, 5).around(6, 16).around(4, std::min(page, few)).add(8, 6, few);
-    w.set(s.q, row_counts.add(1, 257, 1100));
+    w.set(s.q, row_counts.add(1, 257, usual_rows));
     any_row = any_row || s.q > 0;
     const std::int64_t most = std::min<std::int64_t>(w.most_keys(share, s.q), 700);
     options keys(0, most);
     keys.add(3, s.q).add(2, s.q + 1, s.q + 8).add(2, 0, s.q).around(3, s.q + page).around(2, page).add(6, 0, most);
     w.set(s.k, keys);
   }
+}
+
+void offsets(space_walker& w) {
+  attention_case& c = w.c;
   const bool offset = w.flag(c.sequences.front().prefix_offset.has_value(), 5, 1);
   for (sequence& s : c.sequences) {
     const std::int64_t k = s.k, q = s.q;
@@ -111,16 +124,19 @@ void fix(attention_case& c) {
 
 void walk(space_walker& w) {
   attention_case& c = w.c;
+  using enum large_kind;
   fix(c);
+  const large_kind large = choose_large(w, {context, sequences, heads}, usual_rows);
   if (w.limits.vary_arithmetic) {
     types(w);
-    heads_and_dims(w);
+    heads_and_dims(w, large);
     scales(w);
   } else {
     c.heads_q = c.heads_kv;
   }
   if (w.limits.vary_memory) page_size(w);
-  lengths(w);
+  large == none ? usual_lengths(w) : large_lengths(w, large, usual_rows);
+  offsets(w);
   w.pages(0, 0);
   c.page_table = page_table_kind::block_table;
   c.spare_table_entries = 0;

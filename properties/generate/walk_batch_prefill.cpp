@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "properties/generate/kernel_space.hpp"
+#include "properties/generate/large.hpp"
 #include "properties/generate/walker.hpp"
 
 namespace assay {
@@ -9,6 +10,7 @@ namespace {
 
 constexpr std::int64_t tile_keys = space_walker::tile_keys;
 constexpr std::int64_t block_rows = 64;
+constexpr std::int64_t usual_rows = 130;  // just beyond two blocks
 
 void types(space_walker& w) {
   attention_case& c = w.c;
@@ -37,12 +39,14 @@ void page_size(space_walker& w) {
   attention_case& c = w.c;
   if (c.kv_descale == descale_kind::per_page) {
     std::int64_t tiles = c.page_size / tile_keys;
-    w.set(tiles, options(1, 16).add(6, 1).add(4, 2).add(4, 3).add(2, 4, 8).add(3, 16));
+    const std::int64_t most = has_cheap_pages(w) ? 64 : 16;
+    w.set(tiles, options(1, most).add(6, 1).add(4, 2).add(4, 3).add(2, 4, 8).add(3, 16).add(1, 32).add(1, 64));
     c.page_size = static_cast<std::int32_t>(tiles * tile_keys);
     return;
   }
-  static constexpr std::int32_t usual[] = {16, 1, 64, 1024};
-  const auto is_usual = std::ranges::find(usual, c.page_size) != std::end(usual);
+  static constexpr std::int32_t sizes[] = {16, 1, 64, 1024, 2048, 4096};
+  const std::span usual = std::span(sizes).first(has_cheap_pages(w) ? 6 : 4);
+  const auto is_usual = std::ranges::find(usual, c.page_size) != usual.end();
   if (w.flag(!is_usual, 6, 1))
     w.set(c.page_size, options(1, 1024).add(1, 2, 33).add(1, 2, 200));
   else
@@ -82,7 +86,7 @@ void lengths(space_walker& w) {
   w.set_one_of<q_batching>(c.batching, batchings, 8);
   const length_style widest = w.limits.dear_cases ? wide : deep;
   const std::int64_t style =
-      w.limits.vary_arithmetic ? w.pick(options(any, widest).add(4, any).add(5, deep).add(2, wide), any) : any;
+      w.limits.vary_arithmetic ? w.pick(options(any, widest).add(4, any).add(7, deep).add(2, wide), any) : any;
   if (style == wide) share = w.dearest_share(static_cast<std::int64_t>(c.sequences.size()));
   const std::int64_t rows_of_four_tiles = std::max<std::int64_t>(1, w.most_keys(share, 1) / (4 * tile_keys));
   const std::int64_t most_rows =
@@ -128,17 +132,24 @@ void descale_ratio(space_walker& w) {
 
 void walk(space_walker& w) {
   attention_case& c = w.c;
+  using enum large_kind;
+  const large_kind large = choose_large(w, {context, sequences, rows, heads}, usual_rows);
   types(w);
   if (w.limits.vary_arithmetic) {
-    w.heads();
-    head_dims(w);
+    large == none ? w.heads() : large_heads(w, large);
+    large == none ? head_dims(w) : large_head_dims(w, 16);
   }
   if (w.limits.vary_memory) {
     c.kv_descale =
         w.flag(c.kv_descale == descale_kind::per_page, 2, 3) ? descale_kind::per_page : descale_kind::per_tensor;
     page_size(w);
   }
-  lengths(w);
+  if (large == none) {
+    lengths(w);
+  } else {
+    c.batching = q_batching::group;
+    large_lengths(w, large, usual_rows);
+  }
   c.causal = w.flag(c.causal, 1, 1);
   w.prefix_offsets();
   if (w.limits.vary_arithmetic) arithmetic(w);

@@ -1,14 +1,17 @@
 #include <algorithm>
 #include <cmath>
 
+#include "properties/case/operation.hpp"
 #include "properties/case/tensor_plan.hpp"
 #include "properties/generate/kernel_space.hpp"
+#include "properties/generate/large.hpp"
 #include "properties/generate/walker.hpp"
 
 namespace assay {
 namespace {
 
 constexpr std::int64_t tile_keys = space_walker::tile_keys;
+constexpr std::int64_t usual_rows = 40;  // decoding, and a little more
 
 void types(space_walker& w) {
   attention_case& c = w.c;
@@ -32,8 +35,9 @@ void head_dims(space_walker& w) {
 }
 
 void page_size(space_walker& w) {
-  static constexpr std::int32_t usual[] = {16, 1, 64, 128, 256, 1024};
-  const auto is_usual = std::ranges::find(usual, w.c.page_size) != std::end(usual);
+  static constexpr std::int32_t sizes[] = {16, 1, 64, 128, 256, 1024, 2048, 4096};
+  const std::span usual = std::span(sizes).first(has_cheap_pages(w) ? 8 : 6);
+  const auto is_usual = std::ranges::find(usual, w.c.page_size) != usual.end();
   if (w.flag(!is_usual, 7, 1))
     w.set(w.c.page_size, options(1, 1024).add(1, 2, 33).add(1, 2, 200));
   else
@@ -50,29 +54,75 @@ options key_options(std::int64_t page, std::int64_t most) {
   return o;
 }
 
+/// How the lengths of a batch go together. A source that writes down needs only the first.
+enum batch_style : std::int64_t {
+  any,
+  deep,     ///< every sequence has several tiles, as far as its share of the cost goes
+  decode,   ///< one row each
+  one_long  ///< the first sequence has several tiles, all others a few keys, which are no whole tile
+};
+
+options deep_keys(std::int64_t most) {
+  options o(0, most);
+  o.add(2, tile_keys + 1, 3 * tile_keys).add(8, 3 * tile_keys + 1, 8 * tile_keys).around(2, 3 * tile_keys);
+  return o.around(2, 5 * tile_keys).around(2, most / tile_keys * tile_keys).add(4, std::min(tile_keys + 1, most), most);
+}
+
+/// A whole number of tiles, or a key more or less.
+void set_keys_around_tiles(space_walker& w, sequence& s, std::int64_t most) {
+  const std::int64_t most_tiles = std::max<std::int64_t>(1, most / tile_keys);
+  const std::int64_t tiles = w.pick(options(1, most_tiles).add(1, 1, most_tiles), 1);
+  const std::int64_t keys = tiles * tile_keys + w.pick(options(-1, 1).add(1, 0).add(1, -1, 1), 0);
+  s.k = static_cast<std::int32_t>(std::clamp<std::int64_t>(keys, 0, most));
+}
+
+void set_keys(space_walker& w, sequence& s, std::int64_t most, batch_style style) {
+  constexpr std::int64_t few = 63;
+  const bool is_first = &s == &w.c.sequences.front();
+  if (style == deep && w.flag(false, 3, 1)) return set_keys_around_tiles(w, s, most);
+  if (style == one_long && !is_first)
+    w.set(s.k, options(0, std::min(few, most)).add(1, 0).add(3, 1, few));
+  else
+    w.set(s.k, style == deep || style == one_long ? deep_keys(most) : key_options(w.c.page_size, most));
+}
+
 void lengths(space_walker& w) {
   attention_case& c = w.c;
-  const std::int64_t most_q = std::min(w.limits.max_q, 40);  // decoding, and a little more
+  const std::int64_t most_q = std::min<std::int64_t>(w.limits.max_q, usual_rows);
   w.sequence_count(options(1, std::min(w.limits.max_sequences, 5)).add(6, 1).add(4, 2).add(3, 3, 5));
-  const std::int64_t share = w.cost_share(static_cast<std::int64_t>(c.sequences.size()));
+  std::int64_t share = w.cost_share(static_cast<std::int64_t>(c.sequences.size()));
+  const auto style = static_cast<batch_style>(
+      w.limits.vary_arithmetic
+          ? w.pick(options(any, one_long).add(5, any).add(12, deep).add(2, decode).add(2, one_long), any)
+          : any);
+  // Whatever it costs, but in the cheapest cases: a few tiles of one row.
+  if (style == deep && w.limits.dear_cases && w.limits.cost_class > 0)
+    share = std::max(share, std::min(w.dearest_share(static_cast<std::int64_t>(c.sequences.size())),
+                                     4 * tile_keys * describe(c).pair_cost(c)));
   bool any_row = false;
   for (sequence& s : c.sequences) {
     // A case needs at least one query row; the last sequence ensures it.
     const std::int64_t least = !any_row && &s == &c.sequences.back() ? 1 : 0;
-    w.set(s.q, options(least, most_q).add(12, 1).add(1, 0).add(4, 2, 5).around(1, 16).add(3, 6, 40));
+    // Rows that leave room for tiles.
+    const std::int64_t most =
+        style == deep ? std::clamp<std::int64_t>(w.most_keys(share, 1) / (3 * tile_keys), 1, most_q) : most_q;
+    options rows(least, style == decode ? 1 : most);
+    w.set(s.q, rows.add(12, 1).add(1, 0).add(4, 2, 5).around(1, 16).add(3, 6, 40));
     any_row = any_row || s.q > 0;
-    w.set(s.k, key_options(c.page_size, w.most_keys(share, s.q)));
+    set_keys(w, s, w.most_keys(share, s.q), style);
   }
 }
 
 void masks(space_walker& w) {
+  const std::int64_t longest = w.longest();
   w.c.causal = w.flag(w.c.causal, 1, 1);
-  w.set(w.c.window, options(0, w.limits.max_k + 1)
+  w.set(w.c.window, options(0, std::max<std::int64_t>(w.limits.max_k, longest) + 1)
                         .add(10, 0)
                         .add(2, 1, 4)
                         .around(1, tile_keys)
                         .around(1, 2 * tile_keys)
-                        .add(2, 1, w.longest() + 1));
+                        .add(longest > 200 ? 4 : 0, 200, std::min<std::int64_t>(4000, longest))
+                        .add(2, 1, longest + 1));
   w.prefix_offsets();
 }
 
@@ -97,16 +147,24 @@ std::int64_t most_splits(const space_walker& w) {
   std::int64_t rows = 0;
   for (const sequence& s : c.sequences) rows += s.q;
   const std::int64_t most_elements = std::int64_t{1} << (w.limits.cost_class < 3 ? 18 : 21);
-  return std::clamp<std::int64_t>(most_elements / (rows * c.heads_q * c.head_dim_v), 1, w.limits.max_splits);
+  // A block without keys costs as much as some thousand elements; usual cases have at most 5,120.
+  constexpr std::int64_t most_blocks = 5120;
+  const std::int64_t blocks = static_cast<std::int64_t>(c.sequences.size()) * c.heads_kv;
+  return std::clamp<std::int64_t>(std::min(most_elements / (rows * c.heads_q * c.head_dim_v), most_blocks / blocks), 1,
+                                  w.limits.max_splits);
 }
 
 void splits(space_walker& w) {
   const std::int64_t tiles = pages_for(w.longest(), tile_keys);
   w.set(w.c.num_splits, options(0, most_splits(w))
-                            .add(3, 1)
+                            .add(tiles > 1 ? 10 : 26, 1)
                             .add(2, 0)
-                            .add(8, 2, 8)
-                            .around(3, tiles)
+                            .add(3, 2, 8)
+                            .add(tiles > 3   ? 14
+                                 : tiles > 1 ? 4
+                                             : 0,
+                                 2, std::max<std::int64_t>(2, tiles / 2))
+                            .around(tiles > 1 ? 2 : 1, tiles)
                             .add(tiles > 32 ? 20 : 0, tiles, tiles + 1)
                             .add(1, 9, 16)
                             .add(1, 2, 128)
@@ -114,13 +172,15 @@ void splits(space_walker& w) {
 }
 
 void walk(space_walker& w) {
+  using enum large_kind;
+  const large_kind large = choose_large(w, {context, sequences, rows, heads}, usual_rows);
   if (w.limits.vary_arithmetic) {
     types(w);
-    w.heads();
-    head_dims(w);
+    large == none ? w.heads() : large_heads(w, large);
+    large == none ? head_dims(w) : large_head_dims(w, 8);
   }
   if (w.limits.vary_memory) page_size(w);
-  lengths(w);
+  large == none ? lengths(w) : large_lengths(w, large, usual_rows);
   masks(w);
   if (w.limits.vary_arithmetic) arithmetic(w);
   w.pages(3, 0);

@@ -43,11 +43,13 @@ bool space_walker::flag(bool current, std::int32_t no_weight, std::int32_t yes_w
 }
 
 void space_walker::heads() {
-  static constexpr std::int64_t groups[] = {1, 2, 3, 4, 5, 7, 8, 16};
+  static constexpr std::int64_t groups[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 32};
   set(c.heads_kv, options(1, 8).add(6, 1).add(3, 2).add(1, 3, 8));
   std::int64_t group = c.heads_q / c.heads_kv;
   const auto last = std::ranges::upper_bound(groups, limits.max_heads / c.heads_kv) - groups;
-  set_one_of<std::int64_t>(group, std::span(groups).first(static_cast<std::size_t>(last)), 2);
+  // Where little may be spent, many heads leave less than a tile of keys.
+  const bool is_cheap = limits.cost_class < 2;
+  set_one_of<std::int64_t>(group, std::span(groups).first(static_cast<std::size_t>(last)), is_cheap ? 5 : 2);
   c.heads_q = static_cast<std::int32_t>(c.heads_kv * group);
 }
 

@@ -39,9 +39,8 @@ std::vector<std::string> kernels_for(const property& p, const suite_options& opt
 
 attention_case generate(const suite_options& options, std::int64_t index) {
   const auto properties = static_cast<std::int64_t>(options.selected.size());
-  // Sizes run from tiny to full again and again, so that short runs see both. RapidCheck's nominal size is 100; the
-  // packaged version shifts by too much above it.
-  const int size = static_cast<int>(index / properties % (rc::kNominalSize + 1));
+  // RapidCheck's nominal size is 100; the packaged version shifts by too much above it.
+  const int size = size_of(index / properties, index % properties);
   const auto generator = arbitrary_case(kernels_for(suite_property(options, index), options));
   constexpr std::uint64_t most_draws = 1000;  // far more than the rarest types take
   attention_case c;

@@ -7,6 +7,7 @@
 #include "properties/cli/cli.hpp"
 #include "properties/nightly/fault_matrix.hpp"
 #include "properties/nightly/fault_places.hpp"
+#include "properties/nightly/peer_table.hpp"
 #include "properties/system/progress.hpp"
 #include "properties/system/write_file.hpp"
 
@@ -24,6 +25,9 @@ struct faults_arguments {
   std::uint64_t seed = 1;
   int jobs = default_jobs();
   double shrink_seconds = 5;
+  bool peers = false;
+  bool markdown = false;
+  std::int64_t cases = 40;
   std::string json;
 };
 
@@ -37,8 +41,30 @@ std::vector<fault> selected(const faults_arguments& given) {
   return all;
 }
 
+fs::path library_file(const faults_arguments& given, const fault& planted) {
+  fs::path file = fs::path(given.libraries) / ("fault_" + planted.name + ".so");
+  if (!fs::exists(file))
+    throw environment_error(fmt::format("{}: the faulty library is not built (./assay builds it)", file.string()));
+  return file;
+}
+
+int peers(const faults_arguments& given, const cli_context& context) {
+  const std::vector<fault> planted = selected(given);
+  for (const fault& one : planted) library_file(given, one);  // before the work, not in the middle of it
+  progress shown;
+  const peer_table table = compare_with_peers(
+      planted, [&](const fault& one) { return library::load(library_file(given, one).string()); },
+      {.cases = given.cases, .seed = given.seed, .jobs = given.jobs},
+      [&](const std::string& name) { shown.show("peers: " + name); });
+  shown.clear();
+  context.out << (given.markdown ? peer_table_markdown(table) : peer_table_text(table));
+  if (!given.json.empty()) write_by_rename(given.json, peer_table_json(table));
+  return accepts_clean(table) ? exit_verified : exit_defect;
+}
+
 int faults(const faults_arguments& given, const cli_context& context) {
   require_place("--json", given.json);
+  if (given.peers) return peers(given, context);
   suite_options options;
   options.seed = given.seed;
   options.jobs = given.jobs;
@@ -46,9 +72,7 @@ int faults(const faults_arguments& given, const cli_context& context) {
   std::vector<fault_row> rows;
   progress shown;
   for (const fault& planted : selected(given)) {
-    const fs::path file = fs::path(given.libraries) / ("fault_" + planted.name + ".so");
-    if (!fs::exists(file))
-      throw environment_error(fmt::format("{}: the faulty library is not built (./assay builds it)", file.string()));
+    const fs::path file = library_file(given, planted);
     shown.show(fmt::format("{} ({} done)", planted.name, rows.size()));
     options.findings = fs::path(given.findings) / planted.name;
     options.library_arguments = " --library " + file.string();
@@ -87,9 +111,18 @@ void add_faults(CLI::App& app, const cli_context& context, int& status) {
       ->check(seconds_from_zero())
       ->capture_default_str();
   command->add_option("--json", given->json, "Write the matrix to this file as JSON. Missing folders are created");
+  CLI::Option* peers = command->add_flag("--peers", given->peers,
+                                         "Compare how rules of other projects' tests and ours judge the faults");
+  command->add_option("--cases", given->cases, "With --peers: cases of each kind for each library")
+      ->check(whole_number(1, 1'000'000))
+      ->capture_default_str()
+      ->needs(peers);
+  command->add_flag("--markdown", given->markdown, "With --peers: a table in Markdown")->needs(peers);
   command->footer(
       "A patch names the checks that must catch its fault. Where the checker of loads and stores must catch it, the "
-      "report must point to the line that the patch names or adds. Exit status 1: a check missed a fault.");
+      "report must point to the line that the patch names or adds. Exit status 1: a check missed a fault. With "
+      "--peers: our "
+      "own judge flagged a clean kernel.");
   command->callback([given, &context, &status] { status = faults(*given, context); });
 }
 

@@ -25,6 +25,7 @@ constexpr std::pair<const char*, const char*> compared[] = {
     {"/suite/cases_per_second", "suite cases/s"},
     {"/tiny/cases_per_second", "tiny cases/s"},
     {"/caught", "faults caught"},
+    {"/mutation_score", "mutation score"},
     {"/executions", "executions"},
     {"/executions_per_second_and_process", "executions/s"},
 };
@@ -78,6 +79,10 @@ void read_faults_missed(const json::object& report, night_stage& stage) {
 void run_stage(const stage_plan& p, double seconds, const fs::path& program, night_stage& stage) {
   command what{{program.string()}, {}, stage.log};
   what.arguments.insert(what.arguments.end(), stage.arguments.begin(), stage.arguments.end());
+  if (stage.arguments.front() == mutants_program) {
+    what.arguments.erase(what.arguments.begin());
+    what.arguments.front() = (program.parent_path() / mutants_program).string();
+  }
   const child_end end = run_child(what, std::max(1.0, seconds) + grace_seconds);
   stage.status = end.status;
   stage.seconds = end.seconds;
@@ -110,6 +115,12 @@ std::vector<stage_plan> plan_night(const night_options& o, const fs::path& work)
        // Half of the time for cases drawn evenly, half for cases that coverage guides.
        std::max<double>(1, static_cast<double>(o.targets.size()))},
   };
+  if (o.mutants > 0)
+    plan.insert(plan.begin() + 2, {"mutants",
+                                   {mutants_program, "--sample", fmt::format("{}", o.mutants), "--seed", seed, "--jobs",
+                                    jobs, "--work", (work / "mutants").string(), "--json", report("mutants")},
+                                   report("mutants"),
+                                   0});
   if (fs::exists(old_findings) && !fs::is_empty(old_findings))
     plan.insert(plan.begin() + 1,
                 {old_findings_stage,
@@ -145,9 +156,12 @@ void read_report(const fs::path& report, night_stage& stage) {
   read_faults_missed(parsed.as_object(), stage);
 }
 
-night run_night(const night_options& options, const fs::path& program, const fs::path& work,
+night run_night(const night_options& given, const fs::path& program, const fs::path& work,
                 const std::function<void(const stage_plan&)>& begin) {
   const auto start = clock::now();
+  night_options options = given;
+  if (options.mutants == 0 && fs::exists(program.parent_path() / mutants_program))
+    options.mutants = static_cast<std::int64_t>(options.minutes);
   night n{fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))), options.minutes, options.seed, {}};
   fs::create_directories(work);
   const std::vector<stage_plan> plan = plan_night(options, work);

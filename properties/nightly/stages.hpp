@@ -17,14 +17,22 @@ struct night_options {
   std::filesystem::path corpus = "corpus";       ///< the committed cases
   std::filesystem::path folder = "out/nightly";  ///< reports, logs, findings and the fuzzers' state
   std::vector<std::string> targets;              ///< to fuzz
+  /// Mutants of the kernels to try; 0: none. run_night() tries one a minute where assay_mutants lies beside the
+  /// program.
+  std::int64_t mutants = 0;
 };
+
+/// The program of the stage that tries mutants (tests/mutants).
+inline constexpr const char* mutants_program = "assay_mutants";
 
 /// A command of the night. Stages without a share come first and take the time they need; the others divide the rest of
 /// the time by their shares.
 struct stage_plan {
   std::string name;
-  std::vector<std::string> arguments;  ///< "{seconds}" stands for the time given to it
-  std::filesystem::path report;        ///< the JSON that it writes
+  /// "{seconds}" stands for the time given to it. The first one may be mutants_program, which then runs in place of
+  /// assay.
+  std::vector<std::string> arguments;
+  std::filesystem::path report;  ///< the JSON that it writes
   double share = 0;
 };
 

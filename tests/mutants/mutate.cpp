@@ -1,5 +1,7 @@
 #include "tests/mutants/mutate.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -155,8 +157,11 @@ class mutator {
     const auto [end, error] = std::from_chars(first, digits.data() + digits.size(), value, is_hex ? 16 : 10);
     if (error != std::errc{}) return;
     const std::string suffix(end, static_cast<std::size_t>(digits.data() + digits.size() - end));
-    add("constant", i, i, std::to_string(value + 1) + suffix);
-    if (value > 0) add("constant", i, i, std::to_string(value - 1) + suffix);
+    const auto spelled = [&](unsigned long long n) {
+      return (is_hex ? fmt::format("0x{:X}", n) : fmt::format("{}", n)) + suffix;
+    };
+    add("constant", i, i, spelled(value + 1));
+    if (value > 0) add("constant", i, i, spelled(value - 1));
   }
 
   void names(std::size_t i) {

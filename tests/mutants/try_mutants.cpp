@@ -223,7 +223,7 @@ std::vector<mutant> sampled(std::vector<mutant> all, std::int64_t count, std::ui
 
 mutation_result try_mutants(const mutation_options& options, const std::vector<equivalent>& known,
                             const std::function<void(const mutant_result&)>& done) {
-  fs::remove_all(options.work / "survivors");
+  for (const char* old : {"survivors", "clean"}) fs::remove_all(options.work / old);
   bench tried_on(options, known);
   const std::vector<mutant> all = all_mutants(options, tried_on.reached());
   const std::vector<mutant> chosen = sampled(all, options.sample, options.seed);
@@ -246,6 +246,7 @@ mutation_result try_mutants(const mutation_options& options, const std::vector<e
         result.tried[number] = from_reply(chosen[number], worked);
         done(result.tried[number]);
       });
+  fs::remove_all(options.work / "clean");
   return result;
 }
 

@@ -59,10 +59,9 @@ void collect(const fs::path& sources, const std::string& file, std::set<std::str
 bool may_be_mutated(const std::string& path) {
   const bool is_interface = path.starts_with("kernels/") && path.find('/', 8) == std::string::npos;
   const bool is_contract = path.find("_contract.") != std::string::npos || path.starts_with("kernels/host/declare.");
-  const bool is_of_gpus = path.starts_with("kernels/device/mma/") && path.find("/cpu") == std::string::npos &&
-                          !path.ends_with("columns.hpp") && !path.ends_with("fp8_words.hpp");
+  const bool is_hardware = path.starts_with("kernels/device/mma/") && !path.ends_with("columns.hpp");
   return path.starts_with("kernels/") && !path.starts_with("kernels/platform/") && !is_interface && !is_contract &&
-         !is_of_gpus;
+         !is_hardware;
 }
 
 bool runs(std::vector<std::string> arguments, const fs::path& log) {
@@ -138,26 +137,19 @@ fs::path workshop::clean_object(const std::string& source) const {
   return work_ / "clean" / object_name(source);
 }
 
-bool workshop::compile(const std::string& source, const fs::path& copy, const fs::path& object) const {
+bool workshop::compile(const std::string& source, const fs::path& overlay, const fs::path& object) const {
   const auto known = compile_commands_.find(source);
   if (known == compile_commands_.end()) throw environment_error(source + " is not among the compile commands");
   std::vector<std::string> command;
-  for (std::size_t i = 0; i < known->second.size(); ++i) {
-    const std::string& word = known->second[i];
-    if (word == "-o" || word == "-c") {
+  for (std::size_t i = 0; i < known->second.size(); ++i)
+    if (known->second[i] == "-o" || known->second[i] == "-c")
       ++i;
-      continue;
-    }
-    if (command.size() == 1) command.push_back("-I" + copy.string());  // before all other folders
-    command.push_back(word);
-  }
-  // Without columns, with the originals' paths and without checksums of the sources, so that an object differs only
-  // where its code does. The checker reads lines alone.
+    else
+      command.push_back(known->second[i]);
+  // Without columns and checksums of the sources, an object differs only where its code does. The checker reads lines.
   for (const char* option : {"-w", "-gdwarf-4", "-gno-column-info"}) command.emplace_back(option);
-  command.push_back(fmt::format("-ffile-prefix-map={}={}", copy.string(), sources_.string()));
-  const fs::path file = fs::exists(copy / source) ? copy / source : sources_ / source;
-  for (const std::string& word : {std::string("-o"), object.string(), std::string("-c"), file.string()})
-    command.push_back(word);
+  if (!overlay.empty()) command.insert(command.end(), {"-ivfsoverlay", overlay.string()});
+  command.insert(command.end(), {"-o", object.string(), "-c", (sources_ / source).string()});
   return runs(std::move(command), object.string() + ".log");
 }
 
@@ -181,9 +173,7 @@ bool workshop::link(const std::vector<std::string>& compiled, const fs::path& fo
 
 void workshop::build_clean(const std::string& source) const {
   if (fs::exists(clean_object(source))) return;
-  const fs::path empty = work_ / "clean" / "none";
-  fs::create_directories(empty);
-  if (!compile(source, empty, clean_object(source))) throw environment_error(source + " does not compile as it is");
+  if (!compile(source, {}, clean_object(source))) throw environment_error(source + " does not compile as it is");
 }
 
 built workshop::build(const std::string& path, const std::string& text, const std::vector<std::string>& compiled,
@@ -191,10 +181,16 @@ built workshop::build(const std::string& path, const std::string& text, const st
   const auto start = std::chrono::steady_clock::now();
   built result;
   result.compiles = result.is_same = true;
-  write_by_rename(folder / "copy" / path, text);
+  // The compiler sees the mutated file under the original's path: it is in no way another file.
+  const fs::path mutated = folder / "mutated", overlay = folder / "overlay.json";
+  write_by_rename(mutated, text);
+  const boost::json::object file{
+      {"name", (sources_ / path).string()}, {"type", "file"}, {"external-contents", mutated.string()}};
+  write_by_rename(overlay, boost::json::serialize(boost::json::object{
+                               {"version", 0}, {"use-external-names", false}, {"roots", boost::json::array{file}}}));
   for (const std::string& source : compiled) {
     const fs::path object = folder / object_name(source);
-    result.compiles = result.compiles && compile(source, folder / "copy", object);
+    result.compiles = result.compiles && compile(source, overlay, object);
     result.is_same = result.is_same && result.compiles && read_file(object) == read_file(clean_object(source));
   }
   if (result.compiles && !result.is_same) result.compiles = link(compiled, folder, library);

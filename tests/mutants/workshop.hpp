@@ -22,7 +22,7 @@ std::vector<kernel_recipe> read_recipes(const std::filesystem::path& file);
 
 /// For each file that may be mutated the kernels that include it and, of each, the sources to compile anew. May be
 /// mutated: what the kernels' sources include, but the interface that the program shares (kernels/*.hpp), the
-/// contracts (they are what the kernels are judged by) and the platforms.
+/// contracts (they are what the kernels are judged by), the platforms, and the matrix atoms, which stand for hardware.
 using reach = std::map<std::string, std::map<std::string, std::vector<std::string>>>;
 reach reach_of(const std::filesystem::path& sources, const std::vector<kernel_recipe>& recipes);
 
@@ -47,7 +47,9 @@ class workshop {
   void build_clean(const std::string& source) const;
 
  private:
-  bool compile(const std::string& source, const std::filesystem::path& copy, const std::filesystem::path& object) const;
+  /// `overlay` (empty: none) maps the path of the mutated file to its text.
+  bool compile(const std::string& source, const std::filesystem::path& overlay,
+               const std::filesystem::path& object) const;
   bool link(const std::vector<std::string>& compiled, const std::filesystem::path& folder,
             const std::filesystem::path& library) const;
   std::filesystem::path clean_object(const std::string& source) const;

@@ -45,6 +45,33 @@ TEST_CASE("what the properties found on nights before is replayed") {
   CHECK(plan[1].share == 0);
 }
 
+TEST_CASE("mutants are tried by their own program, after the faults, one a minute where it lies beside assay") {
+  const testing::scratch here;
+  const std::string writes = "while [ $# -gt 1 ]; do [ \"$1\" = --json ] && json=$2; shift; done\n";
+  const fs::path program = script(here, "assay", writes + "echo '{\"caught\": 1}' >\"$json\"\n");
+  night_options options;
+  options.minutes = 3;
+  options.folder = here.file("nights");
+  const auto stages = [&] { return run_night(options, program, here.file("nights/one"), [](const auto&) {}).stages; };
+  CHECK(stages().size() == 4);  // the program is not there
+  script(here, mutants_program,
+         writes +
+             "echo '{\"mutation_score\": 0.5, \"findings\": [{\"kernel\": \"split_kv\", \"origin\": \"mutant "
+             "survived\", \"what\": \"w\", \"file\": \"\", \"replay\": \"r\"}]}' >\"$json\"\nexit 1\n");
+  const std::vector<night_stage> with_mutants = stages();
+  REQUIRE(with_mutants.size() == 5);
+  const night_stage& mutants = with_mutants[2];
+  CHECK(mutants.name == "mutants");
+  CHECK(mutants.arguments[0] == mutants_program);
+  CHECK(mutants.arguments[2] == "3");
+  CHECK(mutants.status == 1);
+  CHECK(mutants.numbers.at("mutation score") == 0.5);
+  REQUIRE(mutants.findings.size() == 1);
+  CHECK(mutants.findings[0].origin == "mutant survived");
+  CHECK_FALSE(mutants.numbers.contains("faults caught"));
+  CHECK(with_mutants[1].numbers.at("faults caught") == 1);
+}
+
 TEST_CASE("a night runs every stage, reads what it reports, and goes on after one that fails") {
   const testing::scratch here;
   // `run` finds something, also a failure that did not come again, and one fault is not caught; `bench` crashes, one

@@ -7,6 +7,7 @@
 #include "properties/run/execute.hpp"
 #include "properties/suite/suite.hpp"
 #include "properties/system/worker.hpp"
+#include "properties/system/write_file.hpp"
 
 namespace assay {
 namespace {
@@ -24,6 +25,16 @@ attention_case case_of(const std::string& kernel, const std::string& types, case
 
 char letter(bool is_flagged) {
   return is_flagged ? flags : accepts;
+}
+
+std::uint32_t fingerprint_of(const compared_outputs& c) {
+  std::string bytes;
+  const auto add = [&](const compared_tensor& t) {
+    bytes.append(reinterpret_cast<const char*>(t.output.data()), t.output.size() * sizeof(double));
+  };
+  for (const compared_tensor& t : c.results) add(t);
+  if (c.lse) add(*c.lse);
+  return fingerprint(bytes);
 }
 
 /// Whether a run with loads and stores checked fails.
@@ -44,21 +55,22 @@ std::vector<std::pair<std::string, std::string>> judges() {
   return all;
 }
 
-std::string letters_of_stopped_run() {
-  std::string letters(peer_rules().size() + 1, cannot_judge);
-  return letters + letter(true);
+judged_case stopped_run() {
+  return {std::string(peer_rules().size() + 1, cannot_judge) + letter(true), {}};
 }
 
-std::string judge_case(library& lib, const attention_case& c, case_kind kind) {
+judged_case judge_case(library& lib, const attention_case& c, case_kind kind) {
   inputs given = kind == case_kind::peers ? peer_inputs(c) : fill(c);
   const execution_checks usual = lib.checks;
   lib.checks.accesses = false;
   const execution ran = execute(lib, c, given);
-  std::string letters;
+  judged_case judged;
+  std::string& letters = judged.letters;
   if (ran.status.code == ASSAY_FAILED) {
     letters.assign(judges().size(), flags);
   } else if (ran.status.code == ASSAY_OK) {
     const compared_outputs compared = compare_outputs(given, ran);
+    judged.output_bits = fmt::format("{:08x}", fingerprint_of(compared));
     for (const peer_rule& rule : peer_rules())
       letters += can_judge(rule, compared) ? letter(rule.flags(compared)) : cannot_judge;
     const bool is_outside = judge_execution(given, ran).result == outcome::fail;
@@ -67,23 +79,27 @@ std::string judge_case(library& lib, const attention_case& c, case_kind kind) {
     letters += letter(is_outside || (decided && decided->result == outcome::fail) || fails_checked(lib, c, given));
   }
   lib.checks = usual;
-  return letters;
+  return judged;
 }
 
-std::vector<std::string> judge_cases(library& lib, const std::string& kernel, const std::string& types, case_kind kind,
+std::vector<judged_case> judge_cases(library& lib, const std::string& kernel, const std::string& types, case_kind kind,
                                      const peer_options& options, bool& stopped) {
-  std::vector<std::string> all(static_cast<std::size_t>(options.cases));
+  std::vector<judged_case> all(static_cast<std::size_t>(options.cases));
   std::int64_t next = 0;
   const auto serve = [&](const std::string& request) {
-    return judge_case(lib, case_of(kernel, types, kind, options, std::stoll(request)), kind);
+    const judged_case judged = judge_case(lib, case_of(kernel, types, kind, options, std::stoll(request)), kind);
+    return judged.letters + " " + judged.output_bits;
   };
   run_workers(
       options.jobs, options.limit_seconds, serve,
       [&] { return next < options.cases ? std::optional(std::to_string(next++)) : std::nullopt; },
       [&](const work_result& worked) {
-        std::string& letters = all[std::stoull(worked.request)];
-        letters = worked.reply.value_or(letters_of_stopped_run());
+        judged_case& judged = all[std::stoull(worked.request)];
         stopped = stopped || !worked.reply;
+        if (!worked.reply)
+          judged = stopped_run();
+        else if (const std::size_t space = worked.reply->find(' '); space != std::string::npos)
+          judged = {worked.reply->substr(0, space), worked.reply->substr(space + 1)};
       });
   return all;
 }

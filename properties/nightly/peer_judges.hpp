@@ -14,16 +14,22 @@ std::vector<std::pair<std::string, std::string>> judges();
 /// One letter per judge.
 enum judgement_letter : char { accepts = 'a', flags = 'f', cannot_judge = '-' };
 
-/// The judges' letters on one case; empty if the library does not support the case. Runs it twice: with loads and
-/// stores unchecked for the rules and the enclosure, then checked. A launch that fails is flagged by everyone.
-std::string judge_case(library& lib, const attention_case& c, case_kind kind);
+struct judged_case {
+  std::string letters;      ///< one per judge; empty if the library does not support the case
+  std::string output_bits;  ///< a fingerprint of the results and the LSE; empty if there are none
+  bool operator==(const judged_case&) const = default;
+};
 
-/// The letters of a run that ended at a guard page: only our checks flag it.
-std::string letters_of_stopped_run();
+/// Runs the case twice: with loads and stores unchecked for the rules and the enclosure, then checked. A launch that
+/// fails is flagged by everyone.
+judged_case judge_case(library& lib, const attention_case& c, case_kind kind);
 
-/// What judge_case() says of cases 0 to options.cases - 1 of a kind. A case that ends its process gets
-/// letters_of_stopped_run(), and `stopped` becomes true.
-std::vector<std::string> judge_cases(library& lib, const std::string& kernel, const std::string& types, case_kind kind,
+/// Of a run that ended at a guard page: only our checks flag it.
+judged_case stopped_run();
+
+/// What judge_case() says of cases 0 to options.cases - 1 of a kind. A case that ends its process is a stopped_run(),
+/// and `stopped` becomes true.
+std::vector<judged_case> judge_cases(library& lib, const std::string& kernel, const std::string& types, case_kind kind,
                                      const peer_options& options, bool& stopped);
 
 }  // namespace assay

@@ -27,6 +27,8 @@ inline constexpr case_kind case_kinds[] = {case_kind::ours, case_kind::peers};
 struct judge_counts {
   std::int64_t faults_seen = 0;    ///< faults that it flags in a case where it accepts the clean kernel
   std::int64_t faults_judged = 0;  ///< faults with an output that it can judge
+  std::int64_t wrong_seen = 0;     ///< of those below: runs that it flags where it accepts the clean kernel
+  std::int64_t wrong_runs = 0;     ///< runs of faults whose outputs differ in a bit from the clean kernel's
   std::int64_t false_alarms = 0;   ///< cases of the clean kernels that it flags
   std::int64_t clean_cases = 0;    ///< cases of the clean kernels that it can judge
 };

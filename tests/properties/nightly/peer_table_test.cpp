@@ -1,8 +1,10 @@
 // Cases of the peers' kind, plain attention, and the table of what each judge sees.
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
+#include <sstream>
 
 #include "oracle/decode.hpp"
+#include "properties/cli/program.hpp"
 #include "properties/data/difference.hpp"
 #include "properties/generate/kernel_space.hpp"
 #include "properties/nightly/peer_cases.hpp"
@@ -11,6 +13,7 @@
 #include "properties/nightly/plain_attention.hpp"
 #include "properties/run/execute.hpp"
 #include "tests/properties/faulty_library.hpp"
+#include "tests/properties/scratch.hpp"
 
 namespace assay {
 namespace {
@@ -108,7 +111,7 @@ TEST_CASE("cases of the peers' kind are valid, seeded, and as plain as theirs") 
   for_each_index(v, [&](const std::vector<std::int64_t>& index) { REQUIRE(value_at(v, offset_of(v, index)) >= 0); });
 }
 
-TEST_CASE("everyone sees a NaN, only we see the last bit, and nobody is blamed for the clean kernels' cases") {
+TEST_CASE("everyone sees a NaN, only we see the last bit, and no one is blamed for the clean kernels' cases") {
   const peer_options few{.cases = 3, .seed = 1, .jobs = 2};
   const std::vector<fault> faults{planted("spoiled"), planted("last_bit")};
   const auto open = [](const fault& f) -> std::shared_ptr<library> {
@@ -131,11 +134,16 @@ TEST_CASE("everyone sees a NaN, only we see the last bit, and nobody is blamed f
     for (const judge_counts& counts : row.of) {
       CHECK(counts.faults_judged == 2);
       CHECK(counts.faults_seen >= 1);
+      CHECK(counts.wrong_runs >= 4);  // all with an output, but those of which no element is large enough
+      CHECK(counts.wrong_seen >= 2);
       CHECK(counts.clean_cases > 0);
     }
     CHECK(row.seen.front() == "spoiled");
   }
   CHECK(accepts_clean(table));
+  for (const judge_counts& counts : row_of(table, "Assay, outputs only").of)
+    CHECK(counts.wrong_seen == counts.wrong_runs);
+  CHECK(row_of(table, "ggml").of[1].wrong_seen == row_of(table, "ggml").of[1].wrong_runs / 2);
   CHECK(row_of(table, "Assay, outputs only").seen == std::vector<std::string>{"spoiled", "last_bit"});
   for (const char* blind : {"ggml", "DeepGEMM", "rocMLIR", "oneDNN"})
     CHECK(row_of(table, blind).seen == std::vector<std::string>{"spoiled"});
@@ -157,13 +165,28 @@ TEST_CASE("a run that ends at a guard page leaves no output for the rules; a lau
   });
   const auto letters = judge_cases(*crashing, "split_kv", "f16", case_kind::peers, {.cases = 2}, stopped);
   CHECK(stopped);
-  CHECK(letters == std::vector<std::string>(2, letters_of_stopped_run()));
-  CHECK(letters_of_stopped_run().back() == flags);
+  CHECK(letters == std::vector<judged_case>(2, stopped_run()));
+  CHECK(stopped_run().letters.back() == flags);
   const auto failing = testing::faulty_library([](testing::call&) { return assay_status{ASSAY_FAILED, {}}; });
-  CHECK(judge_case(*failing, peer_case("split_kv", "f16", 1, 0), case_kind::peers) ==
+  CHECK(judge_case(*failing, peer_case("split_kv", "f16", 1, 0), case_kind::peers).letters ==
         std::string(judges().size(), flags));
   const auto refusing = testing::refusing_library(ASSAY_UNSUPPORTED);
-  CHECK(judge_case(*refusing, peer_case("split_kv", "f16", 1, 0), case_kind::peers).empty());
+  CHECK(judge_case(*refusing, peer_case("split_kv", "f16", 1, 0), case_kind::peers).letters.empty());
+}
+
+TEST_CASE("the number of cases needs --peers, and a library that is not built is named before any work") {
+  const testing::scratch here;
+  const auto status = [](const std::vector<std::string>& arguments, std::string& err) {
+    std::ostringstream out, errors;
+    const int code = run_program(arguments, {out, errors, nullptr});
+    err = errors.str();
+    return code;
+  };
+  std::string err;
+  CHECK(status({"faults", "--cases", "3"}, err) == exit_usage);
+  CHECK(err.find("--peers") != std::string::npos);
+  CHECK(status({"faults", "--peers", "missing_barrier", "--libraries", here.file("none")}, err) == exit_environment);
+  CHECK(err.find("fault_missing_barrier.so: the faulty library is not built") != std::string::npos);
 }
 
 }  // namespace assay

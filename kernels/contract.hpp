@@ -12,6 +12,9 @@
 ///           operation rounds once, each constant has at most `constant_roundings` roundings.
 ///     m' = max(m, max_j y_j)                                       exact
 ///     p_j = exp2(y_j - m'), so p_j <= 1; hidden keys have p_j = 0
+///         A key is void where y_j is -inf: by its bias, its data, or because an operation overflows to it (a bias of
+///         -3.4e38 times log2e). It takes no part in the maximum, and p_j = 0. While a row has seen void keys alone
+///         (m' = -inf), O and l stay as they are: exp2(-inf - -inf) is not formed.
 ///     alpha = exp2(m - m'), exactly 1 when m did not move
 ///     l = l * alpha + sum_j p_j   in any order, of the p_j before their rounding to p_type; a term passes
 ///         through at most `sum_roundings` rounded additions, the rescale included
@@ -20,6 +23,13 @@
 ///         ascending from the tile's first key position (model `pv`); hidden keys contribute exact zeros
 ///   o_partial = l > 0 ? O * (v_scale / l) : 0, with at most `normalise_roundings` roundings;  v_scale = 1 costs none
 ///   lse_partial = l > 0 ? m * ln2 + log(l) : -inf
+///   A NaN among the row's query, its visible keys or their bias makes l NaN, which counts as l > 0: O and LSE are NaN.
+///   A NaN in V makes its column NaN where P_j > 0. Where P_j = 0 (void or hidden keys, underflow) 0 * NaN and 0 * inf
+///   may be formed or left out; keys that only other rows of the sequence see count as hidden ones, since one matrix
+///   atom takes several rows.
+///   sink * log2e may overflow: m = -inf is as no sink, m = inf weighs all keys 0, and lse is then sink, inf or NaN.
+///   Zeros: O starts from +0. Sums and products round to nearest as IEEE says, so that an O with no negative term is
+///   not -0; the last rounding keeps the sign. A kernel may make +0 of -0 before that rounding.
 ///   Kernels that quantise P (batch_prefill) differ in this, each by its own field of `contract`:
 ///   - per-page descales: c2 (or c1) of a tile is f32(c2 * kd), kd that of the tile's page: one more rounding, which
 ///     `constant_roundings` does not count. Tiles do not cross pages then (page_size is a multiple of tile_keys).

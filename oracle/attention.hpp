@@ -1,7 +1,9 @@
 /// Attention: the parts of enclose() and evaluate_exactly() for operation_kind::attention.
 #pragma once
 
+#include <cstdint>
 #include <span>
+#include <vector>
 
 #include "oracle/code_counts.hpp"
 #include "oracle/enclosure.hpp"
@@ -13,6 +15,14 @@ namespace assay::oracle {
 /// tiles or atoms, or does not define which tiles a block visits.
 enclosure enclose_attention(const problem& planned, std::span<const named_tensor> inputs, const contract& declared,
                             code_counts* counts);
+
+/// One row and head by the definition.
+struct exact_row {
+  std::vector<interval> o;
+  interval lse;
+};
+exact_row evaluate_attention_row(const problem& stated, std::span<const named_tensor> inputs, std::int64_t seq,
+                                 std::int64_t i, std::int64_t head);
 
 /// Evaluate the definition; see evaluate_exactly() and evaluate_in_binary64().
 enclosure evaluate_attention_exactly(const problem& planned, std::span<const named_tensor> inputs);

@@ -1,7 +1,9 @@
 /// The contract of attention, tile by tile; see contract.hpp.
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
+#include "oracle/any_order.hpp"
 #include "oracle/atoms.hpp"
 #include "oracle/attention.hpp"
 #include "oracle/combine.hpp"
@@ -9,6 +11,7 @@
 #include "oracle/logits.hpp"
 #include "oracle/paging.hpp"
 #include "oracle/replay.hpp"
+#include "oracle/tile_logits.hpp"
 #include "oracle/tiles.hpp"
 
 namespace assay::oracle {
@@ -24,14 +27,17 @@ enclosed_tensor make_tensor(const char* name, dtype type, std::vector<std::int64
 
 /// One row of the sequence and one head of the group, with the state of the split that it is in.
 struct tracked_row {
-  tracked_row(std::int64_t row_at, std::int64_t head_at, key_range sees, std::int64_t columns)
-      : row(row_at), head(head_at), visible(sees), state(columns) {}
+  tracked_row(std::int64_t row_at, std::int64_t in_sequence, std::int64_t head_at, key_range sees, std::int64_t columns)
+      : row(row_at), i(in_sequence), head(head_at), visible(sees), state(columns) {}
   std::int64_t row;
+  std::int64_t i;  ///< the row, counted in the sequence
   std::int64_t head;
   key_range visible;
   key_range visited;  ///< keys from the first to the last that a row of its block sees
   std::vector<double> query;
   row_state state;
+  bool takes_any_order = false;  ///< the contract does not say how the sink enters l: `state` is lost
+  row_summary summary;
 };
 
 class evaluation {
@@ -40,6 +46,7 @@ class evaluation {
              code_counts* counts)
       : problem_(planned),
         declared_(declared),
+        inputs_(inputs),
         view_(planned, inputs),
         scale_(scale_of(planned, declared)),
         counts_(counts),
@@ -71,10 +78,12 @@ class evaluation {
         r.state.reset();
         if (split == 0) r.state.start_from_sink(view_.sink(r.head), scale_, declared_);
         if (!scale_.is_usable && !r.visible.empty()) r.state.is_lost = true;
+        r.takes_any_order = declared_.p_shift != 0 && std::isfinite(view_.sink(r.head)) &&
+                            r.state.overflowing_sink == 0 && scale_.is_usable && problem_.num_splits == 1;
       }
       const std::int64_t last = std::min((split + 1) * plan.per_split, plan.tiles);
       for (std::int64_t tile = split * plan.per_split; tile < last; ++tile) run_tile(seq, head_kv, tile, rows);
-      for (const tracked_row& r : rows) finish(split, r);
+      for (const tracked_row& r : rows) finish(seq, split, r);
     }
     if (problem_.num_splits > 1)
       for (const tracked_row& r : rows) combine(r);
@@ -84,7 +93,7 @@ class evaluation {
     std::vector<tracked_row> rows;
     for (std::int64_t i = 0; i < view_.row_count(seq); ++i)
       for (std::int64_t h = 0; h < view_.heads_per_group(); ++h) {
-        tracked_row& r = rows.emplace_back(view_.first_row(seq) + i, head_kv * view_.heads_per_group() + h,
+        tracked_row& r = rows.emplace_back(view_.first_row(seq) + i, i, head_kv * view_.heads_per_group() + h,
                                            view_.visible(seq, i), tile_.columns);
         r.query.resize(static_cast<std::size_t>(tile_.dim));
         view_.load_query(r.row, r.head, r.query.data());
@@ -129,9 +138,23 @@ class evaluation {
       bias.clear();
       if (view_.has_bias())
         for (std::int64_t key = own.begin; key < own.end; ++key) bias.push_back(view_.bias(r.head, r.row, key));
-      replay_tile(tile_, declared_, scale, problem_.q_type == dtype::i8, r.query.data(), own.begin - first,
-                  own.end - first, view_.has_bias() ? bias.data() : nullptr, r.state, scratch_, counts_);
+      const double* const bias_of_tile = view_.has_bias() ? bias.data() : nullptr;
+      if (r.takes_any_order)
+        summarise_tile(scale, own.begin - first, own.end - first, bias_of_tile, r);
+      else
+        replay_tile(tile_, declared_, scale, problem_.q_type == dtype::i8, r.query.data(), own.begin - first,
+                    own.end - first, bias_of_tile, r.state, scratch_, counts_);
     }
+  }
+
+  /// The tile of a row that takes_any_order.
+  void summarise_tile(const logit_scale& scale, std::int64_t begin, std::int64_t end, const double* bias,
+                      tracked_row& r) {
+    const logits_kind kind =
+        tile_logits(tile_, declared_, scale, problem_.q_type == dtype::i8, r.query.data(), begin, end, bias, scratch_);
+    r.state.is_nan = kind == logits_kind::nan;
+    r.takes_any_order = kind == logits_kind::known && tile_.specials.empty() && scale.is_usable;
+    if (r.takes_any_order) summarise(tile_, scale, scratch_, begin, end, r.summary);
   }
 
   std::int64_t row_index(const tracked_row& r) const { return r.row * problem_.heads_q + r.head; }
@@ -151,7 +174,15 @@ class evaluation {
     bounds_.tensors[tensor_at].kept[static_cast<std::size_t>(index)] = static_cast<std::uint8_t>(rule);
   }
 
-  void finish(std::int64_t split, const tracked_row& r) {
+  void finish_in_any_order(std::int64_t seq, const tracked_row& r) {
+    exact_row row = evaluate_attention_row(problem_, inputs_, seq, r.i, r.head);
+    widen_for_any_order(r.summary, declared_, view_.sink(r.head), static_cast<double>(problem_.v_scale), row);
+    std::ranges::copy(row.o, output_row(0, row_index(r)).begin());
+    set_lse(1, row_index(r), row.lse, element_rule::enclosed);
+  }
+
+  void finish(std::int64_t seq, std::int64_t split, const tracked_row& r) {
+    if (r.takes_any_order) return finish_in_any_order(seq, r);
     const std::size_t to = problem_.num_splits > 1 ? 2 : 0;
     const std::int64_t index = split * problem_.total_q * problem_.heads_q + row_index(r);
     finish_output(r.state, declared_, static_cast<double>(problem_.v_scale), output_row(to, index),
@@ -179,6 +210,7 @@ class evaluation {
 
   const problem& problem_;
   const contract& declared_;
+  std::span<const named_tensor> inputs_;
   problem_view view_;
   logit_scale scale_;
   code_counts* counts_;

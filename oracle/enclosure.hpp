@@ -98,6 +98,7 @@ struct judgement {
   interval worst_enclosure;
   bool worst_had_to_stay = false;  ///< the worst element had to keep its bits: it has no enclosure
   element_rule worst_rule = element_rule::enclosed;
+  bool worst_is_wrong_zero = false;  ///< the worst element is a zero of the wrong sign
   /// Distance from the enclosure's middle, in units of its radius after rounding outward to the type; > 1 is outside.
   /// It is infinite for a NaN, for wrong bits where the rule asks for given bits, and for a zero of the wrong sign. It
   /// is 0 for right bits, for a NaN that the rule asks for or admits, and for the right value of a point enclosure.

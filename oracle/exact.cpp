@@ -18,11 +18,6 @@
 namespace assay::oracle {
 namespace {
 
-struct exact_row {
-  std::vector<interval> o;
-  interval lse;
-};
-
 /// The logits of a row with the bound of their error.
 template <class Real>
 struct exact_logits {
@@ -163,6 +158,12 @@ enclosure evaluate_rows(const problem& planned, const problem_view& view, Evalua
 }
 
 }  // namespace
+
+exact_row evaluate_attention_row(const problem& stated, std::span<const named_tensor> inputs, std::int64_t seq,
+                                 std::int64_t i, std::int64_t head) {
+  exact_row fast = definition<double>(stated, inputs).evaluate(seq, i, head);
+  return is_everything(fast.lse) ? definition<mpfr_number>(stated, inputs).evaluate(seq, i, head) : fast;
+}
 
 enclosure evaluate_attention_exactly(const problem& planned, std::span<const named_tensor> inputs) {
   const definition<mpfr_number> attention(planned, inputs);

@@ -135,6 +135,7 @@ judgement judge_tensor(const enclosed_tensor& bounds, const tensor& output) {
     j.worst_enclosure = bounds.elements[static_cast<std::size_t>(flat)];
     j.worst_had_to_stay = bounds.keeps(flat);
     j.worst_rule = bounds.rule(flat);
+    j.worst_is_wrong_zero = false;
   };
   for_each_element(bounds, output, [&](std::int64_t flat, std::int64_t offset, double value) {
     ++j.elements;
@@ -164,6 +165,7 @@ judgement judge_tensor(const enclosed_tensor& bounds, const tensor& output) {
     const bool is_wrong = is_inside && is_wrong_zero(value, rule, bounds.type);
     if (!is_inside || is_wrong) ++j.outside;
     rank(flat, offset, value, is_wrong ? infinity : factor_of(value, rounded, bounds.type));
+    if (worst == flat) j.worst_is_wrong_zero = is_wrong;
   });
   if (worst >= 0) j.worst_index = unflatten(worst, bounds);
   return j;

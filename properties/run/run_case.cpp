@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "oracle/enclose.hpp"
 #include "properties/case/operation.hpp"
@@ -92,6 +93,14 @@ std::string describe(const oracle::judgement& j) {
   if (j.worst_had_to_stay)
     return fmt::format("{}[{}] must not be written and kept its bits", j.tensor, fmt::join(j.worst_index, ", "));
   const std::string where = fmt::format("{}[{}] = {}", j.tensor, fmt::join(j.worst_index, ", "), j.worst_value);
+  if (j.outside > 0 && j.worst_rule == oracle::element_rule::nan)
+    return fmt::format("{} where NaN is due; {} of {} elements are wrong", where, j.outside, j.elements);
+  if (j.worst_is_wrong_zero) {
+    const bool is_negative = std::signbit(j.worst_value);
+    return fmt::format("{}[{}] is {} where {} is due; {} of {} elements are wrong", j.tensor,
+                       fmt::join(j.worst_index, ", "), is_negative ? "-0" : "+0", is_negative ? "+0" : "-0", j.outside,
+                       j.elements);
+  }
   const std::string bounds = fmt::format("[{}, {}]", j.worst_enclosure.lo, j.worst_enclosure.hi);
   if (j.outside > 0)
     return fmt::format("{} lies outside {} by factor {:.4g}; {} of {} elements do", where, bounds, j.worst_factor,

@@ -7,6 +7,8 @@ using namespace assay;
 
 namespace {
 
+constexpr double inf = std::numeric_limits<double>::infinity();
+
 oracle::enclosure one(oracle::interval e, const char* name = "o") {
   return {{{name, dtype::f32, {1}, {e}}}};
 }
@@ -16,7 +18,6 @@ oracle::enclosure one(oracle::interval e, const char* name = "o") {
 TEST_CASE("enclosures that meet agree, in a point too", "[fuzz]") {
   CHECK(!fuzz::disagreement(one({1, 2}), one({2, 3})));
   CHECK(!fuzz::disagreement(one({1, 4}), one({2, 3})));
-  constexpr double inf = std::numeric_limits<double>::infinity();
   CHECK(!fuzz::disagreement(one({-inf, -inf}), one({-inf, -inf})));
   CHECK(!fuzz::disagreement(one({-inf, inf}), one({2, 2})));
 }
@@ -31,6 +32,19 @@ TEST_CASE("enclosures that do not meet or are not intervals disagree", "[fuzz]")
   }
   CHECK(fuzz::disagreement(one({1, 2}), one({1, 2}, "lse"))->find("lse") != std::string::npos);
   CHECK(!fuzz::disagreement({{one({1, 2}).tensors[0], one({1, 2}, "o_partial").tensors[0]}}, one({1, 2})));
+}
+
+TEST_CASE("beyond f32 infinity meets the definition's number, and NaN or a sign of zero is the contract's alone",
+          "[fuzz]") {
+  CHECK(!fuzz::disagreement(one({inf, inf}), one({1e50, 1e50})));
+  CHECK(!fuzz::disagreement(one({-inf, -inf}), one({-1e50, -1e49})));
+  CHECK(fuzz::disagreement(one({inf, inf}), one({1e30, 1e30})));
+  oracle::enclosure nan = one({-inf, inf}), zero = one({0, 0});
+  nan.tensors[0].kept = {static_cast<std::uint8_t>(oracle::element_rule::nan)};
+  zero.tensors[0].kept = {static_cast<std::uint8_t>(oracle::element_rule::positive)};
+  CHECK(!fuzz::disagreement(nan, one({-inf, inf})));
+  CHECK(!fuzz::disagreement(zero, one({0, 0})));
+  CHECK(fuzz::disagreement(zero, one({1, 1})));
 }
 
 TEST_CASE("an element that only one enclosure leaves unwritten is a disagreement", "[fuzz]") {

@@ -74,6 +74,8 @@ TEST_CASE("a zero of the wrong sign is outside where the sign is fixed, only the
   CHECK(judge_bits(dtype::f16, around, element_rule::positive, 0x8000).outside == 1);
   CHECK(judge_bits(dtype::f16, around, element_rule::positive, 0x8000).worst_factor == infinity);
   CHECK(judge_bits(dtype::f16, around, element_rule::positive, 0x8000).worst_rule == element_rule::positive);
+  CHECK(judge_bits(dtype::f16, around, element_rule::positive, 0x8000).worst_is_wrong_zero);
+  CHECK(!judge_bits(dtype::f16, around, element_rule::positive, 0x8001).worst_is_wrong_zero);
   CHECK(judge_bits(dtype::f16, around, element_rule::positive, 0x0000).outside == 0);
   CHECK(judge_bits(dtype::f16, around, element_rule::negative, 0x0000).outside == 1);
   CHECK(judge_bits(dtype::f16, around, element_rule::negative, 0x8000).outside == 0);

@@ -264,11 +264,17 @@ class scalar_kernel {
     if (fault_ == fault::swapped_head) head_kv = (head_kv + 1) % p_.heads_kv;
     pass at{seq, row, head, head_kv, keys, -1, std::vector<double>(static_cast<std::size_t>(p_.head_dim_v), 0.0)};
     if (has("sinks") && (split == 0 || fault_ == fault::sink_per_split) && number("sinks", head) != nothing)
-      at.m = f32(number("sinks", head) * log2e_), at.l = 1;
+      start_from_sink(at);
     for (std::int64_t key = 0; key < keys; ++key) at.last_visible = is_visible(seq, row, key) ? key : at.last_visible;
     for (std::int64_t tile = split * per_split; tile < std::min((split + 1) * per_split, tiles); ++tile)
       visit(at, tile);
     return finished(std::move(at));
+  }
+
+  /// With a shift the contract does not say what l is; in units of 2^base the sink weighs exp2(m - base).
+  void start_from_sink(pass& at) {
+    at.m = f32(number("sinks", at.head) * log2e_);
+    at.l = c_.p_shift == 0 ? 1 : exp2_with_error(fused_f32(at.m - base_of(at.m)), 1, 0x1p30);
   }
 
   std::vector<seen_key> seen_keys(const pass& at, std::int64_t tile) {

@@ -162,7 +162,7 @@ TEST_CASE("a case without a verdict is reported and not added, and stays where i
   CHECK(said.out.find("skip " + candidate + ": its verdict is discard, ") != std::string::npos);
   CHECK(read_cases({corpus.root()}, {}).size() == 1);
 
-  other.data.overrides = {{"q", {0, 0, 0}, 0x7e00}};  // a NaN: whatever it reaches may be anything
+  other.data.overrides = {{"q", {0, 0, 0}, 0x7c00}};  // logits of +infinity may be anything
   write_by_rename(candidate, to_json(other));
   const answer open = run({"merge", corpus.root(), candidate, "--write"});
   fs::remove(candidate);

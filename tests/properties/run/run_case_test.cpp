@@ -47,6 +47,23 @@ TEST_CASE("a NaN in a split workspace fails") {
                  "o_partial[0, 0, 0, 0]");
 }
 
+TEST_CASE("a zero of the wrong sign fails, and so does a number where NaN is due") {
+  attention_case c = small_case();
+  c.sequences[0].k = 0;
+  c.sequences[0].pages.clear();
+  const auto minus_zero = corrupting_library([](call& called) { set_bits(called.view("o"), 3, 0x8000); });
+  const verdict zero = run_case(*minus_zero, c);
+  CHECK(zero.origin == "enclosure");
+  CHECK(zero.what.find("o[0, 0, 3] is -0 where +0 is due; 1 of ") == 0);
+  c = small_case();
+  c.data.overrides = {{"q", {0, 0, 0}, 0x7E00}};
+  CHECK(run_case(*library::built_in(), c).result == outcome::pass);
+  const auto no_nan = corrupting_library([](call& called) { set_bits(called.view("o"), 3, 0x3C00); });
+  const verdict lost = run_case(*no_nan, c);
+  CHECK(lost.origin == "enclosure");
+  CHECK(lost.what.find("o[0, 0, 3] = 1 where NaN is due; 1 of ") == 0);
+}
+
 TEST_CASE("an output one ulp outside its enclosure fails, and one at its end does not") {
   const detailed_run clean = run_in_detail(*library::built_in(), small_case());
   const oracle::interval e = clean.bounds.tensors.front().elements[7];

@@ -262,11 +262,12 @@ constexpr key_fault key_faults[] = {
 constexpr standard_fault lse_in_base_2{"lse_in_base_2", "the LSE is a logarithm to the base 2"};
 constexpr standard_fault lse_without_scale{"lse_without_scale", "the LSE's maximum is that of the unscaled logits"};
 constexpr standard_fault truncated_output{"output_truncated", "O is rounded toward zero"};
+constexpr standard_fault negative_zero{"negative_zero", "a row without keys holds -0", "rows_without_keys"};
 
 std::vector<standard_fault> all_faults() {
   std::vector<standard_fault> all;
   for (const key_fault& k : key_faults) all.push_back(k.fault);
-  for (const standard_fault& f : {lse_in_base_2, lse_without_scale, truncated_output}) all.push_back(f);
+  for (const standard_fault& f : {lse_in_base_2, lse_without_scale, truncated_output, negative_zero}) all.push_back(f);
   return all;
 }
 
@@ -355,6 +356,18 @@ void append_effects(const fault_setting& given, const faulty_row& right, std::ve
   all.push_back(effects.of_rounding(truncated_output.name, given.chance));
 }
 
+/// O of a row that sees no key and has no sink.
+void append_zero_effect(const fault_setting& given, std::int64_t index, std::vector<fault_effect>& all) {
+  fault_effect effect{named(negative_zero.name), {{0, {}}}};
+  for (std::int64_t c = 0; c < given.planned.head_dim_v; ++c) {
+    const std::int64_t flat = index * given.planned.head_dim_v + c;
+    const bool is_zero = given.written.value(0, flat) == 0;
+    effect.tensors[0].elements.push_back(
+        {flat, is_zero ? encode(given.planned.o_type, -0.0) : given.written.bits(0, flat)});
+  }
+  all.push_back(std::move(effect));
+}
+
 }  // namespace
 
 std::span<const standard_fault> attention_faults() {
@@ -368,11 +381,16 @@ std::vector<fault_effect> attention_effects(const fault_setting& given) {
   std::vector<fault_effect> all;
   if (p.num_seqs == 0) return all;
   constexpr int rows = 2, tries = 12;
+  bool has_zero = false;
   for (int found = 0, tried = 0; found < rows && tried < tries; ++tried) {
     const std::int64_t seq = given.chance.below(p.num_seqs);
     if (view.row_count(seq) == 0) continue;
     const std::int64_t i = given.chance.below(view.row_count(seq)), head = given.chance.below(p.heads_q);
     const std::int64_t keys = view.visible(seq, i).size();
+    if (keys == 0 && !has_zero) {
+      append_zero_effect(given, (view.first_row(seq) + i) * p.heads_q + head, all);
+      has_zero = true;
+    }
     if (keys == 0 || keys * (std::int64_t{p.head_dim_qk} + p.head_dim_v) > most_of_row) continue;
     append_effects(given, faulty_row(view, seq, i, head), all);
     ++found;

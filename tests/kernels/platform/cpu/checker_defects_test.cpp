@@ -154,6 +154,36 @@ TEST_CASE("Waves that exchange through LDS without a barrier race; a wave barrie
   require_race(tensors, "LDS byte ", launch(64, 2));
 }
 
+namespace {
+
+__global__ void store_after_read(int* out, int barrier) {
+  HIP_DYNAMIC_SHARED(int, lds);
+  const int i = static_cast<int>(threadIdx.x), half = threads / 2;
+  lds[i] = i;
+  __syncthreads();
+  const bool reads = i < half;
+  other_line = __LINE__ + 1;
+  if (reads) out[static_cast<int>(blockIdx.x) * half + i] = lds[i + half];
+  if (barrier == 1) __syncthreads();
+  line = __LINE__ + 1;
+  if (!reads) lds[i] = 0;
+}
+
+}  // namespace
+
+TEST_CASE("A store races with another wave's read, whichever comes first", "[checker]") {
+  std::vector<int> results = ints(blocks * threads / 2);
+  toy_tensor out("out", results.data(), {blocks * threads / 2}, {1}, ASSAY_OUTPUT);
+  const std::array tensors{out.get()};
+  const auto launch = [&](int barrier) {
+    return [&, barrier] {
+      hipLaunchKernelGGL(store_after_read, blocks, threads, threads * sizeof(int), nullptr, results.data(), barrier);
+    };
+  };
+  require_silence(tensors, launch(1));
+  require_race(tensors, "LDS byte ", launch(0));
+}
+
 TEST_CASE("Lanes of a wave are ordered by its collectives only, or by every instruction if so assumed", "[checker]") {
   std::vector<int> results = ints(blocks * threads);
   toy_tensor out("out", results.data(), {blocks * threads}, {1}, ASSAY_OUTPUT);

@@ -36,7 +36,7 @@ TEST_CASE("a pattern decodes to a number that encodes to the pattern") {
 /// Two sequences with everything that attention's faults need, but page descales and FP8.
 options rich() {
   options o;
-  o.sequences = {{3, 41}, {2, 30}};
+  o.sequences = {{3, 41}, {2, 30}, {1, 0}};
   o.heads_q = 4;
   o.heads_kv = 2;
   o.dim_qk = 24;

@@ -28,10 +28,21 @@ BOOST_DEFINE_ENUM_CLASS(pool_layout, nhd, hnd)
 /// Order of Q's dimensions in memory: rows outermost, heads outermost, or head_dim outermost (rocMLIR's trans_q).
 BOOST_DEFINE_ENUM_CLASS(q_layout, rows, heads, transposed)
 
+/// packed: K's and V's pages, and a row's Q, K and V, lie one after the other, as in one allocation. Each tensor then
+/// has the gaps in which the others would lie.
+BOOST_DEFINE_ENUM_CLASS(tensor_packing, separate, packed)
+
+/// Whether all heads, or all query rows, share one bias: its stride along that dimension is 0.
+BOOST_DEFINE_ENUM_CLASS(bias_sharing, none, heads, rows)
+
 /// Recipes of data. They are frozen once shipped: a changed recipe gets a new name. properties/data/recipe.hpp
 /// describes each one.
 BOOST_DEFINE_ENUM_CLASS(fill_kind, normal, uniform, constant, page_tagged, saturating, ascending_maxima,
                         heavy_tail_tile, cancelling, largest, subnormal, rounding_ties)
+
+/// What a bias holds, and what sinks are: recipes as well, see properties/data/recipe.hpp.
+BOOST_DEFINE_ENUM_CLASS(bias_kind, normal, holes, left_padded, lowest, steep)
+BOOST_DEFINE_ENUM_CLASS(sink_kind, normal, large, huge)
 
 /// Contents of dead memory: tail slots, unreferenced pages, table entries past the last page, hidden keys' bias.
 BOOST_DEFINE_ENUM_CLASS(poison_kind, nan, inf, huge, zero)
@@ -63,10 +74,12 @@ struct data_recipe {
   std::uint64_t seed = 1;
   poison_kind poison = poison_kind::nan;
   float descale_ratio = 1.0F;  ///< between the per-page descales of neighbouring pages, up or down; 1: all equal
+  bias_kind bias = bias_kind::normal;
+  sink_kind sinks = sink_kind::normal;
   std::vector<override_bits> overrides;
   bool operator==(const data_recipe&) const = default;
 };
-BOOST_DESCRIBE_STRUCT(data_recipe, (), (fill, seed, poison, descale_ratio, overrides))
+BOOST_DESCRIBE_STRUCT(data_recipe, (), (fill, seed, poison, descale_ratio, bias, sinks, overrides))
 
 /// The schedule of the cpu platform.
 struct schedule_recipe {
@@ -93,6 +106,8 @@ struct attention_case {
   std::int32_t page_size = 16;
   std::int64_t pool_pages = 0;  ///< pages in the pool; every live id is below it
   pool_layout layout = pool_layout::nhd;
+  bool v_has_other_layout = false;  ///< V's heads and slots lie in the other order than K's
+  tensor_packing packing = tensor_packing::separate;
   q_layout q_order = q_layout::rows;
   page_table_kind page_table = page_table_kind::block_table;
   q_batching batching = q_batching::group;  ///< batch: all sequences have as many query rows
@@ -106,6 +121,7 @@ struct attention_case {
   float v_scale = 1.0F;
   float soft_cap = 0.0F;
   dtype bias_type = dtype::none;
+  bias_sharing bias_shared = bias_sharing::none;
   bool sinks = false;
   key_order k_order = key_order::plain;  ///< these and fills_hidden: mqa_logits only
   context_split split_contexts = context_split::fixed;
@@ -123,10 +139,10 @@ struct attention_case {
 };
 BOOST_DESCRIBE_STRUCT(attention_case, (),
                       (version, why, kernel, q_type, kv_type, o_type, heads_q, heads_kv, head_dim_qk, head_dim_v,
-                       page_size, pool_pages, layout, q_order, page_table, batching, kv_descale, spare_table_entries,
-                       causal, window, scale, q_scale, k_scale, v_scale, soft_cap, bias_type, sinks, k_order,
-                       split_contexts, max_model_len, row_margin, input_margin, fills_hidden, rotary, num_splits,
-                       workspace_budget_bytes, sequences, data, schedule))
+                       page_size, pool_pages, layout, v_has_other_layout, packing, q_order, page_table, batching,
+                       kv_descale, spare_table_entries, causal, window, scale, q_scale, k_scale, v_scale, soft_cap,
+                       bias_type, bias_shared, sinks, k_order, split_contexts, max_model_len, row_margin, input_margin,
+                       fills_hidden, rotary, num_splits, workspace_budget_bytes, sequences, data, schedule))
 
 /// V's type: K's, except that int8 K goes with f16 V.
 inline dtype v_type(const attention_case& c) {

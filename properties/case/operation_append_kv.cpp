@@ -116,6 +116,7 @@ void refuse_foreign_fields(const attention_case& c) {
   refuse_if(c.q_scale != 1, "q_scale");
   refuse_if(c.soft_cap != 0, "soft_cap");
   refuse_if(c.bias_type != dtype::none, "bias_type");
+  refuse_if(c.bias_shared != bias_sharing::none, "bias_shared");
   refuse_if(c.sinks, "sinks");
   refuse_if(c.num_splits > 1, "num_splits");
   refuse_if(c.page_table != plain.page_table, "page_table");

@@ -35,8 +35,13 @@ std::vector<planned_tensor> inputs(const attention_case& c) {
                        .content = prefix_offsets,
                        .is_optional = true});
   if (c.bias_type != dtype::none)
-    planned.push_back(
-        {.name = "bias", .type = c.bias_type, .shape = {c.heads_q, batch.total_q, batch.max_k}, .content = bias});
+    planned.push_back({.name = "bias",
+                       .type = c.bias_type,
+                       .shape = {c.heads_q, batch.total_q, batch.max_k},
+                       .content = bias,
+                       .shared_dimension = c.bias_shared == bias_sharing::heads  ? 0
+                                           : c.bias_shared == bias_sharing::rows ? 1
+                                                                                 : -1});
   if (c.sinks)
     planned.push_back(
         {.name = "sinks", .type = dtype::f32, .shape = {c.heads_q}, .content = sinks, .is_optional = true});

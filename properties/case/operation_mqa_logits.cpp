@@ -46,6 +46,8 @@ void check_fields(const attention_case& c) {
   if (c.kv_descale != descale_kind::per_tensor)
     refuse("kv_descale", "mqa_logits needs per_tensor: it has one scale per key");
   if (c.bias_type != dtype::none) refuse("bias_type", "mqa_logits has no bias");
+  if (c.bias_shared != bias_sharing::none) refuse("bias_shared", "mqa_logits has no bias");
+  if (c.v_has_other_layout) refuse("v_has_other_layout", "mqa_logits has no V");
   if (c.sinks) refuse("sinks", "mqa_logits has no sinks");
   if (c.k_order == key_order::preshuffled && (c.page_size % 16 != 0 || c.head_dim_qk % 16 != 0))
     refuse("k_order", "preshuffled keys need page_size and head_dim_qk to be multiples of 16");

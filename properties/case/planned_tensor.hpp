@@ -56,8 +56,11 @@ struct planned_tensor {
   bool is_optional = false;    ///< may be absent; kernels must accept that
   bool has_free_rows = false;  ///< the problem does not say how many rows it has
   std::int64_t gap = 0;        ///< gap elements between its rows: see buffer_backing::gap
-  int margins = 1;             ///< of the case, in its gap: tensors with other numbers have other strides
-  int draw = 0;                ///< of `queries` and `rows_of_any_size`: other draws are other rows of the same kind
+  /// Gap elements after each index of the outermost dimension, in addition to `gap`.
+  std::int64_t outer_gap = 0;
+  int shared_dimension = -1;  ///< all indices of it are the same elements: its stride is 0
+  int margins = 1;            ///< of the case, in its gap: tensors with other numbers have other strides
+  int draw = 0;               ///< of `queries` and `rows_of_any_size`: other draws are other rows of the same kind
   /// Of `computed`: the bits of an element of a matrix of so many columns.
   std::uint32_t (*element)(std::int64_t row, std::int64_t column, std::int64_t columns) = nullptr;
   /// Of `row_indices`: the index of a row of a sequence, which is row `batch_row` of the batch; nothing where it is

@@ -26,7 +26,9 @@ std::vector<int> memory_order(q_layout order) {
 planned_tensor plan_pool(const attention_case& c, const char* name, dtype type, std::int64_t dim,
                          tensor_content content) {
   planned_tensor pool{name, type, {c.pool_pages, c.page_size, c.heads_kv, dim}};
-  pool.order = c.layout == pool_layout::nhd ? std::vector<int>{0, 1, 2, 3} : std::vector<int>{0, 2, 1, 3};
+  const bool is_other = content == tensor_content::values && c.v_has_other_layout;
+  const bool is_nhd = (c.layout == pool_layout::nhd) != is_other;
+  pool.order = is_nhd ? std::vector<int>{0, 1, 2, 3} : std::vector<int>{0, 2, 1, 3};
   pool.content = content;
   pool.is_pool = true;
   return pool;

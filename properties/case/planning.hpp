@@ -22,7 +22,7 @@ struct batch_extents {
 /// Memory order of Q's dimensions.
 std::vector<int> memory_order(q_layout order);
 
-/// The pool of K or V, in the case's layout.
+/// The pool of K or V, in the case's layout of it.
 planned_tensor plan_pool(const attention_case& c, const char* name, dtype type, std::int64_t dim,
                          tensor_content content);
 

@@ -6,6 +6,24 @@
 
 namespace assay {
 
+namespace {
+
+/// What else lies between the rows or the pages of a tensor that is packed: what the others have there.
+std::int64_t packed_gap(const attention_case& c, const planned_tensor& t) {
+  using enum tensor_content;
+  const std::int64_t page = std::int64_t{c.page_size} * c.heads_kv;
+  const bool has_values = (describe(c).capabilities & assay::has_values) != 0;
+  switch (t.content) {
+    case queries:
+    case rows_of_any_size: return std::int64_t{c.heads_kv} * (c.head_dim_qk + (has_values ? c.head_dim_v : 0));
+    case keys: return has_values ? page * c.head_dim_v : 0;
+    case values: return page * c.head_dim_qk;
+    default: return 0;
+  }
+}
+
+}  // namespace
+
 std::vector<planned_tensor> plan_tensors(const attention_case& c) {
   constexpr std::int64_t pool_step = 8;  // problem.hpp: all strides of K and V are multiples of it
   const std::int64_t pool_gap =
@@ -14,6 +32,7 @@ std::vector<planned_tensor> plan_tensors(const attention_case& c) {
   for (planned_tensor& t : planned) {
     const bool is_kv = t.content == tensor_content::keys || t.content == tensor_content::values;
     t.gap = is_kv ? pool_gap : std::int64_t{t.margins} * c.input_margin;
+    if (c.packing == tensor_packing::packed) t.outer_gap = packed_gap(c, t);
   }
   return planned;
 }
@@ -32,8 +51,9 @@ std::optional<std::int64_t> checked_bytes(const planned_tensor& t) {
   std::int64_t elements = 1, bytes = 0;
   for (std::size_t i = t.shape.size(); i-- > 0;) {
     const std::size_t dim = t.order.empty() ? i : static_cast<std::size_t>(t.order[i]);
+    if (static_cast<int>(dim) == t.shared_dimension) continue;
     if (__builtin_mul_overflow(elements, t.shape[dim], &elements)) return std::nullopt;
-    if (i > 0 && __builtin_add_overflow(elements, t.gap, &elements)) return std::nullopt;
+    if (i > 0 && __builtin_add_overflow(elements, t.gap + (i == 1 ? t.outer_gap : 0), &elements)) return std::nullopt;
   }
   if (__builtin_mul_overflow(elements, size_bytes(t.type), &bytes)) return std::nullopt;
   return bytes;

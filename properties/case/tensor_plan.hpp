@@ -14,7 +14,8 @@ namespace assay {
 /// All inputs and in-out tensors of a case, as its operation describes them. The fields must have passed the range
 /// checks of validate(); the sizes of the tensors need not be bounded yet. `input_margin` elements lie between the rows
 /// of each tensor that has rows. K and V have more, so that their strides stay multiples of 8; preshuffled K has none
-/// (problem.hpp).
+/// (problem.hpp). Where the case packs its tensors, rows of Q and pages of K and V are further apart by what the others
+/// have between them.
 std::vector<planned_tensor> plan_tensors(const attention_case& c);
 
 /// All outputs and workspaces of a planned problem (num_splits >= 1), as its operation describes them; in-out tensors

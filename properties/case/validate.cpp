@@ -109,7 +109,8 @@ void check_sequences(const attention_case& c) {
 }
 
 std::string named_shape(const planned_tensor& t) {
-  const std::string gaps = t.gap > 0 ? fmt::format(" with {} elements between its rows", t.gap) : "";
+  const std::int64_t gap = t.gap + t.outer_gap;
+  const std::string gaps = gap > 0 ? fmt::format(" with {} elements between its rows", gap) : "";
   return fmt::format("of shape [{}]{}", fmt::join(t.shape, ", "), gaps);
 }
 

@@ -6,12 +6,25 @@
 #include <stdexcept>
 
 #include "properties/case/operation.hpp"
+#include "properties/data/difference.hpp"
 
 namespace assay {
 namespace {
 
 std::vector<std::int64_t> shape_of(const tensor& t) {
   return {t.shape, t.shape + t.rank};
+}
+
+/// The same elements, none of them shared.
+buffer spread_out(const buffer& b) {
+  const tensor& from = b.view();
+  buffer_backing backing = b.backing();
+  backing.shared_dimension = -1;
+  buffer to(b.name(), from.type, shape_of(from), {}, std::move(backing));
+  for_each_index(from, [&](const std::vector<std::int64_t>& index) {
+    set_bits(to.view(), offset_of(to.view(), index), bits_at(from, offset_of(from, index)));
+  });
+  return to;
 }
 
 tensor view_of(const inputs& in, const std::string& name) {
@@ -58,7 +71,8 @@ buffer gather(const buffer& b, int axis, const std::vector<std::int64_t>& indice
 
 inputs clone(const inputs& in) {
   inputs same{in.stated, {}};
-  for (const buffer& b : in.buffers) same.buffers.push_back(copy_of(b));
+  for (const buffer& b : in.buffers)
+    same.buffers.push_back(b.backing().shared_dimension < 0 ? copy_of(b) : spread_out(b));
   return same;
 }
 

@@ -17,7 +17,8 @@ namespace assay {
 /// allowed (std::logic_error).
 buffer gather(const buffer& b, int axis, const std::vector<std::int64_t>& indices);
 
-/// A copy of all buffers.
+/// A copy of all buffers. Elements that heads or rows share are apart in the copy, so that it can be edited; kernels
+/// give the same bits for both.
 inputs clone(const inputs& in);
 outputs clone(const outputs& out);
 

@@ -252,15 +252,18 @@ class filler {
       }
   }
 
+  /// What heads or rows share is what the first of them has. It is live where one of them sees it.
   void fill_bias(buffer& b) const {
     poison_all(b, case_.data.poison);
+    const bool by_heads = case_.bias_shared == bias_sharing::heads, by_rows = case_.bias_shared == bias_sharing::rows;
     for (std::int64_t h = 0; h < case_.heads_q; ++h) {
       std::int64_t total_row = 0;
       for (std::size_t s = 0; s < case_.sequences.size(); ++s)
         for (std::int64_t row = 0; row < case_.sequences[s].q; ++row, ++total_row)
           for (std::int64_t key = 0; key < case_.sequences[s].k; ++key)
             if (sees(case_, case_.sequences[s], row, key))
-              set(b, b.view().offset(h, total_row, key), recipe_.bias(static_cast<std::int64_t>(s), row, key, h));
+              set(b, b.view().offset(h, total_row, key),
+                  recipe_.bias(by_rows ? 0 : static_cast<std::int64_t>(s), by_rows ? 0 : row, key, by_heads ? 0 : h));
     }
   }
 
@@ -277,9 +280,11 @@ buffer_backing backing_of(const planned_tensor& t, const std::vector<index_range
   const bool is_read_singly = is_index(t.content) || (t.type == dtype::f32 && t.shape.size() <= 2);
   buffer_backing backing;
   const auto keeps_alignment = [&](std::int64_t elements) { return elements * size_bytes(t.type) % vector_bytes == 0; };
-  backing.flush_end = is_read_singly ||
-                      (t.content != tensor_content::bias && keeps_alignment(t.shape.back()) && keeps_alignment(t.gap));
+  backing.flush_end = is_read_singly || (t.content != tensor_content::bias && keeps_alignment(t.shape.back()) &&
+                                         keeps_alignment(t.gap) && keeps_alignment(t.outer_gap));
   backing.gap = t.gap;
+  backing.outer_gap = t.outer_gap;
+  backing.shared_dimension = t.shared_dimension;
   backing.role = t.role;
   if (t.is_pool && is_sparse(t)) backing.used = used;
   return backing;

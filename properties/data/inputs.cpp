@@ -21,7 +21,8 @@ std::byte guard_byte(std::int64_t i) {
 }
 
 /// Strides in that memory order; no data yet.
-tensor strided_view(dtype type, const std::vector<std::int64_t>& shape, std::vector<int> order, std::int64_t gap) {
+tensor strided_view(dtype type, const std::vector<std::int64_t>& shape, std::vector<int> order,
+                    const buffer_backing& backing) {
   tensor view;
   view.type = type;
   view.rank = static_cast<int>(shape.size());
@@ -34,8 +35,9 @@ tensor strided_view(dtype type, const std::vector<std::int64_t>& shape, std::vec
   std::int64_t stride = 1;
   for (int i = view.rank - 1; i >= 0; --i) {
     const int dim = order[static_cast<std::size_t>(i)];
-    view.stride[dim] = stride;
-    stride = stride * std::max<std::int64_t>(view.shape[dim], 1) + gap;
+    if (dim == backing.shared_dimension) continue;
+    view.stride[dim] = stride + (i == 0 ? backing.outer_gap : 0);
+    stride = stride * std::max<std::int64_t>(view.shape[dim], 1) + backing.gap;
   }
   return view;
 }
@@ -61,7 +63,7 @@ buffer::buffer(std::string name, dtype type, const std::vector<std::int64_t>& sh
                buffer_backing backing)
     : name_(std::move(name)),
       backing_(std::move(backing)),
-      view_(strided_view(type, shape, std::move(order), backing_.gap)) {
+      view_(strided_view(type, shape, std::move(order), backing_)) {
   backing_.flush_end = backing_.flush_end || type == dtype::i32 || type == dtype::i64;
   element_bytes_ = extent(view_) * assay::size_bytes(type);
   if (backing_.used) {
@@ -94,14 +96,16 @@ buffer::buffer(std::string name, dtype type, const std::vector<std::int64_t>& sh
 std::vector<index_range> buffer::gaps() const {
   if (is_sparse()) throw std::logic_error(name_ + " is sparse");
   std::vector<index_range> all;
-  if (backing_.gap == 0 || view_.size() == 0) return all;
-  // Dimensions from the innermost outwards; with a gap no two strides are equal.
-  std::vector<int> order(static_cast<std::size_t>(view_.rank));
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::sort(order, {}, [this](int d) { return view_.stride[d]; });
+  if ((backing_.gap == 0 && backing_.outer_gap == 0) || view_.size() == 0) return all;
+  // Dimensions from the innermost outwards: rows end with the first one.
+  std::vector<int> order = assay::memory_order(view_);
+  std::erase(order, backing_.shared_dimension);
+  std::ranges::reverse(order);
   const std::int64_t element = assay::size_bytes(view_.type), row = view_.shape[order[0]];
+  std::int64_t rows = 1;
+  for (std::size_t i = 1; i < order.size(); ++i) rows *= view_.shape[order[i]];
   std::int64_t index[max_rank] = {}, end = 0;
-  for (std::int64_t left = view_.size() / row; left > 0; --left) {
+  for (std::int64_t left = rows; left > 0; --left) {
     const std::int64_t begin = view_.offset(index[0], index[1], index[2], index[3]);
     if (begin > end) all.push_back({end * element, begin * element});
     end = begin + row;

@@ -27,6 +27,10 @@ struct buffer_backing {
   /// Number of gap elements after each index of every dimension but the innermost one: between heads, between rows and
   /// between splits. So no stride follows from another. Gap elements do not belong to the tensor.
   std::int64_t gap = 0;
+  /// Further gap elements after each index of the outermost dimension in memory.
+  std::int64_t outer_gap = 0;
+  /// A dimension of stride 0, whose indices are all the same elements; none if negative.
+  int shared_dimension = -1;
   tensor_role role = tensor_role::input;
 };
 

@@ -21,6 +21,7 @@ buffer repaged(const buffer& b, std::int64_t num_pages, const std::vector<page_m
   planned_tensor planned{b.name(), from.type, shape, pool_order(from)};
   planned.is_pool = true;
   planned.gap = b.backing().gap;
+  planned.outer_gap = b.backing().outer_gap;
   buffer_backing backing = b.backing();
   backing.used.reset();
   if (is_sparse(planned)) {

@@ -194,14 +194,54 @@ std::uint32_t recipe::v(const place& at) const {
   }
 }
 
+std::int64_t recipe::padding(std::int64_t sequence) const {
+  constexpr std::int64_t of_the_sequence = -1;
+  const std::int64_t keys = case_.sequences[static_cast<std::size_t>(sequence)].k;
+  const std::int64_t widths[] = {1, 63, 64, 65, 128, keys / 2, keys - 1, 64, 65, keys / 2, 128, 192, 1, 64, 65, keys};
+  const std::uint64_t drawn = noise(bias_stream, {sequence, of_the_sequence, of_the_sequence, 0});
+  const std::int64_t most = drawn % 16 == 15 ? keys : keys - 1;
+  return std::clamp<std::int64_t>(widths[drawn % 16], 0, std::max<std::int64_t>(most, 0));
+}
+
 std::uint32_t recipe::bias(std::int64_t sequence, std::int64_t row, std::int64_t key, std::int64_t head) const {
-  return round_to_bits(case_.bias_type, normal(bias_stream, {sequence, row, key, head}));
+  const place at{sequence, row, key, head};
+  const auto rounded = [this](double value) { return round_to_bits(case_.bias_type, value); };
+  const number_format format = format_of(case_.bias_type);
+  const std::uint32_t lowest = format.sign | format.last_finite, minus_infinity = lowest + 1;
+  switch (case_.data.bias) {
+    case bias_kind::normal: break;
+    case bias_kind::holes:
+      if (mix(noise(bias_stream, at)) % 4 == 0) return minus_infinity;
+      break;
+    case bias_kind::left_padded:
+      if (key < padding(sequence)) return minus_infinity;
+      break;
+    case bias_kind::lowest:
+      if (key < padding(sequence)) return lowest;
+      break;
+    case bias_kind::steep:
+      if (const std::uint64_t kind = mix(noise(bias_stream, at)) % 3; kind != 0)
+        return rounded(kind == 1 ? 100 : -10'000);
+      break;
+  }
+  return rounded(normal(bias_stream, at));
 }
 
 std::uint32_t recipe::sink(std::int64_t head) const {
   constexpr std::uint32_t minus_infinity = 0xFF800000U;
   const std::uint64_t drawn = noise(sink_stream, {0, 0, head, 0});
-  return drawn % 4 == 0 ? minus_infinity : round_to_bits(dtype::f32, 2 * normal_of(mix(drawn)));
+  if (drawn % 4 == 0) return minus_infinity;
+  const std::uint64_t more = mix(drawn);
+  const auto rounded = [](double value) { return round_to_bits(dtype::f32, value); };
+  switch (case_.data.sinks) {
+    case sink_kind::normal: return rounded(2 * normal_of(more));
+    case sink_kind::large: {  // by halves of a power of two: libraries differ in a power's last bits
+      const auto halves = static_cast<int>(more % 20);
+      return rounded(signed_by(mix(more), std::ldexp(halves % 2 == 0 ? 1.0 : 1.5, 4 + halves / 2)));
+    }
+    case sink_kind::huge: break;
+  }
+  return rounded(signed_by(more, 2e38));
 }
 
 std::uint32_t recipe::weight(const place& at) const {

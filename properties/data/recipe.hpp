@@ -21,8 +21,8 @@ struct place {
 double amplitude(dtype type);
 
 /// The fills. A is the type's amplitude, N and U[a, b) are normal and uniform draws, s_d is a random sign per dim that
-/// Q and K share, tiles are of 64 keys. A tensor that a fill does not name is as in `normal`. Bias is always normal,
-/// sinks are twice normal and a quarter of them -inf.
+/// Q and K share, tiles are of 64 keys. A tensor that a fill does not name is as in `normal`. Bias and sinks do
+/// not depend on the fill.
 /// - normal: A * N, where N is a sum of 8 uniform 16-bit numbers with variance 1, so |N| < 4.9.
 /// - uniform: A * U[-1, 1).
 /// - constant: q is A/2, k is A/4, v is 1.5 A, and so is every output.
@@ -40,6 +40,18 @@ double amplitude(dtype type);
 /// - subnormal: k and v are random subnormals of their type (i8: -1, 0, 1).
 /// - rounding_ties: k is 0, so all weights are equal; v of odd keys is one ulp above v of even keys, in [1, 2): with an
 ///   even number of visible keys and no bias or sink, o lies halfway between two values of v's type.
+///
+/// Bias, by its kind. The padding of a sequence is one of 1, 63, 64, 65, 128, half of its keys, all but one and,
+/// rarely, all, as far as it has so many keys.
+/// - normal: N.
+/// - holes: a quarter of the keys of a row and head has -inf, the others N.
+/// - left_padded: keys in the padding have -inf, in all rows and heads, the others N.
+/// - lowest: the same with the type's lowest finite number, as masks of Hugging Face's models have it.
+/// - steep: N, 100 or -10,000, a third of the keys each.
+/// Sinks, by their kind; a quarter is -inf in each.
+/// - normal: 2 N.
+/// - large: random signs, 2^4 to 1.5 * 2^13, in halves of a power of two.
+/// - huge: random signs at 2e38, whose base-2 logit is the largest that f32 nearly holds.
 ///
 /// Of mqa_logits, weights are N and the scale of a key is (1 + U[0, 1)) / (2 A_q A_k), so that logits have a size near
 /// that of dot products of normal data; but:
@@ -82,6 +94,7 @@ class recipe {
   std::uint64_t noise(std::uint64_t tensor, const place& at) const;
   double normal(std::uint64_t tensor, const place& at) const;
   double sign_of_dim(std::int64_t dim) const;
+  std::int64_t padding(std::int64_t sequence) const;
   double pointed_key(const place& at, double large, double small, bool is_pointed) const;
 
   const attention_case& case_;

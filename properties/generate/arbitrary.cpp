@@ -24,7 +24,7 @@ space_limits limits_for_size(int size) {
   limits.max_sequences = scaled(2, full.max_sequences);
   limits.max_q = scaled(4, full.max_q);
   limits.max_k = scaled(330, full.max_k);
-  limits.large_cases = size >= 10;
+  limits.large_cases = limits.dear_cases = size >= 5;
   limits.cost_class = size >= 90 ? full.cost_class : scaled(0, full.cost_class - 1);
   return limits;
 }

@@ -93,7 +93,7 @@ large_kind choose_large(space_walker& w, std::initializer_list<large_kind> kinds
   known.insert(known.end(), kinds.begin(), kinds.end());
   const auto now = std::ranges::find(known, large_kind_of(w.c, usual_rows));
   const auto last = static_cast<std::int64_t>(kinds.size());
-  const options from = options(0, last).add(100, 0).add(4, 1, last);
+  const options from = options(0, last).add(97, 0).add(3, 1, last);
   const std::int64_t at = w.pick(from, now == known.end() ? 0 : now - known.begin());
   return known[static_cast<std::size_t>(at)];
 }
@@ -102,9 +102,8 @@ void large_heads(space_walker& w, large_kind kind) {
   attention_case& c = w.c;
   std::int64_t group = c.heads_q / c.heads_kv;
   if (kind != large_kind::heads) {
-    w.set(c.heads_kv, options(1, 2).add(3, 1).add(1, 2));
-    const auto set_group = [&](std::int64_t value) { group = value; };
-    set_group(w.pick(options(1, 2).add(3, 1).add(1, 2), group));
+    w.set(c.heads_kv, options(1, 2).add(6, 1).add(1, 2));
+    group = w.pick(options(1, 2).add(6, 1).add(1, 2), group);
     c.heads_q = static_cast<std::int32_t>(c.heads_kv * group);
     return;
   }
@@ -142,15 +141,17 @@ void large_lengths(space_walker& w, large_kind kind, std::int64_t usual_rows) {
 
 options large_contexts(std::int64_t most) {
   constexpr std::int64_t two_to_16 = 65536;
-  options o(usual_keys + 1, std::min(most, most_keys_of_all));
-  o.add(8, usual_keys + 1, 20'000).around(1, 2 * two_to_16 / 4).add(1, two_to_16 / 2 + 1, two_to_16 / 2 + 300);
-  return o.around(1, two_to_16).add(1, two_to_16 + 1, two_to_16 + 300).add(1, two_to_16, most_keys_of_all);
+  constexpr std::int64_t least = 9000;  // of two rows, four heads and head dims of 128 they cost 18 million
+  options o(usual_keys + 1, std::clamp(most, least, most_keys_of_all));
+  o.add(12, usual_keys + 1, 20'000).around(1, 2 * two_to_16 / 4).add(1, two_to_16 / 2 + 1, two_to_16 / 2 + 300);
+  return o.around(1, two_to_16).add(2, two_to_16 + 1, two_to_16 + 300).add(1, two_to_16, most_keys_of_all);
 }
 
-bool has_cheap_pages(const space_walker& w) {
+bool has_cheap_pages(const space_walker& w, large_kind kind) {
   constexpr std::int64_t cheap_row = 256;  // elements of K and V: a page of 4096 keys has a million of them
   const attention_case& c = w.c;
-  return w.limits.large_cases && std::int64_t{c.heads_kv} * (c.head_dim_qk + c.head_dim_v) <= cheap_row;
+  const bool has_few = kind != large_kind::sequences;
+  return has_few && w.limits.large_cases && std::int64_t{c.heads_kv} * (c.head_dim_qk + c.head_dim_v) <= cheap_row;
 }
 
 }  // namespace assay

@@ -53,6 +53,6 @@ void large_lengths(space_walker& w, large_kind kind, std::int64_t usual_rows);
 options large_contexts(std::int64_t most);
 
 /// Whether pages of thousands of keys cost little.
-bool has_cheap_pages(const space_walker& w);
+bool has_cheap_pages(const space_walker& w, large_kind kind);
 
 }  // namespace assay

@@ -46,7 +46,10 @@ attention_case as_of_kernel(const attention_case& c, const std::string& kernel) 
   other.page_table = c.page_table;
   other.sequences = c.sequences;
   other.data = c.data;
-  other.data.descale_ratio = attention_case{}.data.descale_ratio;
+  const data_recipe plain;
+  other.data.descale_ratio = plain.descale_ratio;
+  other.data.bias = plain.bias;
+  other.data.sinks = plain.sinks;
   other.schedule = c.schedule;
   return other;
 }

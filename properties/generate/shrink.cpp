@@ -78,6 +78,9 @@ std::int64_t features(const attention_case& c) {
                 c.bias_type != dtype::none,
                 c.sinks,
                 c.layout != pool_layout::nhd,
+                c.v_has_other_layout,
+                c.packing != tensor_packing::separate,
+                c.bias_shared != bias_sharing::none,
                 c.q_order != q_layout::rows,
                 c.page_table != page_table_kind::block_table,
                 c.spare_table_entries != 0,
@@ -246,7 +249,11 @@ class shrinker {
       for (sequence& s : c.sequences) s.prefix_offset.reset();
     });
     attempt_value(&attention_case::soft_cap, 0.0F);
-    attempt_value(&attention_case::bias_type, dtype::none);
+    attempt([](attention_case& c) {
+      c.bias_type = dtype::none;
+      c.bias_shared = bias_sharing::none;
+    });
+    attempt_value(&attention_case::bias_shared, bias_sharing::none);
     attempt_value(&attention_case::sinks, false);
     attempt_value(&attention_case::workspace_budget_bytes, 0);
     attempt_value(&attention_case::batching, q_batching::group);
@@ -289,6 +296,8 @@ class shrinker {
         number_pages(c);
       });
     attempt_value(&attention_case::layout, pool_layout::nhd);
+    attempt_value(&attention_case::v_has_other_layout, false);
+    attempt_value(&attention_case::packing, tensor_packing::separate);
     attempt_value(&attention_case::q_order, q_layout::rows);
     attempt_value(&attention_case::page_table, page_table_kind::block_table);
     attempt_value(&attention_case::spare_table_entries, 0);
@@ -361,6 +370,8 @@ class shrinker {
       });
     for (const fill_kind fill : {fill_kind::constant, fill_kind::page_tagged, fill_kind::normal})
       set([fill](data_recipe& d, schedule_recipe&) { d.fill = fill; });
+    set([](data_recipe& d, schedule_recipe&) { d.bias = bias_kind::normal; });
+    set([](data_recipe& d, schedule_recipe&) { d.sinks = sink_kind::normal; });
     set([](data_recipe& d, schedule_recipe&) { d.poison = poison_kind::nan; });
     set([](data_recipe& d, schedule_recipe&) { d.seed = 1; });
     for (const float ratio : {1.0F, 2.0F, 10.0F})
@@ -411,6 +422,8 @@ std::vector<std::int64_t> complexity(const attention_case& c) {
           static_cast<std::int64_t>(c.data.overrides.size()),
           rank(c.data.fill),
           rank_of_ratio(c.data.descale_ratio),
+          static_cast<std::int64_t>(c.data.bias),
+          static_cast<std::int64_t>(c.data.sinks),
           static_cast<std::int64_t>(c.data.poison),
           seed(c.data.seed, 1),
           static_cast<std::int64_t>(c.schedule.kind),

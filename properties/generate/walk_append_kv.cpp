@@ -48,7 +48,7 @@ void scales(space_walker& w) {
     w.descale(c.k_scale, c.kv_type);
     w.descale(c.v_scale, c.kv_type);
   }
-  static constexpr float ratios[] = {1.0F, 2.0F, 1.017F, 10.0F, 300.0F};
+  static constexpr float ratios[] = {1.0F, 2.0F, 1.017F, 10.0F, 300.0F, 1.001F, 1.005F};
   if (c.kv_descale == descale_kind::per_page)
     w.set_one_of<float>(c.data.descale_ratio, ratios, 2);
   else
@@ -57,9 +57,9 @@ void scales(space_walker& w) {
   w.set_one_of<rotary_kind>(c.rotary, kinds, 6);
 }
 
-void page_size(space_walker& w) {
+void page_size(space_walker& w, large_kind large) {
   static constexpr std::int32_t sizes[] = {16, 1, 64, 128, 2, 256, 4096};
-  const std::span usual = std::span(sizes).first(has_cheap_pages(w) ? 7 : 6);
+  const std::span usual = std::span(sizes).first(has_cheap_pages(w, large) ? 7 : 6);
   const auto is_usual = std::ranges::find(usual, w.c.page_size) != usual.end();
   if (w.flag(!is_usual, 7, 1))
     w.set(w.c.page_size, options(1, 2100).add(4, 2, 33).add(4, 2, 200).add(1, 1025, 2100));  // two tiles of slots
@@ -111,6 +111,7 @@ void fix(attention_case& c) {
   c.scale = c.q_scale = 1.0F;
   c.soft_cap = 0.0F;
   c.bias_type = dtype::none;
+  c.bias_shared = bias_sharing::none;
   c.sinks = false;
   c.k_order = key_order::plain;
   c.split_contexts = context_split::fixed;
@@ -134,7 +135,7 @@ void walk(space_walker& w) {
   } else {
     c.heads_q = c.heads_kv;
   }
-  if (w.limits.vary_memory) page_size(w);
+  if (w.limits.vary_memory) page_size(w, large);
   large == none ? usual_lengths(w) : large_lengths(w, large, usual_rows);
   offsets(w);
   w.pages(0, 0);

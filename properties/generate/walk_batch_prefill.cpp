@@ -35,17 +35,17 @@ void head_dims(space_walker& w) {
 
 /// Pages of per-page descales hold whole tiles; with an odd number of them the page boundaries fall on both slots of
 /// the pipeline's double buffers.
-void page_size(space_walker& w) {
+void page_size(space_walker& w, large_kind large) {
   attention_case& c = w.c;
   if (c.kv_descale == descale_kind::per_page) {
     std::int64_t tiles = c.page_size / tile_keys;
-    const std::int64_t most = has_cheap_pages(w) ? 64 : 16;
+    const std::int64_t most = has_cheap_pages(w, large) ? 64 : 16;
     w.set(tiles, options(1, most).add(6, 1).add(4, 2).add(4, 3).add(2, 4, 8).add(3, 16).add(1, 32).add(1, 64));
     c.page_size = static_cast<std::int32_t>(tiles * tile_keys);
     return;
   }
   static constexpr std::int32_t sizes[] = {16, 1, 64, 1024, 2048, 4096};
-  const std::span usual = std::span(sizes).first(has_cheap_pages(w) ? 6 : 4);
+  const std::span usual = std::span(sizes).first(has_cheap_pages(w, large) ? 6 : 4);
   const auto is_usual = std::ranges::find(usual, c.page_size) != usual.end();
   if (w.flag(!is_usual, 6, 1))
     w.set(c.page_size, options(1, 1024).add(1, 2, 33).add(1, 2, 200));
@@ -112,11 +112,12 @@ void lengths(space_walker& w) {
 void arithmetic(space_walker& w) {
   attention_case& c = w.c;
   const float root = 1.0F / std::sqrt(static_cast<float>(c.head_dim_qk));
-  const float scales[] = {root, 2.0F * root, 4.0F * root, 1.7F * root, 0.5F * root, 1.0F};
+  const float extreme = space_walker::extreme_scale;
+  const float scales[] = {root, 2.0F * root, 4.0F * root, 1.7F * root, 0.5F * root, 1.0F, extreme * root};
   w.set_one_of<float>(c.scale, distinct(scales), 5);
   w.descale(c.q_scale, c.q_type);
-  w.descale(c.k_scale, c.kv_type);
-  w.descale(c.v_scale, c.kv_type);
+  w.descale(c.k_scale, c.kv_type, space_walker::extreme_part(c.scale));
+  w.v_descale(c.v_scale, c.kv_type);
   w.soft_cap();
 }
 
@@ -126,7 +127,8 @@ void descale_ratio(space_walker& w) {
     ratio = 1.0F;
     return;
   }
-  static constexpr float ratios[] = {1.1F, 1.0F, 1.02F, 1.3F, 2.0F, 5.0F, 10.0F, 100.0F, 1000.0F};
+  static constexpr float ratios[] = {1.1F,  1.0F,   1.02F,   1.3F,   2.0F,   5.0F,
+                                     10.0F, 100.0F, 1000.0F, 1.001F, 1.005F, 1.015F};
   w.set_one_of<float>(ratio, ratios, 1);
 }
 
@@ -141,8 +143,8 @@ void walk(space_walker& w) {
   }
   if (w.limits.vary_memory) {
     c.kv_descale =
-        w.flag(c.kv_descale == descale_kind::per_page, 2, 3) ? descale_kind::per_page : descale_kind::per_tensor;
-    page_size(w);
+        w.flag(c.kv_descale == descale_kind::per_page, 2, 4) ? descale_kind::per_page : descale_kind::per_tensor;
+    page_size(w, large);
   }
   if (large == none) {
     lengths(w);

@@ -43,7 +43,7 @@ void arithmetic(space_walker& w, large_kind large) {
   w.head_dim(c.head_dim_qk, 32, options(2, 4).add(5, 4).add(2, 2).add(1, 3));
 }
 
-void memory(space_walker& w) {
+void memory(space_walker& w, large_kind large) {
   attention_case& c = w.c;
   static constexpr key_order orders[] = {key_order::plain, key_order::preshuffled};
   w.set_one_of<key_order>(c.k_order, orders, 4);
@@ -53,7 +53,7 @@ void memory(space_walker& w) {
     return;
   }
   static constexpr std::int32_t sizes[] = {16, 1, 64, 2048, 4096};
-  const std::span usual = std::span(sizes).first(has_cheap_pages(w) ? 5 : 3);
+  const std::span usual = std::span(sizes).first(has_cheap_pages(w, large) ? 5 : 3);
   const auto is_usual = std::ranges::find(usual, c.page_size) != usual.end();
   if (w.flag(!is_usual, 6, 1))
     w.set(c.page_size, options(1, 300).add(2, 2, 33).add(1, 34, 300));
@@ -125,7 +125,7 @@ void walk(space_walker& w) {
   } else {
     c.q_type = c.kv_type = dtype::e4m3fn;
   }
-  if (w.limits.vary_memory) memory(w);
+  if (w.limits.vary_memory) memory(w, large);
   large == none ? lengths(w) : large_batches(w, large);
   c.fills_hidden = w.flag(c.fills_hidden, 1, 1);
   static constexpr context_split kinds[] = {context_split::fixed, context_split::variable};

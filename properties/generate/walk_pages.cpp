@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "properties/case/operation.hpp"
 #include "properties/case/tensor_plan.hpp"
 #include "properties/generate/walker.hpp"
 
@@ -120,6 +121,18 @@ void move_pages(attention_case& c, std::int64_t by) {
 void layouts(space_walker& w) {
   static constexpr pool_layout pools[] = {pool_layout::nhd, pool_layout::hnd};
   w.set_one_of<pool_layout>(w.c.layout, pools, 5);
+  // Gaps as large as the tensors: not for pools of so many pages that they must not be sparse.
+  const auto used = static_cast<std::int64_t>(pages_in_use(w.c).size());
+  constexpr std::int64_t pages_to_add = 16;  // by properties
+  static constexpr tensor_packing packings[] = {tensor_packing::separate, tensor_packing::packed};
+  if (used + pages_to_add <= sparse_pages_max)
+    w.set_one_of<tensor_packing>(w.c.packing, packings, 20);
+  else
+    w.c.packing = tensor_packing::separate;
+  if ((describe(w.c).capabilities & has_values) != 0)
+    w.c.v_has_other_layout = w.flag(w.c.v_has_other_layout, 7, 1);
+  else
+    w.c.v_has_other_layout = false;
   static constexpr q_layout orders[] = {q_layout::rows, q_layout::heads, q_layout::transposed};
   w.set_one_of<q_layout>(w.c.q_order, orders, 5);
   static constexpr page_table_kind tables[] = {page_table_kind::block_table, page_table_kind::page_list};

@@ -34,9 +34,9 @@ void head_dims(space_walker& w) {
   w.head_dim(w.c.head_dim_v, 8, options(8, 32).add(3, 8).add(10, same).add(3, 8, 32));
 }
 
-void page_size(space_walker& w) {
+void page_size(space_walker& w, large_kind large) {
   static constexpr std::int32_t sizes[] = {16, 1, 64, 128, 256, 1024, 2048, 4096};
-  const std::span usual = std::span(sizes).first(has_cheap_pages(w) ? 8 : 6);
+  const std::span usual = std::span(sizes).first(has_cheap_pages(w, large) ? 8 : 6);
   const auto is_usual = std::ranges::find(usual, w.c.page_size) != usual.end();
   if (w.flag(!is_usual, 7, 1))
     w.set(w.c.page_size, options(1, 1024).add(1, 2, 33).add(1, 2, 200));
@@ -129,14 +129,20 @@ void masks(space_walker& w) {
 void arithmetic(space_walker& w) {
   attention_case& c = w.c;
   const float root = 1.0F / std::sqrt(static_cast<float>(c.head_dim_qk));
-  const float scales[] = {root, 1.0F, 0.0625F, 0.5F * root, 1.7F * root, 0.125F};
+  std::vector<float> scales{root, 1.0F, 0.0625F, 0.5F * root, 1.7F * root, 0.125F, -root, 0.0F, -0.125F};
+  if (size_bytes(c.kv_type) == 1) scales.push_back(root * space_walker::extreme_scale);
   w.set_one_of<float>(c.scale, distinct(scales), 8);
   w.descale(c.q_scale, c.q_type);
-  w.descale(c.k_scale, c.kv_type);
-  w.descale(c.v_scale, v_type(c));
+  w.descale(c.k_scale, c.kv_type, space_walker::extreme_part(c.scale));
+  w.v_descale(c.v_scale, v_type(c));
   w.soft_cap();
   static constexpr dtype bias_types[] = {dtype::none, dtype::f32, dtype::f16, dtype::bf16};
   w.set_one_of<dtype>(c.bias_type, bias_types, 12);
+  static constexpr bias_sharing shared[] = {bias_sharing::none, bias_sharing::heads, bias_sharing::rows};
+  if (c.bias_type != dtype::none)
+    w.set_one_of<bias_sharing>(c.bias_shared, shared, 8);
+  else
+    c.bias_shared = bias_sharing::none;
   c.sinks = w.flag(c.sinks, 4, 1);
 }
 
@@ -179,7 +185,7 @@ void walk(space_walker& w) {
     large == none ? w.heads() : large_heads(w, large);
     large == none ? head_dims(w) : large_head_dims(w, 8);
   }
-  if (w.limits.vary_memory) page_size(w);
+  if (w.limits.vary_memory) page_size(w, large);
   large == none ? lengths(w) : large_lengths(w, large, usual_rows);
   masks(w);
   if (w.limits.vary_arithmetic) arithmetic(w);

@@ -100,9 +100,21 @@ void space_walker::prefix_offsets() {
   }
 }
 
-void space_walker::descale(float& field, dtype type) {
+float space_walker::extreme_part(float scale) {
+  return std::fabs(scale) > 0x1p30F ? extreme_scale : 1.0F;
+}
+
+void space_walker::v_descale(float& field, dtype type) {
   const auto a = static_cast<float>(amplitude(type));
-  const float scales[] = {1.0F / a, 0.71F / a, 1.3F / a, 0.03F, 0.5F / a, 2.0F / a};
+  const float scales[] = {1.0F / a,  0.71F / a,         1.3F / a,          0.03F,   0.5F / a, 2.0F / a, -1.0F / a, 0.0F,
+                          -0.6F / a, extreme_scale / a, 1 / extreme_scale, 6e4F / a};
+  field = a == 1 ? 1.0F : field;
+  if (a != 1) set_one_of<float>(field, scales, 4);
+}
+
+void space_walker::descale(float& field, dtype type, float beside) {
+  const auto a = static_cast<float>(amplitude(type)) * beside;
+  const float scales[] = {1.0F / a, 0.71F / a, 1.3F / a, 0.03F / beside, 0.5F / a, 2.0F / a};
   field = a == 1 ? 1.0F : field;
   if (a != 1) set_one_of<float>(field, scales, 2);
 }

@@ -143,7 +143,18 @@ void arithmetic(space_walker& w) {
     w.set_one_of<bias_sharing>(c.bias_shared, shared, 8);
   else
     c.bias_shared = bias_sharing::none;
+  static constexpr bias_kind kinds[] = {bias_kind::normal, bias_kind::holes, bias_kind::left_padded, bias_kind::lowest,
+                                        bias_kind::steep};
+  if (c.bias_type != dtype::none)
+    w.set_one_of<bias_kind>(c.data.bias, kinds, 6);
+  else
+    c.data.bias = bias_kind::normal;
   c.sinks = w.flag(c.sinks, 4, 1);
+  static constexpr sink_kind sinks[] = {sink_kind::normal, sink_kind::large, sink_kind::huge};
+  if (c.sinks)
+    w.set_one_of<sink_kind>(c.data.sinks, sinks, 8);
+  else
+    c.data.sinks = sink_kind::normal;
 }
 
 /// Most splits of a case: each writes a partial output, all of which the combine loads. An element of it costs more

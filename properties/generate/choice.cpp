@@ -37,7 +37,11 @@ int bytes_for(std::uint64_t values) {
 }  // namespace
 
 std::int64_t random_source::choose(std::span<const alternative> alternatives, std::int64_t) {
-  const alternative& a = at_weight(alternatives, next_() % total_weight(alternatives));
+  constexpr std::uint64_t most_levelled = 30;
+  const std::uint64_t total = total_weight(alternatives), drawn = next_();
+  const bool is_level = levels_ && alternatives.size() == 2 && total <= most_levelled &&
+                        std::ranges::all_of(alternatives, [](const alternative& a) { return a.weight > 0; });
+  const alternative& a = is_level ? alternatives[drawn % 2] : at_weight(alternatives, drawn % total);
   return a.lo + static_cast<std::int64_t>(next_() % width(a));
 }
 

@@ -13,12 +13,17 @@ namespace assay {
 /// Chooses by weight, then evenly within the alternative.
 class random_source : public choice_source {
  public:
-  /// `next` yields evenly distributed 64-bit numbers.
-  explicit random_source(std::function<std::uint64_t()> next) : next_(std::move(next)) {}
+  /// `next` yields evenly distributed 64-bit numbers. `levels`: where something is on or off, or plain or special, both
+  /// are as likely, whatever the weights; so that several rare features meet. Choices of lengths and costs, which have
+  /// more alternatives or very unequal ones, keep their weights.
+  explicit random_source(std::function<std::uint64_t()> next, bool levels = false)
+      : next_(std::move(next)), levels_(levels) {}
   std::int64_t choose(std::span<const alternative> alternatives, std::int64_t current) override;
+  void favour_rare() override { levels_ = true; }
 
  private:
   std::function<std::uint64_t()> next_;
+  bool levels_;
 };
 
 /// Total: any bytes make choices. After the last byte, every choice is the first alternative's `lo`. A choice takes one

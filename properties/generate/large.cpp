@@ -95,6 +95,7 @@ large_kind choose_large(space_walker& w, std::initializer_list<large_kind> kinds
   const auto last = static_cast<std::int64_t>(kinds.size());
   const options from = options(0, last).add(97, 0).add(3, 1, last);
   const std::int64_t at = w.pick(from, now == known.end() ? 0 : now - known.begin());
+  if (at > 0) w.favour_rare();
   return known[static_cast<std::size_t>(at)];
 }
 

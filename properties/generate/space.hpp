@@ -25,6 +25,8 @@ class choice_source {
   /// A value of one of the alternatives. `current` is the walked case's value: a source that writes a case down returns
   /// it.
   virtual std::int64_t choose(std::span<const alternative> alternatives, std::int64_t current) = 0;
+  /// Asks a random source to draw rare features often in the rest of the walk: of some cases there are few.
+  virtual void favour_rare() {}
 };
 
 /// Bounds of the walk. Wider limits contain narrower ones.

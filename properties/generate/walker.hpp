@@ -44,6 +44,7 @@ class space_walker {
   const space_limits& limits;
 
   std::int64_t pick(const options& from, std::int64_t current) { return source_.choose(from.list(), current); }
+  void favour_rare() { source_.favour_rare(); }
   bool flag(bool current, std::int32_t no_weight, std::int32_t yes_weight);
 
   template <typename T>

@@ -50,3 +50,22 @@ TEST_CASE("a random source keeps to the weights", "[choice]") {
   }
   CHECK(std::abs(zeros - 3000) < 150);
 }
+
+TEST_CASE("a levelled source makes on and off alike, and leaves lengths and rare strata alone", "[choice]") {
+  std::uint64_t state = 0;
+  random_source source([&state] { return state = state * 6364136223846793005U + 1442695040888963407U, state >> 20; },
+                       true);
+  const auto share_of_first = [&](std::span<const alternative> from) {
+    int first = 0;
+    for (int i = 0; i < 4000; ++i) first += source.choose(from, 0) == 0 ? 1 : 0;
+    return first / 4000.0;
+  };
+  const alternative flag[] = {{12, 0, 0}, {4, 1, 3}};
+  CHECK(std::abs(share_of_first(flag) - 0.5) < 0.04);
+  const alternative rare[] = {{97, 0, 0}, {3, 1, 4}};
+  CHECK(share_of_first(rare) > 0.95);
+  const alternative lengths[] = {{8, 0, 0}, {1, 1, 1}, {1, 2, 2}};
+  CHECK(std::abs(share_of_first(lengths) - 0.8) < 0.04);
+  const alternative never[] = {{1, 0, 0}, {0, 1, 1}};
+  CHECK(share_of_first(never) == 1);
+}

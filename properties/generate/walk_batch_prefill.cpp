@@ -86,7 +86,7 @@ void lengths(space_walker& w) {
   w.set_one_of<q_batching>(c.batching, batchings, 8);
   const length_style widest = w.limits.dear_cases ? wide : deep;
   const std::int64_t style =
-      w.limits.vary_arithmetic ? w.pick(options(any, widest).add(4, any).add(7, deep).add(2, wide), any) : any;
+      w.limits.vary_arithmetic ? w.pick(options(any, widest).add(4, any).add(6, deep).add(2, wide), any) : any;
   if (style == wide) share = w.dearest_share(static_cast<std::int64_t>(c.sequences.size()));
   const std::int64_t rows_of_four_tiles = std::max<std::int64_t>(1, w.most_keys(share, 1) / (4 * tile_keys));
   const std::int64_t most_rows =

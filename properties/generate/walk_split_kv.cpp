@@ -64,7 +64,7 @@ enum batch_style : std::int64_t {
 
 options deep_keys(std::int64_t most) {
   options o(0, most);
-  o.add(2, tile_keys + 1, 3 * tile_keys).add(8, 3 * tile_keys + 1, 8 * tile_keys).around(2, 3 * tile_keys);
+  o.add(2, tile_keys + 1, 3 * tile_keys).add(6, 3 * tile_keys + 1, 6 * tile_keys).around(2, 3 * tile_keys);
   return o.around(2, 5 * tile_keys).around(2, most / tile_keys * tile_keys).add(4, std::min(tile_keys + 1, most), most);
 }
 
@@ -93,7 +93,7 @@ void lengths(space_walker& w) {
   std::int64_t share = w.cost_share(static_cast<std::int64_t>(c.sequences.size()));
   const auto style = static_cast<batch_style>(
       w.limits.vary_arithmetic
-          ? w.pick(options(any, one_long).add(5, any).add(12, deep).add(2, decode).add(2, one_long), any)
+          ? w.pick(options(any, one_long).add(5, any).add(11, deep).add(2, decode).add(2, one_long), any)
           : any);
   // Whatever it costs, but in the cheapest cases: a few tiles of one row.
   if (style == deep && w.limits.dear_cases && w.limits.cost_class > 0)
@@ -164,8 +164,8 @@ std::int64_t most_splits(const space_walker& w) {
   std::int64_t rows = 0;
   for (const sequence& s : c.sequences) rows += s.q;
   const std::int64_t most_elements = std::int64_t{1} << (w.limits.cost_class < 3 ? 18 : 21);
-  // A block without keys costs as much as some thousand elements; usual cases have at most 5,120.
-  constexpr std::int64_t most_blocks = 5120;
+  // A block without keys costs as much as some thousand elements.
+  constexpr std::int64_t most_blocks = 2560;
   const std::int64_t blocks = static_cast<std::int64_t>(c.sequences.size()) * c.heads_kv;
   return std::clamp<std::int64_t>(std::min(most_elements / (rows * c.heads_q * c.head_dim_v), most_blocks / blocks), 1,
                                   w.limits.max_splits);
@@ -174,7 +174,7 @@ std::int64_t most_splits(const space_walker& w) {
 void splits(space_walker& w) {
   const std::int64_t tiles = pages_for(w.longest(), tile_keys);
   w.set(w.c.num_splits, options(0, most_splits(w))
-                            .add(tiles > 1 ? 10 : 26, 1)
+                            .add(tiles > 1 ? 8 : 26, 1)
                             .add(2, 0)
                             .add(3, 2, 8)
                             .add(tiles > 3   ? 14

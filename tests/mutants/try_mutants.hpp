@@ -18,7 +18,8 @@ struct mutation_options {
   std::filesystem::path work = "out/mutants";
   std::filesystem::path program;  ///< assay
   std::filesystem::path recipes;
-  std::string only = {};      ///< mutates only paths that contain it
+  /// Mutates only paths that contain it.
+  std::string only = {};      // NOLINT(readability-redundant-member-init): may be left out
   std::int64_t sample = 100;  ///< 0: all
   std::int64_t cases = 600;   ///< of a run
   std::uint64_t seed = 1;     ///< of the sample and of the runs

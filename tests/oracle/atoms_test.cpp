@@ -176,4 +176,20 @@ TEST_CASE("rescaling holds f32 products that underflow, to the last bit of the s
   CHECK(wide == 0);
 }
 
+TEST_CASE("a unit that rounds towards either side may miss the nearest f32", "[oracle]") {
+  std::vector<double> query(16), keys(16 * lanes), bounds(lanes, 1.0);
+  query[0] = query[1] = 1;
+  for (std::size_t l = 0; l < lanes; ++l) {
+    keys[l] = 1;
+    keys[lanes + l] = 1.5 * 0x1p-24;  // the nearest f32 of the sum is 1 + 2^-23
+  }
+  const accumulation directed{16, 48, 1.0F, 0x1p-23F, 0.0F};
+  double mid[lanes], radius[lanes];
+  dot_atoms(query.data(), keys.data(), bounds.data(), 16, lanes, directed, true, mid, radius);
+  for (std::size_t l = 0; l < lanes; ++l) {
+    CHECK(std::fabs(1 - mid[l]) <= radius[l]);
+    CHECK(std::fabs(1 + 0x1p-23 - mid[l]) <= radius[l]);
+  }
+}
+
 }  // namespace assay::oracle

@@ -56,7 +56,7 @@ struct fault_sighting {
   bool changes = false;  ///< a bit of the results; a fault that changes none cannot be seen
   bool is_seen = false;  ///< an element left its enclosure, or lost bits that it had to keep
   /// The largest change, relative to the largest of the changed elements before it; 1 where one of the two is no
-  /// number.
+  /// number, 0 where only the sign of a zero changes.
   double size = 0;
 };
 

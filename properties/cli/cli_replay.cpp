@@ -6,8 +6,8 @@
 
 #include "properties/cli/cli.hpp"
 #include "properties/run/verdict_json.hpp"
-#include "properties/suite/sufficiency.hpp"
 #include "properties/suite/replay_cases.hpp"
+#include "properties/suite/sufficiency.hpp"
 #include "properties/system/counted.hpp"
 #include "properties/system/write_file.hpp"
 

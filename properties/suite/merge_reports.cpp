@@ -82,6 +82,7 @@ suite_report report_of(const json::object& o) {
     const json::object& cell = row.as_object();
     r.result.reached[{text_at(cell, "kernel"), text_at(cell, "thing")}] = counts_of(cell);
   }
+  r.result.pairs.merge(json::value_to<std::vector<std::uint32_t>>(o.at("pairs")));
   for (const json::value& row : o.at("teeth").as_array()) {
     const json::object& cell = row.as_object();
     bite& b = r.result.teeth[{text_at(cell, "kernel"), text_at(cell, "types"), text_at(cell, "fault")}];
@@ -144,6 +145,7 @@ void require_one_run(std::span<const suite_report> shards) {
 void add(suite_result& sum, const suite_result& shard) {
   for (const auto& [key, cell] : shard.table) sum.table[key] += cell;
   for (const auto& [key, cell] : shard.reached) sum.reached[key] += cell;
+  sum.pairs.merge(shard.pairs.pairs());
   for (const auto& [key, counted] : shard.teeth) sum.teeth[key] += counted;
   for (const auto& [reason, count] : shard.discards) sum.discards[reason] += count;
   sum.total += shard.total;

@@ -108,7 +108,7 @@ std::string report_text(const suite_options& options, const suite_result& result
   text += result.accesses_checked > 0
               ? fmt::format("{:.3g} loads and stores checked\n", static_cast<double>(result.accesses_checked))
               : "loads and stores were not checked\n";
-  text += teeth_text(result);
+  text += pairs_text(options, result) + teeth_text(result);
   if (result.total.fail == 0 && result.total.pass > 0 && !options.accept_blunt) text += missing_text(options, result);
   return text + fmt::format("{} (seed {})\n", verdict_line(options, result), options.seed);
 }

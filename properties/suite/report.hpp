@@ -15,6 +15,9 @@ std::string report_text(const suite_options& options, const suite_result& result
 /// The standard faults: for each kernel and its types the share of places at which the judge saw them.
 std::string teeth_text(const suite_result& result);
 
+/// How many of the possible pairs of features the run met; empty for a short run.
+std::string pairs_text(const suite_options& options, const suite_result& result);
+
 /// What a run lacks before it counts as verified, a line each; empty if nothing.
 std::string missing_text(const suite_options& options, const suite_result& result);
 

@@ -68,6 +68,10 @@ std::string report_json(const std::string& path, const std::string& platform, co
     for (const auto& field : fields.as_object()) row.insert(field);
     reached.push_back(std::move(row));
   }
+  // Other reports need them to be merged; they are many.
+  json::array pairs;
+  if (options.shards > 1)
+    for (const std::uint32_t pair : result.pairs.pairs()) pairs.emplace_back(pair);
   json::object discards;
   for (const auto& [reason, count] : result.discards) discards[reason] = count;
   json::array findings;
@@ -95,6 +99,7 @@ std::string report_json(const std::string& path, const std::string& platform, co
                             {"table", std::move(table)},
                             {"reached", std::move(reached)},
                             {"teeth", std::move(teeth)},
+                            {"pairs", std::move(pairs)},
                             {"discards", std::move(discards)},
                             {"findings", std::move(findings)}};
   return json::serialize(report) + "\n";

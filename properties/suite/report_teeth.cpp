@@ -11,6 +11,9 @@
 namespace assay {
 namespace {
 
+/// What is possible takes seconds to find out: short runs do not.
+constexpr std::int64_t least_cases_for_pairs = 1000;
+
 /// "97%"; never 100% where one was missed, never 0% where one was seen.
 std::string share_text(const bite& b) {
   if (b.asked == 0) return "-";
@@ -50,6 +53,13 @@ std::string teeth_text(const suite_result& result) {
   std::string text;
   for (const std::string& kernel : kernels) text += "\n" + table_of(result, kernel);
   return text.empty() ? text : text + "\n";
+}
+
+std::string pairs_text(const suite_options& options, const suite_result& result) {
+  if (result.total.pass < least_cases_for_pairs) return {};
+  const covered_share share = share_of(result.pairs, drawable(options.kernels));
+  return fmt::format("{} of {} pairs of features were met ({:.1f}%)\n", share.seen, share.possible,
+                     100 * share.share());
 }
 
 std::string missing_text(const suite_options& options, const suite_result& result) {

@@ -38,8 +38,8 @@ std::string shortfall(const suite_result& result);
 std::vector<std::string> missing_reach(const suite_options& options, const suite_result& result);
 
 /// Standard faults that the run would miss, in up to two lines for each kernel: the judge saw them at fewer than
-/// least_seen_share of their places, of all types or of one combination; or, in a run of all properties, they were asked
-/// for at too few places.
+/// least_seen_share of their places, of all types or of one combination; or, in a run of all properties, they were
+/// asked for at too few places.
 std::vector<std::string> missing_teeth(const suite_options& options, const suite_result& result);
 
 /// 0 verified, 1 a defect was found or there is a shortfall.

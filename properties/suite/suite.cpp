@@ -83,6 +83,7 @@ class tally {
     result_.outputs_sharp += v.outputs_sharp;
     result_.accesses_checked += v.accesses_checked;
     for (const named_bite& b : v.teeth) result_.teeth[{c.kernel, types_of(c), b.fault}] += b.counts;
+    if (v.result == outcome::pass) result_.pairs.add(c);
     for (std::size_t i = 0; i < reachable().size(); ++i)
       if ((v.reached >> i & 1U) != 0) ++result_.reached[{c.kernel, reachable()[i].name}].of(v.result);
     result_.kernel_seconds += v.kernel_seconds;

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "properties/generate/coverage.hpp"
 #include "properties/generate/kernel_space.hpp"
 #include "properties/suite/minimize.hpp"
 
@@ -70,6 +71,7 @@ struct suite_result {
   std::int64_t accesses_checked = 0;  ///< loads and stores of the kernels
   std::map<std::tuple<std::string, std::string, std::string>, bite> teeth;  ///< kernel, types, standard fault
   std::map<std::pair<std::string, std::string>, counts> reached;            ///< kernel, name of reachable()
+  pair_coverage pairs;                                                      ///< of features, in cases that passed
   double kernel_seconds = 0;                                                ///< over all processes
   double oracle_seconds = 0;
 };

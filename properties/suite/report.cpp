@@ -57,6 +57,9 @@ std::string verdict_line(const suite_options& options, const suite_result& resul
                        kinds == 1 ? "" : "s");
   }
   if (const std::string missing = shortfall(options, result); !missing.empty()) return "NOT VERIFIED: " + missing;
+  if (options.shards > 1)
+    return fmt::format("part {}/{}: {} cases, no defect; merge-reports tells whether the whole run verifies",
+                       options.shard, options.shards, result.total.total());
   const char* const accepted = options.accept_blunt ? "accepted, however blunt" : "verified";
   return fmt::format("{}: {} cases, no defect{}", accepted, result.total.total(),
                      result.accesses_checked > 0 ? "" : "; loads and stores were not checked");

@@ -65,6 +65,7 @@ std::string pairs_text(const suite_options& options, const suite_result& result)
 std::string missing_text(const suite_options& options, const suite_result& result) {
   std::string text;
   for (const std::string& line : missing_reach(options, result)) text += "  " + line + "\n";
+  for (const std::string& line : rarely_asked(options, result)) text += "  " + line + "\n";
   for (const std::string& line : missing_teeth(options, result)) text += "  " + line + "\n";
   return text.empty() ? text : "missing before this run counts as verified:\n" + text;
 }

@@ -170,13 +170,24 @@ std::vector<std::string> missing_teeth(const suite_options& options, const suite
   std::vector<std::string> lines;
   if (options.shards > 1) return lines;
   for (const std::string& kernel : kernels_of(options)) {
-    std::vector<std::string> missed, rare;
-    for (const oracle::standard_fault& fault : oracle::standard_faults(describe(kernel).kind)) {
+    std::vector<std::string> missed;
+    for (const oracle::standard_fault& fault : oracle::standard_faults(describe(kernel).kind))
       add_missed(result, kernel, fault.name, missed);
-      const bool is_rare = bite_of(result, kernel, fault.name).asked < least_asked;
-      if (is_rare && draws_whole_space(options) && is_expected(options, kernel, fault)) rare.emplace_back(fault.name);
-    }
     add_line(kernel, "would miss", missed, lines);
+  }
+  return lines;
+}
+
+std::vector<std::string> rarely_asked(const suite_options& options, const suite_result& result) {
+  std::vector<std::string> lines;
+  if (options.shards > 1) return lines;
+  for (const std::string& kernel : kernels_of(options)) {
+    std::vector<std::string> rare;
+    for (const oracle::standard_fault& fault : oracle::standard_faults(describe(kernel).kind)) {
+      const bool needs_nothing = std::string_view(fault.needs).empty();
+      const bool is_due = needs_nothing || (draws_whole_space(options) && is_expected(options, kernel, fault));
+      if (is_due && bite_of(result, kernel, fault.name).asked < least_asked) rare.emplace_back(fault.name);
+    }
     add_line(kernel, fmt::format("at fewer than {} places:", least_asked).c_str(), rare, lines);
   }
   return lines;
@@ -196,7 +207,7 @@ std::string shortfall(const suite_result& result) {
 
 std::string shortfall(const suite_options& options, const suite_result& result) {
   if (std::string counted = shortfall(result); !counted.empty() || options.accept_blunt) return counted;
-  if (!missing_reach(options, result).empty())
+  if (!missing_reach(options, result).empty() || !rarely_asked(options, result).empty())
     return fmt::format("{} case{} passed: too little to verify", result.total.pass, plural(result.total.pass));
   if (!missing_teeth(options, result).empty()) return "too blunt: the run would miss standard faults";
   return {};

@@ -26,8 +26,8 @@ constexpr std::int64_t least_asked_of_types = 16;
 constexpr double least_seen_share = 0.5;
 
 /// Why a run verified too little, in one line; empty if it verified enough. The first that holds: no case ran or
-/// passed; too many were discarded or undecided; and, unless `options.accept_blunt`, what missing_reach() and
-/// missing_teeth() say.
+/// passed; too many were discarded or undecided; and, unless `options.accept_blunt`, what missing_reach(),
+/// rarely_asked() and missing_teeth() say.
 std::string shortfall(const suite_options& options, const suite_result& result);
 
 /// The shortfall of counts alone, for runs of stored cases.
@@ -37,10 +37,13 @@ std::string shortfall(const suite_result& result);
 /// spaces declare. Runs of one shard, or of some properties, are not asked for the latter.
 std::vector<std::string> missing_reach(const suite_options& options, const suite_result& result);
 
-/// Standard faults that the run would miss, in up to two lines for each kernel: the judge saw them at fewer than
-/// least_seen_share of their places, of all types or of one combination; or, in a run of all properties, they were
-/// asked for at too few places.
+/// Standard faults that the run would miss, a line for each kernel: the judge saw them at fewer than least_seen_share
+/// of their places, of all types or of one combination.
 std::vector<std::string> missing_teeth(const suite_options& options, const suite_result& result);
+
+/// Standard faults that were asked for at fewer than least_asked places, a line for each kernel. Of a run of some
+/// properties only those count that need no feature: one case is too little, however narrow the run.
+std::vector<std::string> rarely_asked(const suite_options& options, const suite_result& result);
 
 /// 0 verified, 1 a defect was found or there is a shortfall.
 int exit_status(const suite_options& options, const suite_result& result);

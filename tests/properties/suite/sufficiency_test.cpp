@@ -98,6 +98,20 @@ TEST_CASE("a library that says it supports generated cases fails if it refuses o
   CHECK(check_property(*refusing, enclosure_property(), bounded).result == outcome::discard);
 }
 
+TEST_CASE("one case of a narrow run is too little as well, and a part of a run says that it is one") {
+  suite_options options = options_for(1);
+  const suite_result result = run_with_teeth(*library::built_in(), options);
+  CHECK(result.total.pass == 1);
+  CHECK(missing_reach(options, result).empty());
+  CHECK(exit_status(options, result) == 1);
+  CHECK(shortfall(options, result) == "1 case passed: too little to verify");
+  CHECK(report_text(options, result).find("  split_kv: at fewer than 8 places: key_dropped") != std::string::npos);
+  options.shards = 2;
+  const std::string part = report_text(options, result);
+  CHECK(part.find("part 1/2: 1 cases, no defect; merge-reports tells") != std::string::npos);
+  CHECK(part.find("verified: ") == std::string::npos);
+}
+
 TEST_CASE("each thing that a space declares is asked for, of runs that draw from all of it") {
   suite_options options = options_for(100);
   options.types.clear();

@@ -25,7 +25,8 @@ enum assay_tensor_role : std::int32_t {
   ASSAY_IN_OUT = 2,  ///< the kernel may read it and changes part of it, as of a pool
 };
 
-/// A tensor of a call. `strides` is never null here.
+/// A tensor of a call. Of a good one neither `shape` nor `strides` is null: DLPack's short form of a dense tensor is
+/// not used. The address of the first element is `data` plus `byte_offset`.
 struct assay_tensor {
   const char* name;
   std::int32_t type;  ///< assay::dtype
@@ -108,8 +109,9 @@ struct assay_kernel {
   const char* name;  ///< "split_kv": the kernel that generated cases and the corpus name
   /// Checks the problem on the host and chooses splits and workspace. `workspace_budget_bytes` 0: the library's own.
   assay_status (*plan)(const assay::problem* problem, std::int64_t workspace_budget_bytes, assay_plan* plan);
-  /// The contract under which run() computes this problem with this launch. Set every field: the defaults of
-  /// contract.hpp do not describe your kernel. The suite fails a contract that is too coarse to bound the outputs.
+  /// The contract under which run() computes this problem with this launch. Set every field, those of other operations
+  /// too: the contract comes with values that none may have (-1, NaN), and the suite fails one in which any is left. It
+  /// also fails a contract that is too coarse to bound the outputs.
   assay_status (*declare)(const assay::problem* problem, const assay_launch* launch, assay::contract* contract);
   /// Runs to completion. The tensors come in any order. They are those of problem.hpp that the problem has: inputs
   /// (optional ones may be absent) and outputs. With num_splits > 1 attention also has o_partial, where each split is

@@ -7,7 +7,8 @@
 /// tensor         shape                                       type        notes
 /// q              [total_q, heads_q, head_dim_qk]             q_type      any strides (trans_q)
 /// k              [num_pages, page_size, heads_kv, d_qk]      k_type      unit last stride; page, slot and head strides
-///                                                                        are multiples of 8 elements: NHD or HND order
+///                                                                        and the start are multiples of 8 elements:
+///                                                                        NHD or HND order
 /// v              [num_pages, page_size, heads_kv, d_v]       v_type      as k
 /// k_descale      [num_pages, heads_kv]                       f32         kv_descale == per_page; any strides; where a
 ///                                                                        live key needs it finite and above 0
@@ -33,7 +34,12 @@
 /// Where the tables do not mention strides, the last stride is 1 and the caller chooses the others, also those of
 /// outputs and partials. Splits, rows and heads may lie further apart than their extents require; do not derive a
 /// stride from another one. Gaps between them are not part of the tensor: a kernel never writes them, and they change
-/// no output bit.
+/// no output bit. The stride of a dimension of one element means nothing and may be any number. The first element is
+/// aligned to its type alone, that of K and V to 8 elements.
+///
+/// In group mode total_q may exceed cu_seqlens_q[num_seqs] (batches padded for CUDA graphs, as by vLLM and SGLang). The
+/// rows behind that entry are padding: they belong to no sequence. Their q and bias are dead, and a kernel never writes
+/// them in o, lse, o_partial or lse_partial: they keep their bits. In batch mode total_q is num_seqs * max_q.
 ///
 /// For query row i of sequence s (i counts from the sequence's first row) the position is
 ///   p = prefix_offset[s] + i, or seqlens_k[s] - q_len(s) + i without that tensor (bottom-right alignment).
@@ -49,7 +55,7 @@
 /// softmax and no V; batching is batch, so each sequence has next_n = max_q query rows; heads_kv is 1.
 ///
 /// tensor         shape                                       type        notes
-/// q              [total_q, heads_q, head_dim_qk]             q_type
+/// q              [total_q, heads_q, head_dim_qk]             q_type      any strides
 /// weights        [total_q, heads_q]                          f32
 /// k              [num_pages, page_size, 1, head_dim_qk]      k_type      stored as k_order says
 /// k_row_scale    [num_pages, page_size]                      f32         one scale per key; at least 0
@@ -134,7 +140,7 @@ struct problem {
   q_batching batching = q_batching::group;
   descale_kind kv_descale = descale_kind::per_tensor;
   std::int32_t num_seqs = 0;
-  std::int32_t total_q = 0;  ///< query rows of all sequences
+  std::int32_t total_q = 0;  ///< query rows of all sequences, and padding rows
   std::int32_t max_q = 0;    ///< most query rows of any sequence
   std::int32_t max_k = 0;    ///< most keys of any sequence
   std::int32_t heads_q = 1;

@@ -54,7 +54,9 @@ struct prefill_arguments {
   std::int64_t block_table_stride;
   const std::int32_t* page_indptr;  ///< null with a block table
   const std::int32_t* prefix_offset;
-  std::int32_t max_q;  ///< query rows of every sequence in batch mode
+  std::int32_t max_q;      ///< query rows of every sequence in batch mode
+  std::int32_t row_tiles;  ///< of the sequence with most rows
+  std::int32_t heads_q;
   std::int32_t group;  ///< query heads per kv head
   std::int32_t head_dim_qk, head_dim_v;
   std::int32_t page_size;
@@ -68,9 +70,7 @@ struct prefill_arguments {
 
 /// Extents of a launch; a block has prefill_waves waves.
 struct prefill_grid {
-  unsigned int row_tiles;
-  unsigned int heads;
-  unsigned int sequences;
+  unsigned int blocks;  ///< row tiles, innermost, times query heads times sequences
   unsigned int threads;
 };
 

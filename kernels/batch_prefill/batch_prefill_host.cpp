@@ -55,19 +55,23 @@ assay_status check_features(const problem& p) {
   return {};
 }
 
+std::int32_t row_tiles_of(const problem& p) {
+  return static_cast<std::int32_t>((std::int64_t{p.max_q} + prefill_tile_rows - 1) / prefill_tile_rows);
+}
+
 assay_status check_extents(const problem& p) {
   const std::pair<const char*, std::int32_t> dims[] = {{"head_dim_qk", p.head_dim_qk}, {"head_dim_v", p.head_dim_v}};
   for (const auto& [name, value] : dims)
     if (value < 64 || value > prefill_max_head_dim || value % prefill_head_dim_step != 0)
       return refuse(ASSAY_UNSUPPORTED, "%s %d is no multiple of %d from 64 to %d", name, value, prefill_head_dim_step,
                     prefill_max_head_dim);
-  const std::pair<const char*, std::int32_t> extents[] = {{"heads_q", p.heads_q}, {"num_seqs", p.num_seqs}};
-  for (const auto& [name, value] : extents)
-    if (value > max_grid_extent)
-      return refuse(ASSAY_UNSUPPORTED, "%s %d exceeds a grid's %lld", name, value,
-                    static_cast<long long>(max_grid_extent));
   constexpr std::int32_t int32_max = std::numeric_limits<std::int32_t>::max();
   if (p.max_q > int32_max - prefill_tile_rows) return refuse(ASSAY_UNSUPPORTED, "max_q %d exceeds 2^31", p.max_q);
+  constexpr std::int64_t most_blocks = max_grid_blocks(prefill_waves * 64);  // no GPU here has wider waves
+  std::int64_t blocks = std::int64_t{p.heads_q} * p.num_seqs;
+  if (__builtin_mul_overflow(blocks, std::int64_t{row_tiles_of(p)}, &blocks) || blocks > most_blocks)
+    return refuse(ASSAY_UNSUPPORTED, "row tiles %d times heads_q %d times num_seqs %d exceed a grid's %lld",
+                  row_tiles_of(p), p.heads_q, p.num_seqs, static_cast<long long>(most_blocks));
   // The last look-up is for the third tile behind the last one.
   if (p.max_k > int32_max - 4 * prefill_tile_keys) return refuse(ASSAY_UNSUPPORTED, "max_k %d exceeds 2^31", p.max_k);
   return {};
@@ -98,8 +102,8 @@ assay_status declare(const problem* p, const assay_launch* launch, contract* dec
 std::vector<expectation> expectations(const problem& p, paged_tensors& to) {
   std::vector<expectation> all = paged_attention_tensors(p, to);
   if (p.kv_descale == descale_kind::per_page) {
-    all.push_back({"k_descale", &to.k_descale, dtype::f32, {p.num_pages, p.heads_kv}});
-    all.push_back({"v_descale", &to.v_descale, dtype::f32, {p.num_pages, p.heads_kv}});
+    all.push_back({"k_descale", &to.k_descale, dtype::f32, {p.num_pages, p.heads_kv}, true, false});
+    all.push_back({"v_descale", &to.v_descale, dtype::f32, {p.num_pages, p.heads_kv}, true, false});
   }
   return all;
 }
@@ -119,6 +123,8 @@ prefill_arguments arguments_of(const problem& p, const paged_tensors& t) {
   a.page_indptr = has_table ? nullptr : integers(t.page_indptr);
   a.prefix_offset = integers(t.prefix_offset);
   a.max_q = p.max_q;
+  a.row_tiles = row_tiles_of(p);
+  a.heads_q = p.heads_q;
   a.group = p.heads_q / p.heads_kv;
   a.head_dim_qk = p.head_dim_qk, a.head_dim_v = p.head_dim_v;
   a.page_size = p.page_size;
@@ -138,11 +144,9 @@ assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t num
     return refuse(ASSAY_UNSUPPORTED, "tensor sinks is given: batch_prefill has no sinks");
   paged_tensors bound;
   if (const assay_status status = bind_tensors(expectations(*p, bound), given); status.code != ASSAY_OK) return status;
-  if (p->total_q == 0) return {};
+  if (p->num_seqs == 0 || p->max_q == 0) return {};  // there may be padding rows
 
-  const std::int64_t row_tiles = (std::int64_t{p->max_q} + prefill_tile_rows - 1) / prefill_tile_rows;
-  const prefill_grid grid{static_cast<unsigned int>(row_tiles), static_cast<unsigned int>(p->heads_q),
-                          static_cast<unsigned int>(p->num_seqs),
+  const prefill_grid grid{static_cast<unsigned int>(row_tiles_of(*p) * p->heads_q * p->num_seqs),
                           static_cast<unsigned int>(prefill_waves * platform::wave_size(*launch))};
   const platform::launch_guard guard(*launch, given);
   find_launcher (*p)(arguments_of(*p, bound), grid);

@@ -38,10 +38,13 @@ struct prefill_work {
 
 __device__ inline prefill_work find_prefill_work(const prefill_arguments& a) {
   prefill_work w;
-  w.sequence = static_cast<std::int32_t>(blockIdx.z);
-  w.head = static_cast<std::int32_t>(blockIdx.y);
+  // All in x, whose extent is the only large one; the row tiles that share keys are neighbours.
+  const auto block = static_cast<std::int32_t>(blockIdx.x);
+  const std::int32_t row_tile = block % a.row_tiles, of_head = block / a.row_tiles;
+  w.sequence = of_head / a.heads_q;
+  w.head = of_head % a.heads_q;
   w.kv_head = w.head / a.group;
-  w.first_row = static_cast<std::int32_t>(blockIdx.x) * prefill_tile_rows;
+  w.first_row = row_tile * prefill_tile_rows;
   if (a.cu_seqlens_q != nullptr) {
     w.first_query = a.cu_seqlens_q[w.sequence];
     w.rows = a.cu_seqlens_q[w.sequence + 1] - a.cu_seqlens_q[w.sequence];
@@ -311,7 +314,7 @@ __global__ void __launch_bounds__(prefill_waves* device::largest_wave) batch_pre
 template <class T, class Out>
 void launch_prefill(const prefill_arguments& arguments, prefill_grid grid) {
   void (*const batch_prefill)(prefill_arguments) = batch_prefill_block<T, Out>;  // the name that the platform reports
-  hipLaunchKernelGGL(batch_prefill, dim3(grid.row_tiles, grid.heads, grid.sequences), dim3(grid.threads),
+  hipLaunchKernelGGL(batch_prefill, dim3(grid.blocks), dim3(grid.threads),
                      static_cast<unsigned int>(arguments.lds.size_bytes), nullptr, arguments);
 }
 

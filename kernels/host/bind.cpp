@@ -62,9 +62,9 @@ assay_status convert(const expectation& e, const assay_tensor& given, tensor& to
   if (given.type != static_cast<std::int32_t>(e.type))
     return refuse(ASSAY_REJECTED, "tensor %s has type %s, must be %s", e.name, name_of(static_cast<dtype>(given.type)),
                   name_of(e.type));
-  if (e.role == ASSAY_IN_OUT && given.role != ASSAY_IN_OUT)
-    return refuse(ASSAY_REJECTED, "tensor %s has role %d, must be %d: the kernel reads it and changes part of it",
-                  e.name, given.role, static_cast<int>(ASSAY_IN_OUT));
+  // What may be read and written may also be read alone, or written alone.
+  if (given.role != e.role && given.role != ASSAY_IN_OUT)
+    return refuse(ASSAY_REJECTED, "tensor %s has role %d, must be %d", e.name, given.role, static_cast<int>(e.role));
   if (view.dtype.bits != 8 * size_bytes(e.type) || view.dtype.lanes != 1)
     return refuse(ASSAY_REJECTED, "tensor %s has elements of %d bits", e.name, view.dtype.bits * view.dtype.lanes);
   if (view.device.device_type != platform::device_type)
@@ -119,13 +119,13 @@ std::vector<expectation> page_tables(const problem& p, paged_tensors& to) {
 std::vector<expectation> paged_attention_tensors(const problem& p, paged_tensors& to) {
   const std::int64_t sequences = p.num_seqs, rows = p.total_q, heads = p.heads_q;
   std::vector<expectation> all = {
-      {"q", &to.q, p.q_type, {rows, heads, p.head_dim_qk}},
+      {"q", &to.q, p.q_type, {rows, heads, p.head_dim_qk}, true, false},
       {"k", &to.k, p.k_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_qk}, true, true, ASSAY_INPUT, 8},
       {"v", &to.v, p.v_type, {p.num_pages, p.page_size, p.heads_kv, p.head_dim_v}, true, true, ASSAY_INPUT, 8},
       {"seqlens_k", &to.seqlens_k, dtype::i32, {sequences}, true, true},
       {"prefix_offset", &to.prefix_offset, dtype::i32, {sequences}, false, true},
-      {"o", &to.o, p.o_type, {rows, heads, p.head_dim_v}, true, false, ASSAY_OUTPUT},
-      {"lse", &to.lse, dtype::f32, {rows, heads}, true, false, ASSAY_OUTPUT},
+      {"o", &to.o, p.o_type, {rows, heads, p.head_dim_v}, true, true, ASSAY_OUTPUT},
+      {"lse", &to.lse, dtype::f32, {rows, heads}, true, true, ASSAY_OUTPUT},
   };
   for (expectation& table : page_tables(p, to)) all.push_back(std::move(table));
   if (p.batching == q_batching::group)

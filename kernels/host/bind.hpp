@@ -28,7 +28,7 @@ struct expectation {
   dtype type;
   std::vector<std::int64_t> shape;  ///< any_extent: as given
   bool required = true;
-  bool unit_last_stride = false;
+  bool unit_last_stride = true;          ///< unless problem.hpp leaves all strides to the caller
   assay_tensor_role role = ASSAY_INPUT;  ///< how the kernel uses it; elements of a written tensor do not overlap
   int vector_elements = 1;               ///< elements per load: aligns the start and all strides but the last
   std::int64_t least_columns = 0;        ///< of the last dimension

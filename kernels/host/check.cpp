@@ -92,8 +92,6 @@ assay_status check_consistency(const problem& p) {
 }  // namespace
 
 assay_status check_sequences(const problem& p) {
-  if (p.total_q > std::int64_t{p.num_seqs} * p.max_q)
-    return refuse(ASSAY_REJECTED, "total_q %d exceeds num_seqs %d times max_q %d", p.total_q, p.num_seqs, p.max_q);
   if (p.batching == q_batching::batch && p.total_q != std::int64_t{p.num_seqs} * p.max_q)
     return refuse(ASSAY_REJECTED, "total_q %d is not num_seqs %d times max_q %d, as batch mode needs", p.total_q,
                   p.num_seqs, p.max_q);

@@ -11,6 +11,11 @@ namespace assay {
 /// The largest grid extent in y and z on every platform.
 inline constexpr std::int64_t max_grid_extent = 65535;
 
+/// The most blocks of so many threads in x: HIP counts the threads of a dimension in 32 bits.
+constexpr std::int64_t max_grid_blocks(std::int64_t threads) {
+  return ((std::int64_t{1} << 32) - 1) / threads;
+}
+
 /// ASSAY_OK, or ASSAY_REJECTED with the name of the field if the scalars are invalid. `planned`: num_splits must be
 /// chosen. Each kernel itself refuses legal problems that it does not support.
 assay_status check_problem(const problem* p, bool planned);

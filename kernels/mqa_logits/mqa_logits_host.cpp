@@ -125,7 +125,7 @@ struct mqa_tensors : paged_tensors {
 std::vector<expectation> expectations(const problem& p, mqa_tensors& to) {
   const std::int64_t rows = p.total_q;
   std::vector<expectation> all = page_tables(p, to);
-  all.push_back({"q", &to.q, p.q_type, {rows, p.heads_q, p.head_dim_qk}});
+  all.push_back({"q", &to.q, p.q_type, {rows, p.heads_q, p.head_dim_qk}, true, false});
   all.push_back({"weights", &to.weights, dtype::f32, {rows, p.heads_q}});
   all.push_back({"k", &to.k, p.k_type, {p.num_pages, p.page_size, 1, p.head_dim_qk}, true, true, ASSAY_INPUT, 8});
   all.push_back({"k_row_scale", &to.k_row_scale, dtype::f32, {p.num_pages, p.page_size}});

@@ -30,8 +30,8 @@ __global__ void __launch_bounds__(combine_threads) combine(combine_arguments a) 
   __shared__ float weights[rows_per_block][max_num_splits];
   const int lane = static_cast<int>(threadIdx.x) % lanes_per_row, slot = static_cast<int>(threadIdx.x) / lanes_per_row;
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * rows_per_block + slot;
-  const bool exists = row < a.rows;
   const std::int64_t query = row / a.heads_q, head = row % a.heads_q;
+  const bool exists = row < a.rows && (a.end_query == nullptr || query < *a.end_query);
   constexpr float nothing = -__builtin_huge_valf();
 
   float largest = nothing;

@@ -15,11 +15,14 @@ constexpr int blocks_per_compute_unit = 2;
 
 }  // namespace
 
+std::int32_t split_kv_row_tiles(const problem& p) {
+  const std::int64_t rows = std::int64_t{p.max_q} * (p.heads_q / p.heads_kv);
+  return static_cast<std::int32_t>((rows + split_kv_tile_rows - 1) / split_kv_tile_rows);
+}
+
 assay_status check_split_kv(const problem& p) {
   if (const assay_status status = check_operation(p, operation_kind::attention, "split_kv"); status.code != ASSAY_OK)
     return status;
-  if (p.batching != q_batching::group)
-    return refuse(ASSAY_UNSUPPORTED, "batching is batch: split_kv takes cu_seqlens_q only");
   if (p.kv_descale != descale_kind::per_tensor)
     return refuse(ASSAY_UNSUPPORTED, "kv_descale is per_page: split_kv has no descales per page");
   const std::pair<const char*, std::int32_t> dims[] = {{"head_dim_qk", p.head_dim_qk}, {"head_dim_v", p.head_dim_v}};
@@ -28,12 +31,14 @@ assay_status check_split_kv(const problem& p) {
       return refuse(ASSAY_UNSUPPORTED, "%s %d is no multiple of 8 from 64 to %d", name, value, max_head_dim);
   if (p.num_splits > max_num_splits)
     return refuse(ASSAY_UNSUPPORTED, "num_splits %d exceeds %d", p.num_splits, max_num_splits);
-  if (std::int64_t{p.heads_kv} * p.num_seqs > max_grid_extent)
-    return refuse(ASSAY_UNSUPPORTED, "heads_kv %d times num_seqs %d exceeds a grid's %lld", p.heads_kv, p.num_seqs,
-                  static_cast<long long>(max_grid_extent));
   constexpr std::int64_t int32_max = std::numeric_limits<std::int32_t>::max();
   if (std::int64_t{p.max_q} * (p.heads_q / p.heads_kv) > int32_max - split_kv_tile_rows)
     return refuse(ASSAY_UNSUPPORTED, "max_q %d times the group's heads exceeds 2^31", p.max_q);
+  constexpr std::int64_t most_blocks = max_grid_blocks(split_kv_threads);
+  std::int64_t blocks = std::int64_t{p.heads_kv} * p.num_seqs;
+  if (__builtin_mul_overflow(blocks, std::int64_t{split_kv_row_tiles(p)}, &blocks) || blocks > most_blocks)
+    return refuse(ASSAY_UNSUPPORTED, "row tiles %d times heads_kv %d times num_seqs %d exceed a grid's %lld",
+                  split_kv_row_tiles(p), p.heads_kv, p.num_seqs, static_cast<long long>(most_blocks));
   if (p.max_k > int32_max - 2 * split_kv_tile_keys) return refuse(ASSAY_UNSUPPORTED, "max_k %d exceeds 2^31", p.max_k);
   if (combine_blocks(std::int64_t{p.total_q} * p.heads_q) > int32_max)
     return refuse(ASSAY_UNSUPPORTED, "total_q %d times heads_q %d exceeds a grid", p.total_q, p.heads_q);
@@ -63,8 +68,7 @@ assay_status plan_splits(const problem& p, std::int64_t budget_bytes, const devi
 
   std::int32_t splits = p.num_splits;
   if (splits == 0) {
-    const std::int64_t row_tiles =
-        (std::int64_t{p.max_q} * (p.heads_q / p.heads_kv) + split_kv_tile_rows - 1) / split_kv_tile_rows;
+    const std::int64_t row_tiles = split_kv_row_tiles(p);
     const std::int64_t blocks = std::max<std::int64_t>(1, row_tiles * p.heads_kv * p.num_seqs);
     const std::int64_t wanted = std::int64_t{device.compute_units} * blocks_per_compute_unit / blocks;
     const std::int64_t tiles = (std::int64_t{p.max_k} + split_kv_tile_keys - 1) / split_kv_tile_keys;

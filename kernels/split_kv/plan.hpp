@@ -20,6 +20,9 @@ std::int64_t default_workspace_budget_bytes(std::int64_t device_memory_bytes);
 /// Bytes of o_partial and lse_partial; 0 with one split. Saturates at the largest int64.
 std::int64_t workspace_bytes(const problem& p, std::int32_t num_splits);
 
+/// Row tiles of a sequence with max_q rows: blocks of the group's rows. Fits where check_split_kv accepts.
+std::int32_t split_kv_row_tiles(const problem& p);
+
 /// ASSAY_OK, or ASSAY_UNSUPPORTED with the reason. `p` has passed check_problem.
 assay_status check_split_kv(const problem& p);
 

@@ -51,7 +51,7 @@ static_assert(lay_out_split_kv(max_head_dim, max_head_dim, 2).size_bytes <= 48 *
 /// Everything a block needs to know. Optional tensors have null data.
 struct split_kv_arguments {
   device_tensor q, k, v, bias, o, lse, o_partial, lse_partial;
-  const std::int32_t* cu_seqlens_q;
+  const std::int32_t* cu_seqlens_q;  ///< null in batch mode
   const std::int32_t* seqlens_k;
   const std::int32_t* pages;  ///< block_table or page_indices
   std::int64_t block_table_stride;
@@ -59,6 +59,7 @@ struct split_kv_arguments {
   const std::int32_t* prefix_offset;
   const float* sinks;
   dtype bias_type;
+  std::int32_t max_q;  ///< query rows of every sequence in batch mode
   std::int32_t group;  ///< query heads per kv head
   std::int32_t heads_kv;
   std::int32_t head_dim_qk, head_dim_v;
@@ -66,6 +67,7 @@ struct split_kv_arguments {
   std::int32_t causal;
   std::int32_t window;
   std::int32_t num_splits;
+  std::int32_t row_tiles;   ///< of the sequence with most rows
   float logit_scale;        ///< scale * q_scale * k_scale
   float base2_logit_scale;  ///< the same times log2(e)
   float soft_cap;
@@ -75,8 +77,7 @@ struct split_kv_arguments {
 
 /// Extents of a launch.
 struct split_kv_grid {
-  unsigned int row_tiles;
-  unsigned int heads_and_sequences;
+  unsigned int blocks;  ///< row tiles, innermost, times kv heads times sequences
   unsigned int splits;
 };
 

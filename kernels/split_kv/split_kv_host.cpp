@@ -71,7 +71,7 @@ split_kv_arguments arguments_of(const problem& p, const split_kv_tensors& t) {
   a.q = to_device(t.q), a.k = to_device(t.k), a.v = to_device(t.v), a.bias = to_device(t.bias);
   a.o = to_device(t.o), a.lse = to_device(t.lse);
   a.o_partial = to_device(t.o_partial), a.lse_partial = to_device(t.lse_partial);
-  a.cu_seqlens_q = integers(t.cu_seqlens_q);
+  a.cu_seqlens_q = p.batching == q_batching::group ? integers(t.cu_seqlens_q) : nullptr;
   a.seqlens_k = integers(t.seqlens_k);
   a.pages = integers(has_table ? t.block_table : t.page_indices);
   a.block_table_stride = t.block_table.stride[0];
@@ -79,12 +79,14 @@ split_kv_arguments arguments_of(const problem& p, const split_kv_tensors& t) {
   a.prefix_offset = integers(t.prefix_offset);
   a.sinks = static_cast<const float*>(t.sinks.data);
   a.bias_type = p.bias_type;
+  a.max_q = p.max_q;
   a.group = p.heads_q / p.heads_kv;
   a.heads_kv = p.heads_kv;
   a.head_dim_qk = p.head_dim_qk, a.head_dim_v = p.head_dim_v;
   a.page_size = p.page_size;
   a.causal = p.causal, a.window = p.window;
   a.num_splits = p.num_splits;
+  a.row_tiles = split_kv_row_tiles(p);
   a.logit_scale = scales.natural;
   a.base2_logit_scale = scales.base2;
   a.soft_cap = p.soft_cap, a.v_scale = p.v_scale;
@@ -93,19 +95,22 @@ split_kv_arguments arguments_of(const problem& p, const split_kv_tensors& t) {
 }
 
 combine_arguments combine_arguments_of(const problem& p, const split_kv_arguments& a) {
-  return {a.o,       a.lse,        a.o_partial, a.lse_partial, p.o_type, std::int64_t{p.total_q} * p.heads_q,
-          p.heads_q, p.head_dim_v, p.num_splits};
+  return {a.o,          a.lse,
+          a.o_partial,  a.lse_partial,
+          p.o_type,     std::int64_t{p.total_q} * p.heads_q,
+          p.heads_q,    p.head_dim_v,
+          p.num_splits, a.cu_seqlens_q != nullptr ? a.cu_seqlens_q + p.num_seqs : nullptr};
 }
 
 std::vector<expectation> expectations(const problem& p, split_kv_tensors& to) {
   const std::int64_t rows = p.total_q, heads = p.heads_q;
   std::vector<expectation> all = paged_attention_tensors(p, to);
   all.push_back({"sinks", &to.sinks, dtype::f32, {heads}, false, true});
-  if (p.bias_type != dtype::none) all.push_back({"bias", &to.bias, p.bias_type, {heads, rows, p.max_k}});
+  if (p.bias_type != dtype::none) all.push_back({"bias", &to.bias, p.bias_type, {heads, rows, p.max_k}, true, false});
   if (p.num_splits > 1) {
     all.push_back(
-        {"o_partial", &to.o_partial, dtype::f32, {p.num_splits, rows, heads, p.head_dim_v}, true, false, ASSAY_OUTPUT});
-    all.push_back({"lse_partial", &to.lse_partial, dtype::f32, {p.num_splits, rows, heads}, true, false, ASSAY_OUTPUT});
+        {"o_partial", &to.o_partial, dtype::f32, {p.num_splits, rows, heads, p.head_dim_v}, true, true, ASSAY_OUTPUT});
+    all.push_back({"lse_partial", &to.lse_partial, dtype::f32, {p.num_splits, rows, heads}, true, true, ASSAY_OUTPUT});
   }
   return all;
 }
@@ -116,12 +121,10 @@ assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t num
   split_kv_tensors bound;
   const std::span<const assay_tensor> given(tensors, static_cast<std::size_t>(num_tensors));
   if (const assay_status status = bind_tensors(expectations(*p, bound), given); status.code != ASSAY_OK) return status;
-  if (p->total_q == 0) return {};
+  if (p->num_seqs == 0 || p->max_q == 0) return {};  // there may be padding rows
 
   const split_kv_arguments arguments = arguments_of(*p, bound);
-  const std::int64_t rows = std::int64_t{p->max_q} * arguments.group;
-  const split_kv_grid grid{static_cast<unsigned int>((rows + split_kv_tile_rows - 1) / split_kv_tile_rows),
-                           static_cast<unsigned int>(p->heads_kv * p->num_seqs),
+  const split_kv_grid grid{static_cast<unsigned int>(arguments.row_tiles * p->heads_kv * p->num_seqs),
                            static_cast<unsigned int>(p->num_splits)};
   const platform::launch_guard guard(*launch, given);
   find_launcher (*p)(arguments, grid);

@@ -42,13 +42,17 @@ struct block_work {
 
 __device__ inline block_work find_work(const split_kv_arguments& a) {
   block_work w;
-  w.sequence = static_cast<std::int32_t>(blockIdx.y) / a.heads_kv;
-  w.kv_head = static_cast<std::int32_t>(blockIdx.y) % a.heads_kv;
-  w.split = static_cast<std::int32_t>(blockIdx.z);
-  w.first_query = a.cu_seqlens_q[w.sequence];
-  const std::int32_t queries = a.cu_seqlens_q[w.sequence + 1] - w.first_query;
+  // All in x, whose extent is the only large one; the row tiles that share keys are neighbours.
+  const auto block = static_cast<std::int32_t>(blockIdx.x);
+  const std::int32_t row_tile = block % a.row_tiles, of_head = block / a.row_tiles;
+  w.sequence = of_head / a.heads_kv;
+  w.kv_head = of_head % a.heads_kv;
+  w.split = static_cast<std::int32_t>(blockIdx.y);
+  const bool is_batch = a.cu_seqlens_q == nullptr;
+  w.first_query = is_batch ? w.sequence * a.max_q : a.cu_seqlens_q[w.sequence];  // at most total_q
+  const std::int32_t queries = is_batch ? a.max_q : a.cu_seqlens_q[w.sequence + 1] - w.first_query;
   w.rows = queries * a.group;
-  w.first_row = static_cast<std::int32_t>(blockIdx.x) * split_kv_tile_rows;
+  w.first_row = row_tile * split_kv_tile_rows;
   w.num_keys = a.seqlens_k[w.sequence];
   // Positions may lie before the first key or far behind the last: 64 bits.
   w.position = a.prefix_offset != nullptr ? a.prefix_offset[w.sequence] : std::int64_t{w.num_keys} - queries;
@@ -291,7 +295,7 @@ __global__ void __launch_bounds__(split_kv_threads) split_kv_block(split_kv_argu
 template <class Traits>
 void launch_block_kernel(const split_kv_arguments& arguments, split_kv_grid grid) {
   void (*const split_kv)(split_kv_arguments) = split_kv_block<Traits>;  // the name that the platform reports
-  hipLaunchKernelGGL(split_kv, dim3(grid.row_tiles, grid.heads_and_sequences, grid.splits), dim3(split_kv_threads),
+  hipLaunchKernelGGL(split_kv, dim3(grid.blocks, grid.splits), dim3(split_kv_threads),
                      static_cast<unsigned int>(arguments.lds.size_bytes), nullptr, arguments);
 }
 

@@ -164,6 +164,7 @@ assay_status trial::run(const assay_launch& launch) {
   }
   given.emplace_back("o", o.data(), s.o_type, std::vector<std::int64_t>{rows, s.heads_q, s.head_dim_v});
   given.emplace_back("lse", lse.data(), dtype::f32, std::vector<std::int64_t>{rows, s.heads_q});
+  for (std::size_t i = given.size() - 2; i < given.size(); ++i) given[i].tensor.role = ASSAY_OUTPUT;
   std::vector<assay_tensor> tensors;
   tensors.reserve(given.size());
   for (const given_tensor& t : given) tensors.push_back(t.tensor);

@@ -172,6 +172,7 @@ assay_status trial::run(const assay_launch& launch, const char* but_without, std
     given.emplace_back("page_indices", table_.data(), dtype::i32, std::vector<std::int64_t>{entries});
   }
   given.emplace_back("logits", logits.data() + margin, dtype::f32, std::vector<std::int64_t>{rows, s.max_model_len});
+  given.back().tensor.role = ASSAY_OUTPUT;
   given.back().stride[0] = row_stride >= 0 ? row_stride : row_stride_;
   std::vector<assay_tensor> tensors;
   for (const given_tensor& t : given)

@@ -83,6 +83,17 @@ TEST_CASE("workspace sizes saturate instead of overflowing", "[plan]") {
   CHECK(assay::workspace_bytes(p, 128) == std::numeric_limits<std::int64_t>::max());
 }
 
+TEST_CASE("rows behind the last sequence's are planned, with room for their partials", "[plan]") {
+  problem p = decode_problem();
+  p.total_q = 7;  // 2 sequences of a row each: 5 are padding
+  p.num_splits = 4;
+  assay_plan plan{};
+  REQUIRE(kernel().plan(&p, 0, &plan).code == ASSAY_OK);
+  CHECK(plan.workspace_bytes == 4 * 7 * 8 * (64 + 1) * 4);
+  p.num_seqs = p.max_q = 0;
+  CHECK(kernel().plan(&p, 0, &plan).code == ASSAY_OK);
+}
+
 TEST_CASE("what is no problem is rejected with the field's name", "[plan]") {
   const auto rejected = [](const char* field, auto change) {
     INFO(field);
@@ -91,7 +102,7 @@ TEST_CASE("what is no problem is rejected with the field's name", "[plan]") {
     CHECK(names(status, field));
   };
   rejected("num_seqs", [](problem& p) { p.num_seqs = -1; });
-  rejected("total_q", [](problem& p) { p.total_q = 3; });
+  rejected("total_q", [](problem& p) { p.total_q = -1; });
   rejected("max_q", [](problem& p) { p.max_q = 3; });
   rejected("max_k", [](problem& p) { p.max_k = -5; });
   rejected("heads_kv", [](problem& p) { p.heads_kv = 3; });
@@ -120,7 +131,7 @@ TEST_CASE("a legal problem that the kernels do not do is unsupported, with a rea
   unsupported("head_dim_v", [](problem& p) { p.head_dim_v = 264; });
   unsupported("num_splits", [](problem& p) { p.num_splits = 129; });
   unsupported("these types together", [](problem& p) { p.o_type = assay::dtype::bf16; });
-  unsupported("num_seqs", [](problem& p) { p.num_seqs = 40000; });
+  unsupported("num_seqs", [](problem& p) { p.num_seqs = 1 << 25; });
 }
 
 TEST_CASE("run() wants a planned problem and all tensors, and launches nothing without", "[plan]") {

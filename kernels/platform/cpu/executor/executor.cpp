@@ -144,6 +144,7 @@ launch_scope::launch_scope(const assay_launch& parameters, std::size_t lds_limit
                            std::span<const assay_tensor> tensors)
     : parameters_(parameters), lds_limit_bytes_(lds_limit_bytes), outer_(innermost) {
   if (parameters.checked != 0) session_ = std::make_unique<launch_session>(tensors, parameters.lockstep_waves != 0);
+  if (outer_ == nullptr) set_last_error(hipSuccess);  // what an earlier call left behind is not this call's
   innermost = this;
 }
 

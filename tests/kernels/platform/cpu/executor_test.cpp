@@ -201,6 +201,16 @@ TEST_CASE("An exception that leaves a kernel comes out of the launch, and the ne
   }
 }
 
+TEST_CASE("The error that an exception leaves behind is not the next call's") {
+  {
+    const launch_scope scope(parameters(64));
+    REQUIRE_THROWS([] { hipLaunchKernelGGL(throw_at, 9, 200, 0, nullptr, 5, 77, 3); }());
+  }
+  CHECK(hipPeekAtLastError() == hipErrorLaunchFailure);
+  const launch_scope next(parameters(64));
+  CHECK(hipGetLastError() == hipSuccess);
+}
+
 TEST_CASE("Kernels may throw and catch on their own stacks") {
   std::vector<int> out(300);
   hipLaunchKernelGGL(catch_inside, 1, 300, 0, nullptr, out.data());

@@ -94,6 +94,11 @@ joined_lse join_lse(std::span<const partial> splits) {
   return all;
 }
 
+/// Whether an infinity may have reached a split's element: see column_state::maybe_plus.
+bool is_half_open(const interval& o) {
+  return std::isinf(o.lo) != std::isinf(o.hi);
+}
+
 /// What values that are not finite make of a column.
 column_state state_of(std::span<const partial> splits, const std::vector<interval>& weights, std::size_t column) {
   column_state state = column_state::finite;
@@ -104,6 +109,8 @@ column_state state_of(std::span<const partial> splits, const std::vector<interva
     const weight_kind weight = weights[s].lo > 0 ? weight_kind::positive : weight_kind::open;
     if (rule == element_rule::nan) state = join(state, effect_of(std::nan(""), weight));
     if (rule == element_rule::or_nan) state = join(state, column_state::maybe_nan);
+    if (rule == element_rule::or_nan && is_half_open(o))
+      state = join(state, effect_of(std::isinf(o.hi) ? o.hi : o.lo, weight_kind::open));
     if (o.lo == o.hi && std::isinf(o.lo)) state = join(state, effect_of(o.lo, weight));
   }
   return state;
@@ -129,8 +136,15 @@ weighted_sum add_all(std::span<const partial> splits, const std::vector<interval
     const double w = (weights[s].lo + weights[s].hi) / 2;
     const double w_radius = std::max(weights[s].hi - w, w - weights[s].lo) * cover;
     // state_of() has the infinities.
-    std::ranges::transform(splits[s].o, finite.begin(),
-                           [](const interval& e) { return e.lo == e.hi && std::isinf(e.lo) ? point(0) : e; });
+    // Of an element that may be any number up to infinity, the least sum decides: rounding is monotone.
+    for (std::size_t c = 0; c < columns; ++c) {
+      const interval& e = splits[s].o[c];
+      const bool may_be_nan =
+          !splits[s].rules.empty() && static_cast<element_rule>(splits[s].rules[c]) == element_rule::or_nan;
+      finite[c] = e.lo == e.hi && std::isinf(e.lo) ? point(0)
+                  : may_be_nan && is_half_open(e)  ? point(std::isinf(e.hi) ? e.lo : e.hi)
+                                                   : e;
+    }
     add_weighted(w, w_radius, finite.data(), columns, sum.mid.data(), sum.radius.data());
   }
   return sum;

@@ -20,7 +20,7 @@ namespace {
 enclosed_tensor make_tensor(const char* name, dtype type, std::vector<std::int64_t> shape) {
   std::int64_t n = 1;
   for (const std::int64_t extent : shape) n *= extent;
-  // A row that belongs to no sequence has no bound: its enclosure is everything.
+  // Rows that the evaluation does not reach have no bound.
   const auto size = static_cast<std::size_t>(n);
   return {name, type, std::move(shape), std::vector<interval>(size, everything), std::vector<std::uint8_t>(size)};
 }
@@ -56,9 +56,12 @@ class evaluation {
     const std::int64_t splits = planned.num_splits;
     bounds_.tensors.push_back(make_tensor("o", planned.o_type, {rows, heads, dim}));
     bounds_.tensors.push_back(make_tensor("lse", dtype::f32, {rows, heads}));
+    for (enclosed_tensor& t : bounds_.tensors) keep_padding(t, 0, view_.end_of_rows());
     if (splits == 1) return;
     bounds_.tensors.push_back(make_tensor("o_partial", dtype::f32, {splits, rows, heads, dim}));
     bounds_.tensors.push_back(make_tensor("lse_partial", dtype::f32, {splits, rows, heads}));
+    for (std::size_t partial = 2; partial < 4; ++partial)
+      keep_padding(bounds_.tensors[partial], 1, view_.end_of_rows());
   }
 
   enclosure run() {

@@ -21,7 +21,7 @@ struct interval {
 
 /// Every byte of every output holds this before a kernel runs. An element that must not be written still holds it
 /// afterwards. These bytes are NaN in every float type here, so an element that the kernel failed to write never
-/// passes, but where NaN is due. In-out tensors hold their inputs instead.
+/// passes; where NaN is due, the judge tells these very bits from other NaNs. In-out tensors hold their inputs instead.
 inline constexpr std::uint8_t unwritten_byte = 0xFF;
 
 /// The rule that an element of an enclosed tensor must satisfy.
@@ -31,8 +31,8 @@ enum class element_rule : std::uint8_t {
   copied = 2,    ///< it must be written with given bits: those of an input
   positive = 3,  ///< enclosed, and a zero is +0
   negative = 4,  ///< enclosed, and a zero is -0; a type without -0 has +0
-  nan = 5,       ///< it must be a NaN, of any bits
-  or_nan = 6,    ///< enclosed, or a NaN
+  nan = 5,       ///< it must be a NaN, of any bits but those of an unwritten element
+  or_nan = 6,    ///< enclosed, or such a NaN
 };
 
 /// Whether the rule admits the values of an interval.
@@ -62,6 +62,9 @@ struct enclosed_tensor {
   bool keeps(std::int64_t flat) const { return rule(flat) == element_rule::kept; }
   bool is_enclosed(std::int64_t flat) const { return has_interval(rule(flat)); }
 };
+
+/// Says that the indices of an axis from `first` on must keep their bits. All of the tensor must be covered.
+void keep_padding(enclosed_tensor& t, std::size_t axis, std::int64_t first);
 
 /// Enclosures of all outputs of a problem.
 struct enclosure {

@@ -146,6 +146,7 @@ enclosure evaluate_rows(const problem& planned, const problem_view& view, Evalua
   enclosed_tensor lse{"lse", dtype::f32, {planned.total_q, planned.heads_q}, {}};
   o.elements.assign(rows * heads * dim, everything);
   lse.elements.assign(rows * heads, everything);
+  for (enclosed_tensor* t : {&o, &lse}) keep_padding(*t, 0, view.end_of_rows());
   for (std::int64_t seq = 0; seq < planned.num_seqs; ++seq)
     for (std::int64_t i = 0; i < view.row_count(seq); ++i)
       for (std::int64_t head = 0; head < planned.heads_q; ++head) {

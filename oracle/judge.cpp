@@ -110,6 +110,12 @@ std::uint32_t unwritten_bits(dtype type) {
   return bits;
 }
 
+/// Whether a NaN is that of an element that no kernel wrote. Kernels write other NaNs: those of hardware are 0x7FFFFFFF
+/// or have few bits set, and no live input holds this one. In-out tensors hold their inputs instead.
+bool is_unwritten(const enclosed_tensor& bounds, std::uint32_t bits) {
+  return bounds.held.empty() && size_bytes(bounds.type) > 1 && bits == unwritten_bits(bounds.type);
+}
+
 /// The bits that a kept or copied element must hold.
 std::uint32_t bits_due(const enclosed_tensor& bounds, std::int64_t flat) {
   return bounds.held.empty() ? unwritten_bits(bounds.type) : bounds.held[static_cast<std::size_t>(flat)];
@@ -141,8 +147,9 @@ judgement judge_tensor(const enclosed_tensor& bounds, const tensor& output) {
     ++j.elements;
     const element_rule rule = bounds.rule(flat);
     if (!has_interval(rule)) {
+      const std::uint32_t bits = load_bits(output, offset);
       const bool is_right =
-          rule == element_rule::nan ? std::isnan(value) : load_bits(output, offset) == bits_due(bounds, flat);
+          rule == element_rule::nan ? std::isnan(value) && !is_unwritten(bounds, bits) : bits == bits_due(bounds, flat);
       j.outside += is_right ? 0 : 1;
       j.overwritten += !is_right && bounds.keeps(flat) ? 1 : 0;
       rank(flat, offset, value, is_right ? 0 : infinity);
@@ -160,7 +167,8 @@ judgement judge_tensor(const enclosed_tensor& bounds, const tensor& output) {
       ++j.uncertain;
       j.sharp += holds_two_at_most(rounded, bounds.type) ? 1 : 0;
     }
-    if (rule == element_rule::or_nan && std::isnan(value)) return rank(flat, offset, value, 0);
+    if (rule == element_rule::or_nan && std::isnan(value) && !is_unwritten(bounds, load_bits(output, offset)))
+      return rank(flat, offset, value, 0);
     const bool is_inside = value >= rounded.lo && value <= rounded.hi;  // false for NaN
     const bool is_wrong = is_inside && is_wrong_zero(value, rule, bounds.type);
     if (!is_inside || is_wrong) ++j.outside;

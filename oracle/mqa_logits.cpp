@@ -97,6 +97,10 @@ double largest(const double* values, std::int64_t count) {
   return bound;
 }
 
+bool has_nan(const double* values, std::int64_t count) {
+  return std::any_of(values, values + count, [](double x) { return std::isnan(x); });
+}
+
 class evaluation {
  public:
   evaluation(const problem& planned, std::span<const named_tensor> inputs, const contract& declared)
@@ -121,9 +125,10 @@ class evaluation {
     std::int64_t row;
     key_range visible;
     std::vector<double> queries;       ///< [heads][dim_]
-    std::vector<double> query_bounds;  ///< max |q| per head; a NaN is passed over: it shows in every sum
+    std::vector<double> query_bounds;  ///< max |q| per head, NaN aside
+    std::vector<char> has_nan;         ///< per head: the query holds a NaN
     std::vector<double> weights;
-    double weight_bound = 0;
+    double weight_bound = 0;  ///< NaN aside
   };
 
   void run_sequence(std::int64_t seq) {
@@ -143,15 +148,15 @@ class evaluation {
   }
 
   query_row load_row(std::int64_t row, key_range visible) const {
-    query_row r{row, visible, {}, {}, {}};
+    query_row r{row, visible, {}, {}, {}, {}};
     r.queries.resize(static_cast<std::size_t>(problem_.heads_q * dim_));
     for (std::int64_t head = 0; head < problem_.heads_q; ++head) {
       double* const query = r.queries.data() + head * dim_;
       view_.load_query(row, head, query);
       r.query_bounds.push_back(largest(query, problem_.head_dim_qk));
+      r.has_nan.push_back(has_nan(query, problem_.head_dim_qk) ? 1 : 0);
       r.weights.push_back(view_.weight(row, head));
-      const double magnitude = std::fabs(r.weights.back());
-      r.weight_bound = magnitude <= r.weight_bound ? r.weight_bound : magnitude;  // NaN stays
+      r.weight_bound = std::max(r.weight_bound, std::fabs(r.weights.back()));
     }
     return r;
   }
@@ -164,17 +169,21 @@ class evaluation {
       view_.load_key(at, 0, key.data());
       for (std::int64_t d = 0; d < problem_.head_dim_qk; ++d) keys_.data()[d * keys_together + j] = key.data()[d];
       key_bounds_[j] = largest(key.data(), problem_.head_dim_qk);
+      key_has_nan_[j] = has_nan(key.data(), problem_.head_dim_qk);
       scales_[j] = view_.key_scale(at);
     }
   }
 
   void run_row(const query_row& r, std::int64_t first, std::int64_t count) {
     unordered_sums sums{};
+    element_rule rules[keys_together] = {};
     if (ordered_) ordered_->clear();
     for (std::int64_t head = 0; head < problem_.heads_q; ++head) {
       double mid[keys_together], radius[keys_together];
       dot(r, head, mid, radius);
-      const double weight = r.weights[static_cast<std::size_t>(head)];
+      double weight = r.weights[static_cast<std::size_t>(head)];
+      leave_out_nan(r, head, mid, radius, rules);
+      if (std::isnan(weight)) weight = 0;
       if (ordered_)
         ordered_->add(head, weight, mid, radius);
       else
@@ -182,9 +191,31 @@ class evaluation {
     }
     if (ordered_) ordered_->join();
     interval* const to = logits_.elements.data() + r.row * problem_.max_model_len + first;
-    for (std::int64_t j = 0; j < count; ++j)
+    for (std::int64_t j = 0; j < count; ++j) {
       to[j] = ordered_ ? finish(ordered_->total(j), scales_[j])
                        : finish(sums, j, scales_[j], r.weight_bound, problem_.heads_q, declared_.sum_roundings);
+      if (rules[j] != element_rule::enclosed) set_rule(r.row * problem_.max_model_len + first + j, rules[j]);
+    }
+  }
+
+  /// Of a head whose dot product is NaN, max(0, NaN) is NaN or 0: the logit is NaN or what the other heads make. A
+  /// weight that is NaN makes NaN of a dot product above 0; of others, NaN * 0 may be formed or left out. The head's
+  /// dot products become 0 there, and the weight must.
+  void leave_out_nan(const query_row& r, std::int64_t head, double* mid, double* radius, element_rule* rules) const {
+    const bool has_nan_query = r.has_nan[static_cast<std::size_t>(head)] != 0;
+    const bool has_nan_weight = std::isnan(r.weights[static_cast<std::size_t>(head)]);
+    for (std::int64_t j = 0; j < keys_together; ++j) {
+      const bool has_nan_dot = has_nan_query || key_has_nan_[j];
+      if (!has_nan_dot && !has_nan_weight) continue;
+      const bool is_certain = !has_nan_dot && mid[j] - radius[j] > 0;
+      if (rules[j] != element_rule::nan) rules[j] = is_certain ? element_rule::nan : element_rule::or_nan;
+      mid[j] = radius[j] = 0;
+    }
+  }
+
+  void set_rule(std::int64_t flat, element_rule rule) {
+    if (logits_.kept.empty()) logits_.kept.assign(logits_.elements.size(), 0);
+    logits_.kept[static_cast<std::size_t>(flat)] = static_cast<std::uint8_t>(rule);
   }
 
   /// f32 results of the atoms, as they stand in registers: ReLU takes nothing finer.
@@ -203,6 +234,7 @@ class evaluation {
   std::int64_t dim_;  ///< head_dim_qk padded to whole atoms
   std::vector<double> keys_;
   double key_bounds_[keys_together] = {};
+  bool key_has_nan_[keys_together] = {};
   double scales_[keys_together] = {};
   enclosed_tensor logits_;
   std::optional<head_sums> ordered_;  ///< where the contract states the order

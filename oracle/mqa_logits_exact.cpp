@@ -34,12 +34,21 @@ std::vector<exact_head<Real>> heads_of(const problem_view& view, std::int64_t ro
   return heads;
 }
 
+/// `rule`: a head with a NaN among its factors is left out, and NaN is due or admitted (semantics.md).
 template <class Real>
-interval exact_logit(const std::vector<exact_head<Real>>& heads, const std::vector<double>& k, double scale) {
+interval exact_logit(const std::vector<exact_head<Real>>& heads, const std::vector<double>& k, double scale,
+                     element_rule& rule) {
   const std::vector<Real> key(k.begin(), k.end());
+  const auto has_nan = [](const std::vector<double>& x) {
+    return std::ranges::any_of(x, [](double v) { return std::isnan(v); });
+  };
   Real sum = 0;
   double size = 0;
   for (const exact_head<Real>& h : heads) {
+    if (has_nan(k) || has_nan(h.q)) {
+      if (rule != element_rule::nan) rule = element_rule::or_nan;
+      continue;
+    }
     Real dot = 0;
     double absolute = 0;
     for (std::size_t d = 0; d < k.size(); ++d) {
@@ -47,8 +56,12 @@ interval exact_logit(const std::vector<exact_head<Real>>& heads, const std::vect
       if (k[d] != 0 && h.q[d] != 0) dot += h.query[d] * key[d];
     }
     // NaN and infinity among the data show in `size`: no max makes them 0.
-    const bool is_dead =
-        std::isfinite(absolute) && dot <= -Real(static_cast<double>(k.size() + 1) * arithmetic<Real>::unit * absolute);
+    const Real margin = Real(static_cast<double>(k.size() + 1) * arithmetic<Real>::unit * absolute);
+    if (std::isnan(h.weight)) {
+      if (rule != element_rule::nan) rule = dot > margin ? element_rule::nan : element_rule::or_nan;
+      continue;
+    }
+    const bool is_dead = std::isfinite(absolute) && dot <= -margin;
     size += std::fabs(h.weight) * (is_dead ? 0.0 : absolute);
     if (dot > 0) sum += Real(h.weight) * dot;
   }
@@ -72,8 +85,12 @@ enclosure evaluate(const problem& planned, std::span<const named_tensor> inputs)
       for (std::int64_t key = keys.begin; key < keys.end; ++key) {
         const key_place at = view.place(seq, key);
         view.load_key(at, 0, k.data());
-        logits.elements[static_cast<std::size_t>(row * planned.max_model_len + key)] =
-            exact_logit(heads, k, view.key_scale(at));
+        const auto flat = static_cast<std::size_t>(row * planned.max_model_len + key);
+        element_rule rule = element_rule::enclosed;
+        logits.elements[flat] = exact_logit(heads, k, view.key_scale(at), rule);
+        if (rule == element_rule::enclosed) continue;
+        if (logits.kept.empty()) logits.kept.assign(logits.elements.size(), 0);
+        logits.kept[flat] = static_cast<std::uint8_t>(rule);
       }
     }
   enclosure exact;

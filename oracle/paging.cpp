@@ -87,6 +87,14 @@ std::int64_t problem_view::row_count(std::int64_t seq) const {
   return first_row(seq + 1) - first_row(seq);
 }
 
+std::int64_t problem_view::end_of_rows() const {
+  const std::int64_t end = first_row(stated_.num_seqs);
+  if (end < 0 || end > stated_.total_q)
+    throw std::invalid_argument("oracle: cu_seqlens_q ends at " + std::to_string(end) + ", but there are " +
+                                std::to_string(stated_.total_q) + " rows");
+  return end;
+}
+
 std::int64_t problem_view::key_count(std::int64_t seq) const {
   return index_at(*seqlens_k_, seq);
 }

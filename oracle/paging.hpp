@@ -40,6 +40,7 @@ class problem_view {
   const problem& stated() const { return stated_; }
   std::int64_t first_row(std::int64_t seq) const;  ///< of the sequence among all query rows; batch mode: seq * max_q
   std::int64_t row_count(std::int64_t seq) const;
+  std::int64_t end_of_rows() const;  ///< of all sequences; the rows from there on are padding
   std::int64_t key_count(std::int64_t seq) const;
   std::int64_t sequence_of(std::int64_t row) const;
   std::int64_t heads_per_group() const { return stated_.heads_q / stated_.heads_kv; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "oracle/interval.hpp"
 
@@ -18,19 +19,26 @@ column_state join(column_state a, column_state b) {
   if (a == b || b == column_state::finite) return a;
   if (a == column_state::finite) return b;
   if (a == column_state::nan || b == column_state::nan) return column_state::nan;
-  return is_infinite(a) && is_infinite(b) ? column_state::nan : column_state::open;
+  if (is_infinite(a) && is_infinite(b)) return column_state::nan;
+  for (const auto& [sure, maybe] : {std::pair{column_state::plus_infinity, column_state::maybe_plus},
+                                    {column_state::minus_infinity, column_state::maybe_minus}}) {
+    const auto is_below = [&](column_state s) { return s == sure || s == maybe || s == column_state::maybe_nan; };
+    if (is_below(a) && is_below(b)) return maybe;  // it admits all that the two admit together
+  }
+  return column_state::open;
 }
 
 column_state effect_of(double value, weight_kind weight) {
   // Times an exact zero: a kernel may form the product, or leave the key out.
   if (weight == weight_kind::zero) return column_state::maybe_nan;
   if (std::isnan(value)) return weight == weight_kind::positive ? column_state::nan : column_state::maybe_nan;
-  if (weight == weight_kind::open) return column_state::open;
+  if (weight == weight_kind::open) return value > 0 ? column_state::maybe_plus : column_state::maybe_minus;
   return value > 0 ? column_state::plus_infinity : column_state::minus_infinity;
 }
 
 column_state scaled(column_state a, bool may_be_zero) {
-  return may_be_zero && is_infinite(a) ? column_state::open : a;
+  if (!may_be_zero || !is_infinite(a)) return a;
+  return a == column_state::plus_infinity ? column_state::maybe_plus : column_state::maybe_minus;
 }
 
 void column_states::reset() {
@@ -64,14 +72,22 @@ element_rule apply(column_state state, double factor, interval& e, element_rule 
     case column_state::nan: e = everything; return element_rule::nan;
     case column_state::open: e = everything; return element_rule::enclosed;
     case column_state::plus_infinity:
-    case column_state::minus_infinity: break;
+    case column_state::minus_infinity:
+    case column_state::maybe_plus:
+    case column_state::maybe_minus: break;
   }
   // Finite values that overflow may be the other infinity, and 0 * infinity is NaN.
-  if (is_everything(e) || factor == 0 || std::isnan(factor))
+  if (is_everything(e) || factor == 0 || std::isnan(factor)) {
     e = everything;
+    return element_rule::enclosed;
+  }
+  const bool is_certain = is_infinite(state);
+  const bool is_plus = (state == column_state::plus_infinity || state == column_state::maybe_plus) == (factor > 0);
+  if (is_certain)
+    e = point(is_plus ? infinity : -infinity);
   else
-    e = point((state == column_state::plus_infinity) == (factor > 0) ? infinity : -infinity);
-  return element_rule::enclosed;
+    e = is_plus ? interval{e.lo, infinity} : interval{-infinity, e.hi};
+  return is_certain || is_everything(e) ? element_rule::enclosed : element_rule::or_nan;
 }
 
 }  // namespace assay::oracle

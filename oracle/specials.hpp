@@ -22,6 +22,8 @@ enum class column_state : std::uint8_t {
   maybe_nan,       ///< 0 * NaN may be formed: NaN, or what the finite values make of it
   plus_infinity,   ///< unless the finite values overflow
   minus_infinity,  ///< as well
+  maybe_plus,      ///< an infinity whose weight may be 0: plus_infinity, maybe_nan or finite
+  maybe_minus,     ///< as well
   nan,             ///< every order of operations makes NaN of it
   open,            ///< nothing is known
 };
@@ -33,7 +35,7 @@ column_state join(column_state a, column_state b);
 enum class weight_kind : std::uint8_t { positive, zero, open };
 column_state effect_of(double value, weight_kind weight);
 
-/// Times a factor of at least 0, which may be 0 (infinity * 0 is NaN).
+/// Times a factor of at least 0, which may be 0 (infinity * 0 is NaN, or the key is left out).
 column_state scaled(column_state a, bool may_be_zero);
 
 /// The columns of a row.
@@ -61,7 +63,8 @@ class column_states {
 element_rule rule_of(const interval& e, bool is_positive);
 
 /// Makes of an element what a column's state says: `e` is what finite values make of it, `factor` the sign of the
-/// scalars that infinities are multiplied with. Returns its rule.
+/// scalars that infinities are multiplied with. Of an infinity that may be there, all numbers from `e` on to it are
+/// admitted. Returns its rule.
 element_rule apply(column_state state, double factor, interval& e, element_rule rule);
 
 }  // namespace assay::oracle

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -103,6 +104,16 @@ TEST_CASE("where NaN is due any NaN passes and no number; where it is admitted, 
   CHECK(judge_bits(dtype::f32, {1, 2}, element_rule::or_nan, 0x40400000U).outside == 1);
   CHECK(judge_bits(dtype::f16, everything, element_rule::nan, 0x7E00).outside == 0);
   CHECK(judge_bits(dtype::f16, everything, element_rule::nan, 0x7C00).outside == 1);
+}
+
+TEST_CASE("an unwritten element is no NaN that a kernel wrote", "[oracle]") {
+  for (const auto& [type, bits] : {std::pair{dtype::f32, 0xFFFFFFFFU}, {dtype::f16, 0xFFFFU}, {dtype::bf16, 0xFFFFU}})
+    for (const element_rule rule : {element_rule::nan, element_rule::or_nan}) {
+      const interval bounds = rule == element_rule::nan ? everything : interval{1, 2};
+      CHECK(judge_bits(type, bounds, rule, bits).outside == 1);
+      CHECK(judge_bits(type, bounds, rule, bits >> 1).outside == 0);  // what NVIDIA's units write
+      CHECK(judge_bits(type, bounds, rule, bits - 1).outside == 0);
+    }
 }
 
 TEST_CASE("an LSE of -inf passes only where no key is visible", "[oracle]") {

@@ -122,7 +122,7 @@ TEST_CASE("scales and weights of zero make zeros, and ReLU stands before the wei
     }
 }
 
-TEST_CASE("live NaN, infinities and overflow in some order make a logit undecided, its neighbours not",
+TEST_CASE("live infinities, scales of NaN and overflow in some order make a logit undecided, its neighbours not",
           "[oracle][mqa]") {
   mqa_options o;
   o.contexts = {5, 5};
@@ -142,14 +142,47 @@ TEST_CASE("live NaN, infinities and overflow in some order make a logit undecide
   const testing::setting s = testing::make_mqa_setting(o);
   const std::int64_t key2 = testing::mqa_reader(s).pool_row(0, 2);
   const std::vector<std::int64_t> one{2}, row{0, 1, 2, 3, 4};
-  for (const double poison : {std::nan(""), -nothing}) {
-    CHECK(undecided("k_row_scale", key2, poison) == one);
-    CHECK(undecided("weights", 1, poison) == row);
-  }
-  CHECK(undecided("k", key2 * 32 + 7, std::nan("")) == one);
-  CHECK(undecided("q", 33, std::nan("")) == row);
+  for (const double poison : {std::nan(""), -nothing}) CHECK(undecided("k_row_scale", key2, poison) == one);
+  CHECK(undecided("weights", 1, -nothing) == row);
   CHECK(undecided("k_row_scale", key2, 3e38) == one);
   CHECK(undecided("weights", 1, 3e38).size() >= 3);  // weight and scale alone overflow where the scale is above 1.1
+}
+
+TEST_CASE("a head with a NaN makes NaN, or what the others make, of the logits that it reaches", "[oracle][mqa]") {
+  mqa_options o;
+  o.contexts = {5};
+  o.heads = 3;
+  o.fills_hidden = false;
+  o.draw = [](char which, std::int64_t at, std::mt19937_64&) {
+    return which == 'q' && at >= 32 && at < 64 ? -1.0 : which == 'k' ? 0.25 : 1.0;  // head 1: below 0
+  };
+  const testing::setting whole = testing::make_mqa_setting(o);
+  const std::int64_t key2 = testing::mqa_reader(whole).pool_row(0, 2);
+  contract in_order;  // of atoms that states how heads are joined
+  in_order.head_rows = 4;
+  in_order.head_tree[0] = 1, in_order.head_tree[1] = 2;
+  for (const contract& declared : {contract{}, in_order}) {
+    const auto both = [&](const char* tensor, std::int64_t offset) {
+      testing::setting s = testing::make_mqa_setting(o);
+      s[tensor].set(offset, std::nan(""));
+      return std::array{enclose(s.stated, s.tensors(), declared).tensors[0],
+                        evaluate_exactly(s.stated, s.tensors()).tensors[0]};
+    };
+    for (const enclosed_tensor& e : both("k", key2 * 32 + 7))
+      for (std::int64_t key = 0; key < 5; ++key) {
+        CHECK(e.rule(key) == (key == 2 ? element_rule::or_nan : element_rule::enclosed));
+        CHECK(contains(e.elements[static_cast<std::size_t>(key)], key == 2 ? 0.0 : 16.0));
+        CHECK(!contains(e.elements[static_cast<std::size_t>(key)], key == 2 ? 16.0 : 8.0));
+      }
+    for (const enclosed_tensor& e : both("q", 5))  // head 0: head 2 alone is left
+      for (std::int64_t key = 0; key < 5; ++key) {
+        CHECK(e.rule(key) == element_rule::or_nan);
+        CHECK(contains(e.elements[static_cast<std::size_t>(key)], 8.0));
+      }
+    for (const enclosed_tensor& e : both("weights", 0)) CHECK(e.rule(3) == element_rule::nan);
+    for (const enclosed_tensor& e : both("weights", 1)) CHECK(e.rule(3) == element_rule::or_nan);  // NaN * 0, or not
+    for (const enclosed_tensor& e : both("weights", 1)) CHECK(e.rule(9) == element_rule::kept);
+  }
 }
 
 TEST_CASE("problems that are none are refused", "[oracle][mqa]") {

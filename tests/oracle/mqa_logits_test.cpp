@@ -294,7 +294,10 @@ TEST_CASE("in the stated order, what is no number or beyond f32 leaves nothing t
       for (const bool fuses : {false, true}) {
         const enclosed_tensor bounds = enclose(s.stated, s.tensors(), in_order(fp8_atoms, {1, 2}, fuses)).tensors[0];
         for (std::size_t key = 0; key < 4; ++key)
-          CHECK(is_everything(bounds.elements[key]) == (where == 'w' || key == 1));
+          if (where == 'w' && std::isnan(odd))
+            CHECK(bounds.rule(static_cast<std::int64_t>(key)) == element_rule::nan);  // times a dot product above 0
+          else
+            CHECK(is_everything(bounds.elements[key]) == (where == 'w' || key == 1));
       }
     }
 }

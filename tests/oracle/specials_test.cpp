@@ -354,16 +354,34 @@ TEST_CASE("an output beyond f32 is infinity, and one that an intermediate may lo
   CHECK(near.tensors[0].elements[0].lo <= 0x1p126);
 }
 
+TEST_CASE("an infinity whose weight may be 0 admits infinity, NaN and what lies between, and nothing on the other side",
+          "[oracle]") {
+  for (const double factor : {2.0, -2.0}) {
+    interval e{1, 2};
+    CHECK(apply(effect_of(infinity, weight_kind::open), factor, e, element_rule::positive) == element_rule::or_nan);
+    CHECK(e.lo == (factor > 0 ? 1 : -infinity));
+    CHECK(e.hi == (factor > 0 ? infinity : 2));
+  }
+  interval unknown = everything;
+  CHECK(apply(column_state::maybe_minus, 1, unknown, element_rule::enclosed) == element_rule::enclosed);
+  CHECK(is_everything(unknown));
+}
+
 TEST_CASE("what reaches a column joins in any order", "[oracle]") {
-  constexpr column_state all[] = {column_state::finite,         column_state::maybe_nan, column_state::plus_infinity,
-                                  column_state::minus_infinity, column_state::nan,       column_state::open};
+  constexpr column_state all[] = {column_state::finite,         column_state::maybe_nan,  column_state::plus_infinity,
+                                  column_state::minus_infinity, column_state::nan,        column_state::open,
+                                  column_state::maybe_plus,     column_state::maybe_minus};
   for (const column_state a : all)
     for (const column_state b : all) {
       CHECK(join(a, b) == join(b, a));
       CHECK(join(a, column_state::nan) == column_state::nan);
     }
   CHECK(join(column_state::plus_infinity, column_state::minus_infinity) == column_state::nan);
-  CHECK(scaled(column_state::plus_infinity, true) == column_state::open);
+  CHECK(scaled(column_state::plus_infinity, true) == column_state::maybe_plus);
+  CHECK(scaled(column_state::minus_infinity, true) == column_state::maybe_minus);
+  CHECK(join(column_state::maybe_plus, column_state::maybe_nan) == column_state::maybe_plus);
+  CHECK(join(column_state::maybe_plus, column_state::plus_infinity) == column_state::maybe_plus);
+  CHECK(join(column_state::maybe_plus, column_state::minus_infinity) == column_state::open);
   CHECK(scaled(column_state::nan, true) == column_state::nan);
 }
 

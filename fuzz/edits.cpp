@@ -101,7 +101,7 @@ std::optional<std::string> break_and_check(relations::refusal_check& checked, ch
   const std::string name = fmt::format(fmt::runtime(m.name), tensors.list()[at].name);
   const planned_tensor& described = checked.described(tensors.list()[at].name);
   edit(tensors.list(), at, choices);
-  if (!m.apply({describe(checked.planned().operation), described, tensors.list()}, at)) return std::nullopt;
+  if (!m.apply({checked.planned(), described, tensors.list()}, at)) return std::nullopt;
   return checked.run(checked.planned(), tensors.list(), name);
 }
 

@@ -5,6 +5,7 @@
 #include "fuzz/report_failure.hpp"
 #include "properties/generate/bytes.hpp"
 #include "properties/generate/kernel_space.hpp"
+#include "properties/run/contract_fault.hpp"
 #include "properties/run/execute.hpp"
 
 using namespace assay;
@@ -17,11 +18,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   detailed_run run{fill(c), {}, {}, {}, {}};
   problem& planned = run.ran.planned;
   contract& declared = run.ran.declared;
+  declared = undeclared_contract();
   const assay_kernel* kernel = fuzz::under_test().find(c.kernel);
   const assay_launch launch = make_launch(c, {}, 1, nullptr);
   if (kernel == nullptr ||
       plan_problem(*kernel, run.given.stated, c.workspace_budget_bytes, &planned).code != ASSAY_OK ||
-      kernel->declare(&planned, &launch, &declared).code != ASSAY_OK) {
+      kernel->declare(&planned, &launch, &declared).code != ASSAY_OK || !contract_fault(declared, planned).empty()) {
     fuzz::count_run(outcome::discard);
     return 0;
   }

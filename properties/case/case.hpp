@@ -38,11 +38,17 @@ BOOST_DEFINE_ENUM_CLASS(bias_sharing, none, heads, rows)
 /// Recipes of data. They are frozen once shipped: a changed recipe gets a new name. properties/data/recipe.hpp
 /// describes each one.
 BOOST_DEFINE_ENUM_CLASS(fill_kind, normal, uniform, constant, page_tagged, saturating, ascending_maxima,
-                        heavy_tail_tile, cancelling, largest, subnormal, rounding_ties)
+                        heavy_tail_tile, cancelling, largest, subnormal, rounding_ties, long_tail)
 
 /// What a bias holds, and what sinks are: recipes as well, see properties/data/recipe.hpp.
 BOOST_DEFINE_ENUM_CLASS(bias_kind, normal, holes, left_padded, lowest, steep)
 BOOST_DEFINE_ENUM_CLASS(sink_kind, normal, large, huge)
+/// How large per-page descales are: beside descale_ratio, which says how neighbours differ.
+BOOST_DEFINE_ENUM_CLASS(descale_size, near_1, least, tiny, near_new_rows)
+
+/// Live numbers that are not finite; properties/data/live_specials.hpp says where. Types without infinities have NaN
+/// alone.
+BOOST_DEFINE_ENUM_CLASS(special_kind, none, nans, infinities, both)
 
 /// Contents of dead memory: tail slots, unreferenced pages, table entries past the last page, hidden keys' bias.
 BOOST_DEFINE_ENUM_CLASS(poison_kind, nan, inf, huge, zero)
@@ -74,12 +80,14 @@ struct data_recipe {
   std::uint64_t seed = 1;
   poison_kind poison = poison_kind::nan;
   float descale_ratio = 1.0F;  ///< between the per-page descales of neighbouring pages, up or down; 1: all equal
+  descale_size descales = descale_size::near_1;
   bias_kind bias = bias_kind::normal;
   sink_kind sinks = sink_kind::normal;
+  special_kind specials = special_kind::none;
   std::vector<override_bits> overrides;
   bool operator==(const data_recipe&) const = default;
 };
-BOOST_DESCRIBE_STRUCT(data_recipe, (), (fill, seed, poison, descale_ratio, bias, sinks, overrides))
+BOOST_DESCRIBE_STRUCT(data_recipe, (), (fill, seed, poison, descale_ratio, descales, bias, sinks, specials, overrides))
 
 /// The schedule of the cpu platform.
 struct schedule_recipe {
@@ -111,6 +119,7 @@ struct attention_case {
   q_layout q_order = q_layout::rows;
   page_table_kind page_table = page_table_kind::block_table;
   q_batching batching = q_batching::group;  ///< batch: all sequences have as many query rows
+  std::int32_t padding_rows = 0;            ///< query rows behind the last sequence's; attention in group mode
   descale_kind kv_descale = descale_kind::per_tensor;
   std::int32_t spare_table_entries = 0;  ///< poisoned table entries of each sequence, after its last page
   bool causal = false;
@@ -128,6 +137,7 @@ struct attention_case {
   std::int32_t max_model_len = 0;           ///< columns of logits
   std::int32_t row_margin = 0;              ///< gap elements between the rows of every output and workspace
   std::int32_t input_margin = 0;            ///< the same for inputs, poisoned; see tensor_plan.hpp
+  std::int32_t far_dimension = 0;           ///< 0, or the dimension (from 1) whose indices lie far apart: ditto
   bool fills_hidden = false;                ///< columns of hidden keys become -inf
   rotary_kind rotary = rotary_kind::none;   ///< append_kv only
   std::int32_t num_splits = 0;              ///< 0: the library's planner chooses
@@ -140,9 +150,10 @@ struct attention_case {
 BOOST_DESCRIBE_STRUCT(attention_case, (),
                       (version, why, kernel, q_type, kv_type, o_type, heads_q, heads_kv, head_dim_qk, head_dim_v,
                        page_size, pool_pages, layout, v_has_other_layout, packing, q_order, page_table, batching,
-                       kv_descale, spare_table_entries, causal, window, scale, q_scale, k_scale, v_scale, soft_cap,
-                       bias_type, bias_shared, sinks, k_order, split_contexts, max_model_len, row_margin, input_margin,
-                       fills_hidden, rotary, num_splits, workspace_budget_bytes, sequences, data, schedule))
+                       padding_rows, kv_descale, spare_table_entries, causal, window, scale, q_scale, k_scale, v_scale,
+                       soft_cap, bias_type, bias_shared, sinks, k_order, split_contexts, max_model_len, row_margin,
+                       input_margin, far_dimension, fills_hidden, rotary, num_splits, workspace_budget_bytes, sequences,
+                       data, schedule))
 
 /// V's type: K's, except that int8 K goes with f16 V.
 inline dtype v_type(const attention_case& c) {

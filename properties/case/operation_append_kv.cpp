@@ -97,6 +97,7 @@ std::vector<planned_tensor> inputs(const attention_case& c) {
                          .content = content,
                          .role = tensor_role::in_out,
                          .is_pool = true,
+                         .has_any_strides = true,
                          .margins = content == k_descales ? 1 : 2});
   return planned;
 }
@@ -166,7 +167,13 @@ void state(const attention_case& c, problem& p) {
   p.rotary = c.rotary;
 }
 
-constexpr bad_value bad_values[] = {{"rotary 7", set_field<&problem::rotary, 7>}};
+bool twice_the_heads(problem& p) {
+  p.heads_q = 2 * p.heads_kv;
+  return true;
+}
+
+constexpr bad_value bad_values[] = {ASSAY_UNKNOWN_VALUES(rotary),
+                                    {"heads_q twice heads_kv (append_kv needs them equal)", twice_the_heads}};
 
 }  // namespace
 

@@ -2,9 +2,12 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 
 #include "oracle/decode.hpp"
+#include "properties/case/field_checks.hpp"
 #include "properties/case/operation.hpp"
+#include "properties/case/own_fields.hpp"
 #include "properties/case/planning.hpp"
 
 namespace assay {
@@ -20,13 +23,18 @@ std::vector<planned_tensor> inputs(const attention_case& c) {
                                        .type = c.q_type,
                                        .shape = {batch.total_q, c.heads_q, c.head_dim_qk},
                                        .order = memory_order(c.q_order),
-                                       .content = queries},
+                                       .content = queries,
+                                       .has_any_strides = true},
                                       plan_pool(c, "k", c.kv_type, c.head_dim_qk, keys),
                                       plan_pool(c, "v", v_type(c), c.head_dim_v, values)};
   if (c.kv_descale == descale_kind::per_page)
     for (const auto& [name, content] : {std::pair{"k_descale", k_descales}, {"v_descale", v_descales}})
-      planned.push_back(
-          {.name = name, .type = dtype::f32, .shape = {c.pool_pages, c.heads_kv}, .content = content, .is_pool = true});
+      planned.push_back({.name = name,
+                         .type = dtype::f32,
+                         .shape = {c.pool_pages, c.heads_kv},
+                         .content = content,
+                         .is_pool = true,
+                         .has_any_strides = true});
   plan_tables(c, planned);
   if (batch.num_seqs > 0 && c.sequences.front().prefix_offset)
     planned.push_back({.name = "prefix_offset",
@@ -39,6 +47,7 @@ std::vector<planned_tensor> inputs(const attention_case& c) {
                        .type = c.bias_type,
                        .shape = {c.heads_q, batch.total_q, batch.max_k},
                        .content = bias,
+                       .has_any_strides = true,
                        .shared_dimension = c.bias_shared == bias_sharing::heads  ? 0
                                            : c.bias_shared == bias_sharing::rows ? 1
                                                                                  : -1});
@@ -59,7 +68,13 @@ std::vector<planned_tensor> outputs(const problem& planned) {
   return all;
 }
 
-void check_fields(const attention_case&) {}
+void check_fields(const attention_case& c) {
+  if (c.padding_rows == 0) return;
+  if (c.batching == q_batching::batch) refuse("padding_rows", "in batch mode every row belongs to a sequence");
+  constexpr std::int32_t most = 65536;
+  check_range("padding_rows", c.padding_rows, 0, most);
+  check_range("padding_rows", batch_extents(c).total_q, 0, std::numeric_limits<std::int32_t>::max());
+}
 
 key_range live_keys(const attention_case& c, const sequence& s) {
   if (s.q == 0 || s.k == 0) return {};
@@ -87,6 +102,14 @@ std::string contract_fault(const contract& c, const problem& p) {
   return {};
 }
 
+constexpr own_field own_fields[] = {
+    // The others have marks of their own: slots of -1, or batch mode.
+    own<&attention_case::padding_rows>("padding_rows", "only attention has rows behind the last sequence's")};
+
+void state(const attention_case& c, problem& p) {
+  p.total_q += c.padding_rows;
+}
+
 }  // namespace
 
 const operation attention_operation{
@@ -102,6 +125,8 @@ const operation attention_operation{
     .validate = check_fields,
     .live_keys = live_keys,
     .pair_cost = pair_cost,
-    .contract_fault = contract_fault};
+    .contract_fault = contract_fault,
+    .own_fields = own_fields,
+    .state = state};
 
 }  // namespace assay

@@ -24,7 +24,8 @@ std::vector<planned_tensor> inputs(const attention_case& c) {
        .type = c.q_type,
        .shape = {batch.total_q, c.heads_q, c.head_dim_qk},
        .order = memory_order(c.q_order),
-       .content = queries},
+       .content = queries,
+       .has_any_strides = true},
       plan_pool(c, "k", c.kv_type, c.head_dim_qk, keys),
       {.name = "weights", .type = dtype::f32, .shape = {batch.total_q, c.heads_q}, .content = weights},
       {.name = "k_row_scale",
@@ -99,9 +100,10 @@ bool too_few_columns(problem& p) {
 }
 
 constexpr bad_value bad_values[] = {
-    {"k_order 7", set_field<&problem::k_order, 7>},
-    {"split_contexts 7", set_field<&problem::split_contexts, 7>},
-    {"fills_hidden 7", set_field<&problem::fills_hidden, 7>},
+    ASSAY_UNKNOWN_VALUES(k_order),
+    ASSAY_UNKNOWN_VALUES(split_contexts),
+    {"fills_hidden 2", set_field<&problem::fills_hidden, 2>},
+    {"fills_hidden -1", set_field<&problem::fills_hidden, -1>},
     {"max_model_len -1", set_field<&problem::max_model_len, -1>},
     {"max_model_len below max_k", too_few_columns},
     {"heads_kv 2 (mqa_logits needs 1)", set_field<&problem::heads_kv, 2>},

@@ -52,12 +52,14 @@ struct planned_tensor {
   std::vector<int> order = {};  // NOLINT(readability-redundant-member-init): may be left out
   tensor_content content = tensor_content::unwritten;
   tensor_role role = tensor_role::input;
-  bool is_pool = false;        ///< the first axis is the page
-  bool is_optional = false;    ///< may be absent; kernels must accept that
-  bool has_free_rows = false;  ///< the problem does not say how many rows it has
-  std::int64_t gap = 0;        ///< gap elements between its rows: see buffer_backing::gap
+  bool is_pool = false;          ///< the first axis is the page
+  bool is_optional = false;      ///< may be absent; kernels must accept that
+  bool has_free_rows = false;    ///< the problem does not say how many rows it has
+  bool has_any_strides = false;  ///< problem.hpp leaves all strides to the caller; else the last one is 1
+  std::int64_t gap = 0;          ///< gap elements between its rows: see buffer_backing::gap
   /// Gap elements after each index of the outermost dimension, in addition to `gap`.
   std::int64_t outer_gap = 0;
+  bool is_far = false;  ///< only the elements of the outermost dimension's indices have memory, not what is between
   int shared_dimension = -1;  ///< all indices of it are the same elements: its stride is 0
   int margins = 1;            ///< of the case, in its gap: tensors with other numbers have other strides
   int draw = 0;               ///< of `queries` and `rows_of_any_size`: other draws are other rows of the same kind

@@ -4,7 +4,8 @@
 
 namespace assay {
 
-batch_extents::batch_extents(const attention_case& c) : num_seqs(static_cast<std::int64_t>(c.sequences.size())) {
+batch_extents::batch_extents(const attention_case& c)
+    : num_seqs(static_cast<std::int64_t>(c.sequences.size())), total_q(c.padding_rows) {
   for (const sequence& s : c.sequences) {
     const auto pages = static_cast<std::int64_t>(s.pages.size());
     total_q += s.q;

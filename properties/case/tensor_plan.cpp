@@ -1,6 +1,7 @@
 #include "properties/case/tensor_plan.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "properties/case/operation.hpp"
 
@@ -22,7 +23,39 @@ std::int64_t packed_gap(const attention_case& c, const planned_tensor& t) {
   }
 }
 
+/// Moves a dimension outermost and its indices apart, as output_layout says.
+void place_far(planned_tensor& t, std::int32_t dimension) {
+  const int rank = static_cast<int>(t.shape.size());
+  if (dimension == 0 || rank < 2 || t.is_pool) return;
+  const int far = std::min<int>(dimension, rank - 1) - 1;
+  const std::int64_t count = t.shape[static_cast<std::size_t>(far)];
+  if (count < 2 || count > far_indices_max || far == t.shared_dimension) return;
+  planned_tensor one = t;  // one index of that dimension, up to where the next one would begin
+  if (one.order.empty()) {
+    one.order.resize(t.shape.size());
+    std::iota(one.order.begin(), one.order.end(), 0);
+  }
+  const auto at = std::ranges::find(one.order, far);
+  std::rotate(one.order.begin(), at, at + 1);
+  one.shape[static_cast<std::size_t>(far)] = 1;
+  one.outer_gap = 0;
+  const std::optional<std::int64_t> near_bytes = checked_bytes(one);
+  if (!near_bytes || *near_bytes == 0) return;
+  constexpr std::int64_t step = 256;  // in elements: rows keep every alignment that a kernel may ask for
+  const std::int64_t near = *near_bytes / size_bytes(t.type);
+  const std::int64_t wanted = far_bytes / size_bytes(t.type) / (count - 1);
+  const std::int64_t stride = (wanted / step + 1) * step;
+  if (stride <= near) return;
+  t.order = std::move(one.order);
+  t.outer_gap = stride - near;
+  t.is_far = true;
+}
+
 }  // namespace
+
+output_layout layout_of(const attention_case& c) {
+  return {c.row_margin, c.far_dimension};
+}
 
 std::vector<planned_tensor> plan_tensors(const attention_case& c) {
   constexpr std::int64_t pool_step = 8;  // problem.hpp: all strides of K and V are multiples of it
@@ -33,15 +66,17 @@ std::vector<planned_tensor> plan_tensors(const attention_case& c) {
     const bool is_kv = t.content == tensor_content::keys || t.content == tensor_content::values;
     t.gap = is_kv ? pool_gap : std::int64_t{t.margins} * c.input_margin;
     if (c.packing == tensor_packing::packed) t.outer_gap = packed_gap(c, t);
+    place_far(t, c.far_dimension);
   }
   return planned;
 }
 
-std::vector<planned_tensor> plan_outputs(const problem& planned, std::int64_t row_margin) {
+std::vector<planned_tensor> plan_outputs(const problem& planned, const output_layout& layout) {
   std::vector<planned_tensor> all = describe(planned.operation).outputs(planned);
   for (planned_tensor& t : all) {
     t.role = tensor_role::output;
-    t.gap = row_margin;
+    t.gap = layout.row_margin;
+    place_far(t, layout.far_dimension);
   }
   return all;
 }

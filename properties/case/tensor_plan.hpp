@@ -15,12 +15,29 @@ namespace assay {
 /// checks of validate(); the sizes of the tensors need not be bounded yet. `input_margin` elements lie between the rows
 /// of each tensor that has rows. K and V have more, so that their strides stay multiples of 8; preshuffled K has none
 /// (problem.hpp). Where the case packs its tensors, rows of Q and pages of K and V are further apart by what the others
-/// have between them.
+/// have between them. `far_dimension` as in output_layout.
 std::vector<planned_tensor> plan_tensors(const attention_case& c);
 
+/// Where outputs lie, as a case states it.
+struct output_layout {
+  std::int64_t row_margin = 0;  ///< gap elements between rows
+  /// 0, or a dimension, counted from 1. It is outermost in memory, and the first element of its last index lies
+  /// far_bytes or more behind that of its first one: a kernel that computes offsets or strides in 32 bits, in bytes or
+  /// in elements, reaches other memory. A tensor of fewer dimensions has its last but one far, so that the last stride
+  /// stays 1. Pools (high pages do it for them), lists, and tensors with one index or more than far_indices_max there
+  /// stay as they are.
+  std::int32_t far_dimension = 0;
+};
+output_layout layout_of(const attention_case& c);
+
+/// 2^33 elements of 4 bytes, and 2^32 of 8.
+constexpr std::int64_t far_bytes = std::int64_t{1} << 35;
+/// Each index costs two of the process's mappings, as do the pages of sparse pools: see sparse_pages_max.
+constexpr std::int64_t far_indices_max = 256;
+
 /// All outputs and workspaces of a planned problem (num_splits >= 1), as its operation describes them; in-out tensors
-/// are among the inputs. `row_margin` elements lie between their rows.
-std::vector<planned_tensor> plan_outputs(const problem& planned, std::int64_t row_margin);
+/// are among the inputs.
+std::vector<planned_tensor> plan_outputs(const problem& planned, const output_layout& layout);
 
 /// Pool tensors of more bytes are sparse: only the OS pages that hold pages in use are accessible; other accesses
 /// fault. Up to this size pools are whole and their dead parts are poisoned: a kernel may read dead pages of an

@@ -14,6 +14,8 @@ namespace assay {
 namespace {
 
 constexpr std::int64_t int32_max = std::numeric_limits<std::int32_t>::max();
+/// Past each limit of 16 bits.
+constexpr std::int64_t sequences_max = 131'072;
 constexpr std::int64_t tensor_bytes_max = std::int64_t{1} << 30;
 
 void check_finite(const std::string& field, float value) {
@@ -63,6 +65,7 @@ void check_scalars(const attention_case& c) {
   check_range("spare_table_entries", c.spare_table_entries, 0, 65536);
   check_range("row_margin", c.row_margin, 0, 65536);
   check_range("input_margin", c.input_margin, 0, 65536);
+  check_range("far_dimension", c.far_dimension, 0, max_rank - 1);
   check_range("window", c.window, 0, int32_max);
   check_finite("scale", c.scale);
   check_finite("q_scale", c.q_scale);
@@ -90,7 +93,7 @@ void check_pages(const attention_case& c, const sequence& s, const std::string& 
 }
 
 void check_sequences(const attention_case& c) {
-  check_range("sequences", static_cast<std::int64_t>(c.sequences.size()), 1, 65536);
+  check_range("sequences", static_cast<std::int64_t>(c.sequences.size()), 0, sequences_max);
   std::int64_t total_q = 0;
   for (std::size_t i = 0; i < c.sequences.size(); ++i) {
     const sequence& s = c.sequences[i];
@@ -114,8 +117,11 @@ std::string named_shape(const planned_tensor& t) {
   return fmt::format("of shape [{}]{}", fmt::join(t.shape, ", "), gaps);
 }
 
+/// Of a far tensor, what has memory is bounded.
 void check_bytes(const planned_tensor& t) {
-  const std::optional<std::int64_t> bytes = checked_bytes(t);
+  planned_tensor near = t;
+  if (t.is_far) near.outer_gap = 0;
+  const std::optional<std::int64_t> bytes = checked_bytes(near);
   if (!bytes || *bytes > tensor_bytes_max) refuse(t.name, fmt::format("the tensor {} exceeds 1 GiB", named_shape(t)));
 }
 
@@ -148,6 +154,11 @@ void check_key_scale(const std::string& field, std::uint32_t bits) {
   if (!(value >= 0) || !std::isfinite(value)) refuse(field, "a key's scale must be finite and at least 0");
 }
 
+/// A kernel may pass a NaN on, and the judge takes this one for an unwritten element (oracle/enclosure.hpp).
+std::uint32_t unwritten_bits(dtype type) {
+  return size_bytes(type) == 4 ? 0xFFFFFFFFU : 0xFFFFU;
+}
+
 std::string overridable(const std::vector<planned_tensor>& tensors) {
   std::vector<std::string> names;
   for (const planned_tensor& t : tensors)
@@ -172,6 +183,8 @@ void check_override(const override_bits& o, const std::string& at, const std::ve
     refuse(at + "index[0]", fmt::format("no sequence uses page {} of the sparse pool", o.index[0]));
   if (size_bytes(found->type) < 4 && (o.bits >> (8 * size_bytes(found->type))) != 0)
     refuse(at + "bits", fmt::format("{} has more bits than the tensor's type", o.bits));
+  if (size_bytes(found->type) > 1 && found->role == tensor_role::input && o.bits == unwritten_bits(found->type))
+    refuse(at + "bits", "all bits are set, as in an element that no kernel wrote: take another NaN");
   switch (found->content) {
     case tensor_content::sinks: return check_sink(at + "bits", o.bits);
     case tensor_content::k_descales:
@@ -212,7 +225,7 @@ void validate(const attention_case& c) {
       check_bytes(t);
   problem planned = to_problem(c);
   planned.num_splits = std::max(c.num_splits, 1);
-  for (const planned_tensor& t : plan_outputs(planned, c.row_margin)) check_bytes(t);
+  for (const planned_tensor& t : plan_outputs(planned, layout_of(c))) check_bytes(t);
   for (std::size_t i = 0; i < c.data.overrides.size(); ++i)
     check_override(c.data.overrides[i], fmt::format("data.overrides[{}].", i), tensors, used);
 }

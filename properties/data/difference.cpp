@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
+
 #include "oracle/decode.hpp"
+#include "oracle/enclosure.hpp"
 
 namespace assay {
 
@@ -58,6 +61,8 @@ void for_each_index(const buffer& b, const std::function<void(const std::vector<
 
 namespace {
 
+const std::string mask_prefix = "may_be_nan:";
+
 /// Elements that differ, and the first of them.
 struct difference {
   std::int64_t count = 0;
@@ -66,14 +71,38 @@ struct difference {
   std::uint32_t after = 0;
 };
 
+/// Whether a NaN is that of an unwritten element.
+bool is_unwritten(dtype type, std::uint32_t bits) {
+  const std::uint32_t all = size_bytes(type) == 4 ? 0xFFFFFFFFU : (1U << (8 * size_bytes(type))) - 1;
+  return bits == (all & (oracle::unwritten_byte * 0x01010101U));
+}
+
+/// Whether both results are the same but for the payload of a NaN that a kernel computed. Pools are copied, so there
+/// bits count.
+bool are_same_nan(const buffer& of, std::uint32_t a, std::uint32_t b) {
+  const dtype type = of.view().type;
+  if (of.role() == tensor_role::in_out || size_bytes(type) == 1) return false;
+  return std::isnan(oracle::decode(type, a)) && std::isnan(oracle::decode(type, b)) && !is_unwritten(type, a) &&
+         !is_unwritten(type, b);
+}
+
+/// Whether one of them is a NaN that a kernel computed, and the other one a number.
+bool is_one_nan(dtype type, std::uint32_t a, std::uint32_t b) {
+  const bool a_is_nan = std::isnan(oracle::decode(type, a)), b_is_nan = std::isnan(oracle::decode(type, b));
+  return a_is_nan != b_is_nan && !is_unwritten(type, a_is_nan ? a : b);
+}
+
 /// Where one of them is sparse (margins can make the same pool so), in the pages that are used.
-difference compare(const buffer& x, const buffer& y) {
+difference compare(const buffer& x, const buffer& y, const buffer* may_be_nan) {
   difference found;
   const tensor &before = x.view(), &after = y.view();
   for_each_index(y.is_sparse() ? y : x, [&](const std::vector<std::int64_t>& index) {
     const std::uint32_t a = bits_at(before, offset_of(before, index));
     const std::uint32_t b = bits_at(after, offset_of(after, index));
-    if (a == b) return;
+    if (a == b || are_same_nan(x, a, b)) return;
+    if (may_be_nan != nullptr && bits_at(may_be_nan->view(), offset_of(may_be_nan->view(), index)) != 0 &&
+        is_one_nan(before.type, a, b))
+      return;
     if (found.count++ == 0) {
       found.index = index;
       found.before = a;
@@ -85,6 +114,20 @@ difference compare(const buffer& x, const buffer& y) {
 
 }  // namespace
 
+void add_nan_masks(outputs& out, const oracle::enclosure& bounds) {
+  for (const oracle::enclosed_tensor& e : bounds.tensors) {
+    if (e.indices || std::ranges::find(e.kept, static_cast<std::uint8_t>(oracle::element_rule::or_nan)) == e.kept.end())
+      continue;
+    buffer mask(mask_prefix + e.name, dtype::i8, e.shape);
+    std::int64_t flat = 0;
+    for_each_index(mask.view(), [&](const std::vector<std::int64_t>& index) {
+      const bool may_be_nan = e.rule(flat++) == oracle::element_rule::or_nan;
+      set_bits(mask.view(), offset_of(mask.view(), index), may_be_nan ? 1 : 0);
+    });
+    out.buffers.push_back(std::move(mask));
+  }
+}
+
 std::optional<std::string> first_difference(const outputs& before, const outputs& after) {
   for (const buffer& b : before.buffers) {
     const buffer* other = find_buffer(after.buffers, b.name());
@@ -93,7 +136,7 @@ std::optional<std::string> first_difference(const outputs& before, const outputs
     const tensor& y = other->view();
     if (!std::equal(x.shape, x.shape + x.rank, y.shape, y.shape + y.rank))
       return fmt::format("{}: shapes differ", b.name());
-    const difference found = compare(b, *other);
+    const difference found = compare(b, *other, find_buffer(before.buffers, mask_prefix + b.name()));
     if (found.count == 0) continue;
     const int digits = static_cast<int>(2 * size_bytes(x.type));
     return fmt::format("{}[{}]: {} (0x{:0{}x}) became {} (0x{:0{}x}); {} of {} elements differ", b.name(),

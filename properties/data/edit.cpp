@@ -20,6 +20,8 @@ buffer spread_out(const buffer& b) {
   const tensor& from = b.view();
   buffer_backing backing = b.backing();
   backing.shared_dimension = -1;
+  if (backing.is_far) backing.outer_gap = 0;
+  backing.is_far = false;
   buffer to(b.name(), from.type, shape_of(from), {}, std::move(backing));
   for_each_index(from, [&](const std::vector<std::int64_t>& index) {
     set_bits(to.view(), offset_of(to.view(), index), bits_at(from, offset_of(from, index)));
@@ -40,7 +42,7 @@ buffer gather(const buffer& b, int axis, const std::vector<std::int64_t>& indice
   std::vector<std::int64_t> shape = shape_of(from);
   shape[static_cast<std::size_t>(axis)] = static_cast<std::int64_t>(indices.size());
   const std::vector<int> order = memory_order(from);
-  if (b.is_sparse() && axis == 0) throw std::logic_error(b.name() + ": sparse, its pages move by repage()");
+  if (b.backing().used && axis == 0) throw std::logic_error(b.name() + ": sparse, its pages move by repage()");
   buffer to(b.name(), from.type, shape, order, b.backing());
 
   // In memory, b is [outer][axis][inner]. The inner part of an index moves as one, with the gaps inside.

@@ -6,6 +6,7 @@
 #include "properties/case/operation.hpp"
 #include "properties/case/tensor_plan.hpp"
 #include "properties/data/inputs.hpp"
+#include "properties/data/live_specials.hpp"
 #include "properties/data/recipe.hpp"
 
 namespace assay {
@@ -82,7 +83,7 @@ void poison_all(buffer& b, poison_kind kind) {
   }
 }
 
-/// What lies between the rows of a dense buffer.
+/// What lies between the rows of a buffer whose indices are all there.
 void poison_gaps(buffer& b, poison_kind kind) {
   const dtype type = b.view().type;
   for (const index_range& r : b.gaps())
@@ -100,12 +101,13 @@ std::int64_t poison_entry(const attention_case& c, std::int64_t number) {
 
 class filler {
  public:
-  explicit filler(const attention_case& c) : case_(c), recipe_(c), content_(c) {}
+  explicit filler(const attention_case& c) : case_(c), recipe_(c), specials_(c), content_(c) {}
 
   void fill(buffer& b, const planned_tensor& t) const {
     switch (t.content) {
       case tensor_content::unwritten: return;
-      case tensor_content::queries: return fill_rows(b, [&](const place& at) { return recipe_.q(at, t.draw); });
+      case tensor_content::queries:
+        return fill_rows(b, [&](const place& at) { return specials_.q(at, recipe_.q(at, t.draw)); });
       case tensor_content::rows_of_any_size:
         return fill_rows(b, [&](const place& at) { return recipe_.row_of_any_size(at, t.draw); });
       case tensor_content::keys: return fill_pool(b, true);
@@ -152,6 +154,10 @@ class filler {
         for (std::int64_t d = 0; d < dims; ++d)
           set(b, b.view().offset(total_row, h, d), value(place{static_cast<std::int64_t>(s), row, h, d}));
     });
+    for (std::int64_t row = b.view().shape[0] - case_.padding_rows; row < b.view().shape[0]; ++row)
+      for (std::int64_t h = 0; h < heads; ++h)
+        for (std::int64_t d = 0; d < dims; ++d)
+          set(b, b.view().offset(row, h, d), poison_pattern(b.view().type, case_.data.poison));
   }
 
   void fill_row_indices(buffer& b, const planned_tensor& t) const {
@@ -182,7 +188,7 @@ class filler {
           const std::int64_t offset = case_.k_order == key_order::plain
                                           ? b.view().offset(page, slot, h, d)
                                           : b.view().offset(page) + preshuffled_offset(slot, d, dims);
-          set(b, offset, is_k ? recipe_.k(at) : recipe_.v(at));
+          set(b, offset, is_k ? specials_.k(at, recipe_.k(at)) : specials_.v(at, recipe_.v(at)));
         }
     });
   }
@@ -196,8 +202,10 @@ class filler {
   void fill_weights(buffer& b) const {
     poison_gaps(b, case_.data.poison);
     for_each_row([&](std::int64_t total_row, std::size_t s, std::int64_t row) {
-      for (std::int64_t h = 0; h < case_.heads_q; ++h)
-        set(b, b.view().offset(total_row, h), recipe_.weight({static_cast<std::int64_t>(s), row, h, 0}));
+      for (std::int64_t h = 0; h < case_.heads_q; ++h) {
+        const place at{static_cast<std::int64_t>(s), row, h, 0};
+        set(b, b.view().offset(total_row, h), specials_.weight(at, recipe_.weight(at)));
+      }
     });
   }
 
@@ -269,6 +277,7 @@ class filler {
 
   const attention_case& case_;
   recipe recipe_;
+  live_specials specials_;
   pool_content content_;
 };
 
@@ -284,6 +293,7 @@ buffer_backing backing_of(const planned_tensor& t, const std::vector<index_range
                                          keeps_alignment(t.gap) && keeps_alignment(t.outer_gap));
   backing.gap = t.gap;
   backing.outer_gap = t.outer_gap;
+  backing.is_far = t.is_far;
   backing.shared_dimension = t.shared_dimension;
   backing.role = t.role;
   if (t.is_pool && is_sparse(t)) backing.used = used;

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "oracle/enclosure.hpp"
-#include "properties/case/tensor_plan.hpp"
 
 namespace assay {
 namespace {
@@ -64,14 +63,10 @@ buffer::buffer(std::string name, dtype type, const std::vector<std::int64_t>& sh
     : name_(std::move(name)),
       backing_(std::move(backing)),
       view_(strided_view(type, shape, std::move(order), backing_)) {
-  backing_.flush_end = backing_.flush_end || type == dtype::i32 || type == dtype::i64;
+  backing_.flush_end = backing_.start_bytes == 0 && (backing_.flush_end || type == dtype::i32 || type == dtype::i64);
   element_bytes_ = extent(view_) * assay::size_bytes(type);
-  if (backing_.used) {
-    const std::int64_t index_bytes = view_.stride[0] * assay::size_bytes(type);
-    std::vector<index_range> used;
-    for (const index_range& r : *backing_.used)
-      used.push_back({r.begin * index_bytes, std::min(r.end * index_bytes, element_bytes_)});
-    memory_ = guarded_memory(element_bytes_, used);
+  if (is_sparse()) {
+    memory_ = guarded_memory(element_bytes_, used_bytes());
     view_.data = memory_.body();
     const bool has_end = !memory_.accessible().empty() && memory_.accessible().back().end == memory_.body_bytes();
     if (has_end) back_guard_ = memory_.body_bytes() - element_bytes_;
@@ -81,20 +76,43 @@ buffer::buffer(std::string name, dtype type, const std::vector<std::int64_t>& sh
     const std::int64_t behind = backing_.flush_end ? 0 : guard_bytes + alignment_bytes;
     memory_ = guarded_memory(front_guard_ + element_bytes_ + behind);
     const std::int64_t last_start = memory_.body_bytes() - element_bytes_ - (backing_.flush_end ? 0 : guard_bytes);
-    const std::int64_t start = backing_.flush_end ? last_start : last_start / alignment_bytes * alignment_bytes;
+    const std::int64_t shift = backing_.start_bytes;
+    const std::int64_t start =
+        backing_.flush_end ? last_start : (last_start - shift) / alignment_bytes * alignment_bytes + shift;
     view_.data = memory_.body() + start;
     back_guard_ = memory_.body_bytes() - start - element_bytes_;
   }
   for (std::int64_t i = 1; i <= front_guard_; ++i) elements()[-i] = guard_byte(-i);
   for (std::int64_t i = 0; i < back_guard_; ++i) elements()[element_bytes_ + i] = guard_byte(element_bytes_ + i);
   for (const index_range& r : accessible()) std::ranges::fill(bytes(r), unwritten);
-  if (is_sparse()) return;
+  if (backing_.used) return;
   for (const index_range& r : gaps())
     for (std::int64_t i = r.begin; i < r.end; ++i) elements()[i] = guard_byte(i);
 }
 
+/// The bytes that a sparse buffer needs memory for.
+std::vector<index_range> buffer::used_bytes() const {
+  std::vector<index_range> used;
+  if (element_bytes_ == 0) return used;
+  if (backing_.used) {
+    const std::int64_t index_bytes = view_.stride[0] * assay::size_bytes(view_.type);
+    for (const index_range& r : *backing_.used)
+      used.push_back({r.begin * index_bytes, std::min(r.end * index_bytes, element_bytes_)});
+    return used;
+  }
+  const int outermost = assay::memory_order(view_).front();
+  tensor one = view_;
+  one.shape[outermost] = 1;
+  const std::int64_t size = extent(one) * assay::size_bytes(view_.type);
+  for (std::int64_t i = 0; i < view_.shape[outermost]; ++i) {
+    const std::int64_t begin = i * view_.stride[outermost] * assay::size_bytes(view_.type);
+    used.push_back({begin, begin + size});
+  }
+  return used;
+}
+
 std::vector<index_range> buffer::gaps() const {
-  if (is_sparse()) throw std::logic_error(name_ + " is sparse");
+  if (backing_.used) throw std::logic_error(name_ + " is sparse");
   std::vector<index_range> all;
   if ((backing_.gap == 0 && backing_.outer_gap == 0) || view_.size() == 0) return all;
   // Dimensions from the innermost outwards: rows end with the first one.
@@ -104,10 +122,19 @@ std::vector<index_range> buffer::gaps() const {
   const std::int64_t element = assay::size_bytes(view_.type), row = view_.shape[order[0]];
   std::int64_t rows = 1;
   for (std::size_t i = 1; i < order.size(); ++i) rows *= view_.shape[order[i]];
+  const std::vector<index_range> parts = accessible();
+  std::size_t part = 0;
+  const auto add_accessible = [&](index_range gap) {
+    for (; part < parts.size() && parts[part].begin < gap.end; ++part) {
+      const index_range clipped{std::max(gap.begin, parts[part].begin), std::min(gap.end, parts[part].end)};
+      if (clipped.size() > 0) all.push_back(clipped);
+      if (parts[part].end > gap.end) break;
+    }
+  };
   std::int64_t index[max_rank] = {}, end = 0;
   for (std::int64_t left = rows; left > 0; --left) {
     const std::int64_t begin = view_.offset(index[0], index[1], index[2], index[3]);
-    if (begin > end) all.push_back({end * element, begin * element});
+    if (begin > end) add_accessible({end * element, begin * element});
     end = begin + row;
     for (std::size_t i = 1; i < order.size() && ++index[order[i]] == view_.shape[order[i]]; ++i) index[order[i]] = 0;
   }
@@ -179,19 +206,21 @@ const buffer* find_buffer(const std::vector<buffer>& buffers, const std::string&
   return at == buffers.end() ? nullptr : &*at;
 }
 
-outputs make_outputs(const problem& planned, std::int64_t row_margin) {
+outputs make_outputs(const problem& planned, const output_layout& layout) {
   outputs out;
-  for (planned_tensor& t : plan_outputs(planned, row_margin)) {
+  for (planned_tensor& t : plan_outputs(planned, layout)) {
     buffer_backing backing;
     backing.gap = t.gap;
+    backing.outer_gap = t.outer_gap;
+    backing.is_far = t.is_far;
     backing.role = t.role;
     out.buffers.emplace_back(std::move(t.name), t.type, t.shape, std::move(t.order), std::move(backing));
   }
   return out;
 }
 
-outputs make_outputs(const problem& planned, std::int64_t row_margin, const inputs& in) {
-  outputs out = make_outputs(planned, row_margin);
+outputs make_outputs(const problem& planned, const output_layout& layout, const inputs& in) {
+  outputs out = make_outputs(planned, layout);
   for (const buffer& b : in.buffers)
     if (b.role() == tensor_role::in_out) out.buffers.push_back(copy_of(b));
   return out;

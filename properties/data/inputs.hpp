@@ -11,6 +11,7 @@
 #include "kernels/problem.hpp"
 #include "kernels/tensor.hpp"
 #include "properties/case/planned_tensor.hpp"
+#include "properties/case/tensor_plan.hpp"
 #include "properties/system/guarded_memory.hpp"
 
 namespace assay {
@@ -20,6 +21,9 @@ struct buffer_backing {
   /// The elements end at the inaccessible OS page, so even a read past the end faults. The start then has only the
   /// type's own alignment. Index tensors always end so.
   bool flush_end = false;
+  /// If above 0, the first element lies so many bytes behind an address that every load is aligned at, and the elements
+  /// do not end flush. Dense buffers only.
+  std::int64_t start_bytes = 0;
   /// Sparse: the runs of indices along the first axis that have memory, ascending and not adjacent. The first axis is
   /// outermost in memory. An access faults if its OS page holds no element of these runs. Only a pool that is too large
   /// to allocate is sparse: in an allocated pool, a kernel may read dead pages.
@@ -29,6 +33,9 @@ struct buffer_backing {
   std::int64_t gap = 0;
   /// Further gap elements after each index of the outermost dimension in memory.
   std::int64_t outer_gap = 0;
+  /// The outermost dimension's indices lie so far apart that only their elements have memory, to the ends of their OS
+  /// pages. An access elsewhere faults.
+  bool is_far = false;
   /// A dimension of stride 0, whose indices are all the same elements; none if negative.
   int shared_dimension = -1;
   tensor_role role = tensor_role::input;
@@ -62,7 +69,8 @@ class buffer {
   const buffer_backing& backing() const { return backing_; }
   /// How the kernel uses the tensor.
   tensor_role role() const { return backing_.role; }
-  bool is_sparse() const { return backing_.used.has_value(); }
+  /// Whether only parts of it have memory.
+  bool is_sparse() const { return backing_.used.has_value() || backing_.is_far; }
   /// From the first element to the last, gaps and inaccessible pages included.
   std::int64_t size_bytes() const { return element_bytes_; }
 
@@ -74,7 +82,8 @@ class buffer {
   std::span<std::byte> bytes();  ///< the elements, without guards; dense buffers only
   std::span<const std::byte> bytes() const;
 
-  /// The bytes between rows, ascending and relative to the elements' start. They hold no elements. Dense buffers only.
+  /// The accessible bytes between rows, ascending and relative to the elements' start. They hold no elements. Not of
+  /// buffers of which only some indices are used.
   std::vector<index_range> gaps() const;
 
   /// The indices along the first axis whose elements have memory: all, or the used ones.
@@ -89,6 +98,7 @@ class buffer {
 
  private:
   std::byte* elements() const { return static_cast<std::byte*>(view_.data); }
+  std::vector<index_range> used_bytes() const;
 
   std::string name_;
   buffer_backing backing_;
@@ -122,10 +132,10 @@ struct attention_case;
 inputs fill(const attention_case& c);
 
 /// Unwritten outputs for a planned problem: what plan_outputs() plans.
-outputs make_outputs(const problem& planned, std::int64_t row_margin = 0);
+outputs make_outputs(const problem& planned, const output_layout& layout = {});
 
 /// The same, with copies of the in-out tensors of `in`: a run changes the copies, not `in`.
-outputs make_outputs(const problem& planned, std::int64_t row_margin, const inputs& in);
+outputs make_outputs(const problem& planned, const output_layout& layout, const inputs& in);
 
 /// A copy of a buffer, its layout and backing included.
 buffer copy_of(const buffer& b);

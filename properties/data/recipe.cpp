@@ -4,11 +4,14 @@
 #include <cmath>
 
 #include "properties/case/number.hpp"
+#include "properties/case/operation.hpp"
+#include "properties/case/slots.hpp"
 
 namespace assay {
 namespace {
 
 constexpr std::int64_t tile_keys = 64;
+constexpr double tail_query = 0.75;                    // of q's amplitude: all types hold it
 constexpr std::int64_t tagged_sequence_stride = 1021;  // a prime: neighbouring sequences' tags differ
 
 enum stream : std::uint64_t {
@@ -22,7 +25,8 @@ enum stream : std::uint64_t {
   k_descale_stream,
   v_descale_stream,
   weight_stream,
-  key_scale_stream
+  key_scale_stream,
+  tail_stream
 };
 
 /// SplitMix64's finalizer (Steele, Lea, Flood 2014).
@@ -62,6 +66,15 @@ std::uint32_t random_subnormal(dtype type, std::uint64_t noise) {
   const number_format f = format_of(type);
   const auto bits = static_cast<std::uint32_t>(1 + (noise >> 1) % ((1U << f.mantissa_bits) - 1));
   return (noise & 1) != 0 ? bits | f.sign : bits;
+}
+
+/// |x| of a finite pattern of a float type.
+double magnitude_of(dtype type, std::uint32_t bits) {
+  const number_format f = format_of(type);
+  const std::uint32_t magnitude = bits & (f.sign - 1), fraction = magnitude & ((1U << f.mantissa_bits) - 1);
+  const auto exponent = static_cast<int>(magnitude >> f.mantissa_bits);
+  const double hidden = exponent == 0 ? 0 : std::ldexp(1.0, f.mantissa_bits);
+  return std::ldexp(hidden + fraction, std::max(exponent, 1) - f.bias - f.mantissa_bits);
 }
 
 /// Strictly ascending for t in [0, 68), and small enough for logits of a few hundred at most.
@@ -109,6 +122,24 @@ double recipe::pointed_key(const place& at, double large, double small, bool is_
   return is_pointed ? large * sign_of_dim(at.dim) : small * normal(k_stream, at);
 }
 
+bool recipe::is_above_tail(const place& at) const {
+  const std::int64_t keys = std::min<std::int64_t>(case_.sequences[static_cast<std::size_t>(at.sequence)].k, tile_keys);
+  const std::uint64_t drawn = noise(tail_stream, {at.sequence, 0, 0, 0});
+  return at.index == static_cast<std::int64_t>(drawn % static_cast<std::uint64_t>(std::max<std::int64_t>(keys, 1)));
+}
+
+double recipe::tail_key(const place& at) const {
+  constexpr double log2_e = 1.4426950408889634;
+  constexpr std::int64_t of_the_head = -1, of_the_key = 0;
+  const bool is_narrow = noise(tail_stream, {at.sequence, 0, at.head, of_the_head}) % 2 == 0;
+  const double drawn = uniform_of(noise(tail_stream, {at.sequence, at.index, at.head, of_the_key}));
+  const double octaves = is_narrow ? 25.1 + 0.9 * drawn : 25 + 15 * drawn;
+  const double factor = static_cast<double>(case_.scale) * static_cast<double>(case_.q_scale) *
+                        static_cast<double>(case_.k_scale) * log2_e;
+  const double per_unit = factor * tail_query * q_amplitude_ * static_cast<double>(case_.head_dim_qk);
+  return per_unit == 0 ? 0 : -octaves / per_unit * sign_of_dim(at.dim);
+}
+
 std::uint32_t recipe::q(place at, int draw) const {
   at.index += std::int64_t{draw} << 31;  // no sequence has so many rows
   const double a = q_amplitude_;
@@ -126,6 +157,7 @@ std::uint32_t recipe::q(place at, int draw) const {
       const bool is_last = at.dim >= case_.head_dim_qk - 2;
       return rounded((is_last ? 1 : 3) * a * normal(q_stream, is_last ? at : pair));
     }
+    case fill_kind::long_tail: return rounded(tail_query * a * sign_of_dim(at.dim));
     case fill_kind::largest: return largest_bits(case_.q_type, false, noise(q_stream, at));
     default: return rounded(a * normal(q_stream, at));
   }
@@ -166,6 +198,7 @@ std::uint32_t recipe::k(const place& at) const {
     case fill_kind::largest: return largest_bits(case_.kv_type, false, noise(k_stream, at));
     case fill_kind::subnormal: return random_subnormal(case_.kv_type, noise(k_stream, at));
     case fill_kind::rounding_ties: return 0;
+    case fill_kind::long_tail: return is_above_tail(at) ? 0 : rounded(tail_key(at));
     default: return rounded(a * normal(k_stream, at));
   }
 }
@@ -190,6 +223,7 @@ std::uint32_t recipe::v(const place& at) const {
       const std::uint32_t below = round_to_bits(type, 1) + column % ((1U << f.mantissa_bits) - 1);
       return below + static_cast<std::uint32_t>(at.index % 2);
     }
+    case fill_kind::long_tail: return is_above_tail(at) ? 0 : rounded(a * normal(v_stream, at));
     default: return rounded(a * normal(v_stream, at));
   }
 }
@@ -282,18 +316,62 @@ std::uint32_t recipe::key_scale(const place& at) const {
   }
 }
 
-std::uint32_t recipe::descale(bool is_k, const place& at) const {
-  const std::uint64_t tensor = is_k ? k_descale_stream : v_descale_stream;
+double recipe::usual_descale(std::uint64_t tensor, const place& at, std::int64_t level) const {
   const double given = case_.data.descale_ratio;
   const double ratio = std::max(given, 1 / given);
-  constexpr std::int64_t of_all_pages = -1, of_the_page = 0;
+  constexpr std::int64_t of_the_page = 0;
+  const double spread = std::min(ratio - 1, 1.0) / 4;
+  const double own = 1 + spread * uniform_of(noise(tensor, {at.sequence, at.index, at.head, of_the_page}));
+  return own / (level == 0 ? 1 : level == 1 ? ratio : ratio * ratio);
+}
+
+double recipe::needed_descale(bool is_k, const place& at) const {
+  const sequence& s = case_.sequences[static_cast<std::size_t>(at.sequence)];
+  const std::int64_t first = std::max<std::int64_t>(0, at.index * case_.page_size - first_position(s));
+  const std::int64_t end = std::min<std::int64_t>(s.q, (at.index + 1) * case_.page_size - first_position(s));
+  double largest = 0;
+  for (std::int64_t row = first; row < end; ++row) {
+    if (slot_of(case_, s, row) < 0) continue;
+    for (std::int64_t dim = 0; dim < (is_k ? case_.head_dim_qk : case_.head_dim_v); ++dim) {
+      const std::uint32_t bits = row_of_any_size({at.sequence, row, at.head, dim}, is_k ? 0 : 1);
+      largest = std::max(largest, magnitude_of(case_.q_type, bits));
+    }
+  }
+  const dtype type = is_k ? case_.kv_type : v_type(case_);
+  return largest / magnitude_of(type, format_of(type).last_finite);
+}
+
+std::uint32_t recipe::descale(bool is_k, const place& at) const {
+  const std::uint64_t tensor = is_k ? k_descale_stream : v_descale_stream;
+  constexpr std::int64_t of_all_pages = -1, of_the_size = 1;
   const std::uint64_t walk = noise(tensor, {at.sequence, 0, at.head, of_all_pages});
+  const std::uint64_t drawn = noise(tensor, {at.sequence, at.index, at.head, of_the_size});
   const auto turn = static_cast<std::int64_t>((walk >> 8) % 3);
   const std::int64_t step = at.index % 3;
   const std::int64_t level = ((walk & 1) != 0 ? turn + step : turn + 3 - step) % 3;
-  const double spread = std::min(ratio - 1, 1.0) / 4;
-  const double own = 1 + spread * uniform_of(noise(tensor, {at.sequence, at.index, at.head, of_the_page}));
-  return round_to_bits(dtype::f32, own / (level == 0 ? 1 : level == 1 ? ratio : ratio * ratio));
+  const double usual = usual_descale(tensor, at, level);
+  const auto rounded = [](double value) { return round_to_bits(dtype::f32, value); };
+  switch (case_.data.descales) {
+    case descale_size::near_1: break;
+    case descale_size::least: return rounded(level == 0 ? 0x1p-64 : usual);
+    case descale_size::tiny:
+      if (is_k) break;
+      // O ends in units of the last page's: there a subnormal one would leave it undecided.
+      if (level != 0 || at.index + 1 >= std::ssize(case_.sequences[static_cast<std::size_t>(at.sequence)].pages))
+        return rounded(usual * 0x1p-60);
+      return rounded(std::ldexp(1 + uniform_of(drawn) / 2, -129 - static_cast<int>(drawn % 21)));
+    case descale_size::near_new_rows: {
+      constexpr double least_needed = 0x1p-60;
+      const bool is_rotated = is_k && case_.rotary != rotary_kind::none;
+      const double needed = is_rotated ? 0 : needed_descale(is_k, at);
+      if (needed < least_needed) break;
+      // The same for all sequences: a case shrinks to the one that fails.
+      const std::uint64_t factor = noise(tensor, {0, at.index, at.head, of_the_size});
+      const double near = 1 + std::ldexp(1.0, -3 - static_cast<int>((factor >> 1) % 8));
+      return rounded(factor % 2 == 0 ? needed / near : needed * near);
+    }
+  }
+  return rounded(usual);
 }
 
 std::uint32_t page_tag(dtype type, std::int64_t sequence, std::int64_t key) {

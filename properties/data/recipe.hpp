@@ -40,6 +40,10 @@ double amplitude(dtype type);
 /// - subnormal: k and v are random subnormals of their type (i8: -1, 0, 1).
 /// - rounding_ties: k is 0, so all weights are equal; v of odd keys is one ulp above v of even keys, in [1, 2): with an
 ///   even number of visible keys and no bias or sink, o lies halfway between two values of v's type.
+/// - long_tail: q is 0.75 s_d A. A key of the first tile of a sequence is 0, and its v. All others of the head have
+///   softmax terms of 2^-t of its term: k is -s_d times what makes t of the logits' factor, where k's type holds that.
+///   t is in [25.1, 26) in half of the heads, in [25, 40) in the others. So the terms that are tiny one by one weigh in
+///   the LSE in the former, and they are all of O in both.
 ///
 /// Bias, by its kind. The padding of a sequence is one of 1, 63, 64, 65, 128, half of its keys, all but one and,
 /// rarely, all, as far as it has so many keys.
@@ -71,6 +75,15 @@ double amplitude(dtype type);
 /// sequence and head. So the descales of neighbouring pages, and of pages two apart, differ by about r or r^2, up as
 /// well as down, within bounds; pages further apart, heads, and K and V differ by their U. The largest are near 1: of
 /// normal data, a third of the pages has logits and values of the size that it has per tensor. r = 1: all are 1.
+/// By descale_size:
+/// - near_1: as above.
+/// - least: the pages of level 0 have exactly 2^-64, the least that append_kv writes.
+/// - tiny: V's pages of level 0, but not the last of a sequence, have 2^-149 to 2^-128, whose inverse is beyond f32.
+/// All others of V have 2^-60 times the
+///   above, so that ratios of neighbours, and products with a v_scale near 2^60, stay in f32's normal range.
+/// - near_new_rows: append_kv's page to which new rows go, and not with slot 0, has what these rows' largest value
+/// needs,
+///   divided or multiplied by 1 + 2^-e, e from 3 to 10. K has the above where rows are rotated.
 class recipe {
  public:
   explicit recipe(const attention_case& c);
@@ -96,6 +109,10 @@ class recipe {
   double sign_of_dim(std::int64_t dim) const;
   std::int64_t padding(std::int64_t sequence) const;
   double pointed_key(const place& at, double large, double small, bool is_pointed) const;
+  double tail_key(const place& at) const;
+  bool is_above_tail(const place& at) const;
+  double usual_descale(std::uint64_t tensor, const place& at, std::int64_t level) const;
+  double needed_descale(bool is_k, const place& at) const;
 
   const attention_case& case_;
   double q_amplitude_, k_amplitude_, v_amplitude_;

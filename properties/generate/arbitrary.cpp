@@ -29,14 +29,17 @@ space_limits limits_for_size(int size) {
   return limits;
 }
 
-rc::Gen<attention_case> arbitrary_case(std::vector<std::string> kernels) {
-  return [kernels = std::move(kernels)](const rc::Random& random, int size) {
+rc::Gen<attention_case> arbitrary_case(std::vector<std::string> kernels, turn_kind turn, std::int32_t way) {
+  return [kernels = std::move(kernels), turn, way](const rc::Random& random, int size) {
     rc::Random numbers = random;
     // A quarter of the cases has features that are rare elsewhere, so that pairs and triples of them are met sooner.
     const bool levels = numbers.next() % 4 == 0;
     random_source source([&numbers] { return numbers.next(); }, levels);
     attention_case c;
-    walk(c, source, limits_for_size(size), kernels);
+    space_limits limits = limits_for_size(turn == turn_kind::large ? rc::kNominalSize : size);
+    if (turn == turn_kind::large) limits.large_turn = way;
+    if (turn == turn_kind::empty) limits.empty_turn = way, limits.large_cases = false;
+    walk(c, source, limits, kernels);
     return rc::shrinkable::shrinkRecur(
         std::move(c), [](const attention_case& larger) { return rc::seq::fromContainer(simpler(larger)); });
   };

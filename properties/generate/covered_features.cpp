@@ -200,10 +200,14 @@ std::vector<case_feature> kind_features() {
       of_field<&a::rotary>("rotary"),
       {"row margin", off_on, [](const a& c) { return c.row_margin > 0 ? 1 : 0; }},
       {"input margin", off_on, [](const a& c) { return c.input_margin > 0 ? 1 : 0; }},
+      {"far dimension", off_on, [](const a& c) { return c.far_dimension > 0 ? 1 : 0; }},
       {"fill", names_of<fill_kind>(), [](const a& c) { return static_cast<int>(c.data.fill); }},
+      {"descale sizes", names_of<descale_size>(), [](const a& c) { return static_cast<int>(c.data.descales); }},
       {"poison", names_of<poison_kind>(), [](const a& c) { return static_cast<int>(c.data.poison); }},
+      {"specials", names_of<special_kind>(), [](const a& c) { return static_cast<int>(c.data.specials); }},
       {"schedule", names_of<schedule_kind>(), [](const a& c) { return static_cast<int>(c.schedule.kind); }},
       {"wave", {"64", "32"}, [](const a& c) { return c.schedule.wave_size == 32 ? 1 : 0; }},
+      {"padding rows", off_on, [](const a& c) { return c.padding_rows > 0 ? 1 : 0; }},
   };
 }
 

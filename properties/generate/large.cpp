@@ -18,7 +18,7 @@ void context_lengths(space_walker& w) {
   w.sequence_count(options(1, 2).add(5, 1).add(1, 2));
   for (sequence& s : c.sequences) {
     const bool is_long = &s == &c.sequences.front();
-    w.set(s.q, options(is_long ? 1 : 0, 2).add(6, 1).add(1, 0, 2));
+    w.set(s.q, options(is_long ? 1 : 0, 2).add(30, 1).add(5, 0, 2));
     if (is_long)
       w.set(s.k, large_contexts(keys_for(c, large_cost, s.q)));
     else
@@ -29,20 +29,34 @@ void context_lengths(space_walker& w) {
 /// Tiny and empty ones, on both sides of a tile; some with no row.
 void sequence_lengths(space_walker& w) {
   attention_case& c = w.c;
-  w.sequence_count(options(usual_sequences + 1, most_sequences_of_all)
-                       .add(6, 9, 40)
+  const bool all_alike = c.batching == q_batching::batch;
+  w.sequence_count(options(usual_sequences + 1, most_crowd)
+                       .add(4, 9, 40)
                        .around(2, 32)
                        .around(2, 64)
                        .around(1, 128)
                        .around(2, 256)
-                       .add(3, 41, most_sequences_of_all));
+                       .add(3, 41, most_sequences_of_all)
+                       .add(10, 257, most_sequences_of_all)
+                       .add(all_alike || c.heads_kv > 1 ? 0 : 2, least_crowd, most_crowd));
+  const bool is_crowd = static_cast<std::int64_t>(c.sequences.size()) >= least_crowd;
   const std::int64_t most = keys_for(c, small_cost / static_cast<std::int64_t>(c.sequences.size()), 1);
   bool any_row = false;
   for (sequence& s : c.sequences) {
-    const std::int64_t least = !any_row && &s == &c.sequences.back() ? 1 : 0;
-    w.set(s.q, options(least, 2).add(10, 1).add(2, 0).add(1, 2));
+    const bool is_last = &s == &c.sequences.back();
+    const std::int64_t least = all_alike || (!any_row && is_last) ? 1 : 0;
+    // Of a crowd a few hundred have a row, and the last one mostly has: it is the one past the limits.
+    if (all_alike && any_row)
+      s.q = c.sequences.front().q;
+    else if (is_crowd && !is_last)
+      w.set(s.q, options(least, 2).add(200, 0).add(1, 1));
+    else
+      w.set(s.q, options(least, 2).add(10, 1).add(2, 0).add(1, 2));
     any_row = any_row || s.q > 0;
-    w.set(s.k, options(0, std::min<std::int64_t>(most, 200)).add(3, 0).add(4, 1, 9).add(4, 10, 70).add(1, 0, 200));
+    if (is_crowd)
+      w.set(s.k, options(0, 9).add(s.q > 0 ? 1 : 200, 0).add(s.q > 0 ? 10 : 1, 1, 9));
+    else
+      w.set(s.k, options(0, std::min<std::int64_t>(most, 200)).add(3, 0).add(6, 1, 9).add(2, 10, 70).add(1, 0, 200));
   }
 }
 
@@ -53,9 +67,12 @@ void row_lengths(space_walker& w, std::int64_t usual_rows) {
   for (sequence& s : c.sequences) {
     const bool is_long = &s == &c.sequences.front();
     if (is_long)
-      w.set(
-          s.q,
-          options(usual_rows + 1, most_rows_of_all).add(6, 300, 600).around(2, 512).around(1, 1024).add(3, 300, 2000));
+      w.set(s.q, options(usual_rows + 1, most_rows_of_all)
+                     .add(4, 300, 600)
+                     .around(2, 512)
+                     .around(2, 1024)
+                     .add(3, 300, 2000)
+                     .add(9, 1025, 1600));
     else
       w.set(s.q, options(0, usual_rows).add(1, 1).add(1, 0, 5));
     const std::int64_t most =
@@ -71,8 +88,26 @@ void head_lengths(space_walker& w) {
   for (sequence& s : c.sequences) {
     w.set(s.q, options(1, 3).add(6, 1).add(1, 2, 3));
     const std::int64_t most = std::min<std::int64_t>(keys_for(c, small_cost, s.q), usual_keys);
-    w.set(s.k, options(0, most).add(1, 0).add(3, 1, 70).add(4, 65, 200));
+    w.set(s.k, options(0, most).add(1, 0).add(6, 1, 70).add(4, 65, 200));
   }
+}
+
+/// Whether a kernel that multiplies with the rounded 1 / group, in place of a division, finds the wrong kv head.
+bool has_short_inverse(std::int64_t group) {
+  const auto size = static_cast<float>(group);
+  return size * (1.0F / size) < 1.0F;
+}
+
+/// Query heads of one of several kv heads, so that there are more than usual of one or the other.
+options groups_of_several(std::int64_t heads_kv) {
+  constexpr std::int64_t most_group = 64;
+  const std::int64_t least = heads_kv > usual_kv_heads ? 1 : usual_query_heads / heads_kv + 1;
+  const std::int64_t most = std::min(most_group, most_heads_of_several / heads_kv);
+  options o(least, most);
+  o.add(4, 1).add(1, 6).add(1, 9).add(1, 12).add(3, 1, 14).add(4, least, most);
+  for (std::int64_t group = least; group <= most; ++group)
+    if (has_short_inverse(group)) o.add(8, group);
+  return o;
 }
 
 }  // namespace
@@ -89,6 +124,10 @@ large_kind large_kind_of(const attention_case& c, std::int64_t usual_rows) {
 
 large_kind choose_large(space_walker& w, std::initializer_list<large_kind> kinds, std::int64_t usual_rows) {
   if (!w.limits.large_cases) return large_kind::none;
+  if (w.limits.large_turn >= 0) {
+    w.favour_rare();
+    return kinds.begin()[static_cast<std::size_t>(w.limits.large_turn) % kinds.size()];
+  }
   std::vector<large_kind> known{large_kind::none};
   known.insert(known.end(), kinds.begin(), kinds.end());
   const auto now = std::ranges::find(known, large_kind_of(w.c, usual_rows));
@@ -103,15 +142,22 @@ void large_heads(space_walker& w, large_kind kind) {
   attention_case& c = w.c;
   std::int64_t group = c.heads_q / c.heads_kv;
   if (kind != large_kind::heads) {
-    w.set(c.heads_kv, options(1, 2).add(6, 1).add(1, 2));
-    group = w.pick(options(1, 2).add(6, 1).add(1, 2), group);
+    // Weights that favour_rare() leaves alone: what is large already has little room for more heads.
+    w.set(c.heads_kv, options(1, 2).add(30, 1).add(5, 2));
+    group = w.pick(options(1, 2).add(30, 1).add(5, 2), group);
     c.heads_q = static_cast<std::int32_t>(c.heads_kv * group);
     return;
   }
-  // Either one kv head with more query heads than usual, or more kv heads than usual.
-  const std::int64_t kv = c.heads_kv == 1 ? 1 : std::max<std::int64_t>(c.heads_kv, usual_kv_heads + 1);
-  c.heads_kv = static_cast<std::int32_t>(
-      w.pick(options(1, 64).add(4, 1).add(2, 16).add(2, 32).add(2, 64).add(3, usual_kv_heads + 1, 64), kv));
+  // One kv head with more query heads than usual, or a few with so many together, or more kv heads than usual.
+  w.set(c.heads_kv, options(1, 64)
+                        .add(5, 1)
+                        .add(1, 16)
+                        .add(1, 32)
+                        .add(3, 64)
+                        .add(2, usual_kv_heads + 1, 64)
+                        .add(6, usual_kv_heads + 1, 12)
+                        .add(4, 2, 3)
+                        .add(2, 4, usual_kv_heads));
   if (c.heads_kv == 1)
     group = w.pick(options(usual_query_heads + 1, most_heads_of_all)
                        .add(3, 71)
@@ -120,14 +166,13 @@ void large_heads(space_walker& w, large_kind kind) {
                        .add(2, usual_query_heads + 1, most_heads_of_all),
                    group);
   else
-    group = w.pick(options(1, most_heads_of_all / c.heads_kv).add(4, 1).add(1, 6).add(1, 9).add(1, 12).add(3, 1, 14),
-                   group);
+    group = w.pick(groups_of_several(c.heads_kv), group);
   c.heads_q = static_cast<std::int32_t>(c.heads_kv * group);
 }
 
 void large_head_dims(space_walker& w, std::int32_t step) {
   for (std::int32_t* dim : {&w.c.head_dim_qk, &w.c.head_dim_v})
-    w.head_dim(*dim, step, options(64 / step, 128 / step).add(10, 64 / step).add(1, 64 / step, 128 / step));
+    w.head_dim(*dim, step, options(64 / step, 128 / step).add(30, 64 / step).add(5, 64 / step, 128 / step));
 }
 
 void large_lengths(space_walker& w, large_kind kind, std::int64_t usual_rows) {
@@ -144,8 +189,13 @@ options large_contexts(std::int64_t most) {
   constexpr std::int64_t two_to_16 = 65536;
   constexpr std::int64_t least = 9000;  // of two rows, four heads and head dims of 128 they cost 18 million
   options o(usual_keys + 1, std::clamp(most, least, most_keys_of_all));
-  o.add(12, usual_keys + 1, 20'000).around(1, 2 * two_to_16 / 4).add(1, two_to_16 / 2 + 1, two_to_16 / 2 + 300);
-  return o.around(1, two_to_16).add(2, two_to_16 + 1, two_to_16 + 300).add(1, two_to_16, most_keys_of_all);
+  o.add(3, usual_keys + 1, 20'000).around(1, two_to_16 / 2).add(1, two_to_16 / 2 + 1, two_to_16 / 2 + 300);
+  return o.around(1, two_to_16).add(12, two_to_16 + 1, two_to_16 + 300).add(2, two_to_16, most_keys_of_all);
+}
+
+void large_page_size(space_walker& w) {
+  options sizes(1, has_cheap_pages(w, large_kind::context) ? 4096 : 1024);
+  w.set(w.c.page_size, sizes.add(4, 16).add(4, 1).add(3, 64).add(2, 2, 1024).add(3, 2048).add(12, 4096));
 }
 
 bool has_cheap_pages(const space_walker& w, large_kind kind) {

@@ -15,7 +15,7 @@ enum class large_kind : std::int64_t {
   context,    ///< one row with up to 100,000 keys, and tables as wide as that with small pages
   sequences,  ///< up to 300 tiny or empty sequences
   rows,       ///< 300 to 2,000 rows with few heads
-  heads,      ///< up to 64 kv heads, or up to 128 query heads in one group
+  heads,      ///< up to 64 kv heads, or up to 128 query heads in one group, or several groups of up to 64
 };
 
 /// Bounds of all other cases, and where the large ones begin.
@@ -26,8 +26,12 @@ inline constexpr std::int64_t usual_kv_heads = 8;
 
 inline constexpr std::int64_t most_keys_of_all = 100'000;
 inline constexpr std::int64_t most_sequences_of_all = 300;
+/// More sequences than a grid has blocks in its second dimension, and than 16 bits count. Nearly all of them are empty.
+inline constexpr std::int64_t least_crowd = 65'530;
+inline constexpr std::int64_t most_crowd = 65'600;
 inline constexpr std::int64_t most_rows_of_all = 2000;
 inline constexpr std::int64_t most_heads_of_all = 128;
+inline constexpr std::int64_t most_heads_of_several = 640;  ///< query heads of several kv heads
 
 /// Most multiply-adds of a large case: about those of the dearest usual cases. Where a block has a row of its 16, they
 /// cost it as much as 16 rows do: many sequences and heads have fewer.
@@ -46,11 +50,14 @@ void large_heads(space_walker& w, large_kind kind);
 /// Head dims of a large case, in units of `step` from 64.
 void large_head_dims(space_walker& w, std::int32_t step);
 
-/// Rows and keys of a large case's sequences, in group mode. `usual_rows` as above.
+/// Rows and keys of a large case's sequences; in batch mode only of `sequences`. `usual_rows` as above.
 void large_lengths(space_walker& w, large_kind kind, std::int64_t usual_rows);
 
 /// Numbers of keys of a large context of so many keys at most.
 options large_contexts(std::int64_t most);
+
+/// page_size of a large context, also of thousands of keys.
+void large_page_size(space_walker& w);
 
 /// Whether pages of thousands of keys cost little.
 bool has_cheap_pages(const space_walker& w, large_kind kind);

@@ -77,6 +77,7 @@ std::int64_t features(const attention_case& c) {
                 c.soft_cap != 0,
                 c.bias_type != dtype::none,
                 c.sinks,
+                c.data.specials != special_kind::none,
                 c.layout != pool_layout::nhd,
                 c.v_has_other_layout,
                 c.packing != tensor_packing::separate,
@@ -98,7 +99,7 @@ void number_pages(attention_case& c) {
     s.pages.resize(static_cast<std::size_t>(pages_for(s.k, c.page_size)));
     for (std::int64_t& page : s.pages) page = next++;
   }
-  c.pool_pages = std::max<std::int64_t>(next, 1);
+  c.pool_pages = next;
 }
 
 /// The same sharing with the ids in order of first use and no page unreferenced.
@@ -107,7 +108,7 @@ void renumber_pages(attention_case& c) {
   for (sequence& s : c.sequences)
     for (std::int64_t& page : s.pages)
       page = new_id.try_emplace(page, static_cast<std::int64_t>(new_id.size())).first->second;
-  c.pool_pages = std::max<std::int64_t>(static_cast<std::int64_t>(new_id.size()), 1);
+  c.pool_pages = static_cast<std::int64_t>(new_id.size());
 }
 
 void set_keys(attention_case& c, sequence& s, std::int32_t keys) {
@@ -135,6 +136,8 @@ class shrinker {
   explicit shrinker(const attention_case& c) : from_(c), now_(complexity(c)) {}
 
   std::vector<attention_case> all() {
+    specials();
+    padding();
     sequences();
     lengths();
     heads();
@@ -152,7 +155,7 @@ class shrinker {
     attention_case candidate = from_;
     change(candidate);
     if (!candidate.data.overrides.empty() && !is_valid(candidate)) candidate.data.overrides.clear();
-    // A case needs at least one row, so the row of a removed sequence goes to a remaining one.
+    // A failure mostly needs a row, so that of a removed sequence goes to a remaining one.
     if (rows(candidate) == 0 && rows(from_) > 0 && !candidate.sequences.empty()) give_a_row(candidate);
     if (complexity(candidate) < now_ && is_valid(candidate)) found_.push_back(std::move(candidate));
   }
@@ -260,6 +263,7 @@ class shrinker {
     attempt([](attention_case& c) {
       c.kv_descale = descale_kind::per_tensor;
       c.data.descale_ratio = 1;
+      c.data.descales = descale_size::near_1;
     });
     for (const own_field& field : describe(from_).own_fields)
       if (field.make_plain != nullptr) attempt(field.make_plain);
@@ -302,6 +306,7 @@ class shrinker {
     attempt_value(&attention_case::page_table, page_table_kind::block_table);
     attempt_value(&attention_case::spare_table_entries, 0);
     attempt_value(&attention_case::spare_table_entries, std::min(from_.spare_table_entries, 1));
+    attempt_value(&attention_case::far_dimension, 0);
     for (const auto margin : {&attention_case::row_margin, &attention_case::input_margin})
       for (const std::int32_t narrower : {0, 1, from_.*margin / 2}) attempt_value(margin, narrower);
   }
@@ -361,6 +366,18 @@ class shrinker {
       });
   }
 
+  /// Comes first: what fails without NaN is the more telling.
+  void specials() {
+    for (const special_kind kind : {special_kind::none, special_kind::nans})
+      attempt([kind](attention_case& c) { c.data.specials = kind; });
+  }
+
+  void padding() {
+    const std::int32_t now = from_.padding_rows;
+    if (now == 0) return;
+    for (const std::int32_t fewer : {0, 1, now / 2, now - 1}) attempt_value(&attention_case::padding_rows, fewer);
+  }
+
   void data() {
     const auto set = [this](auto&& change) { attempt([&](attention_case& c) { change(c.data, c.schedule); }); };
     set([](data_recipe& d, schedule_recipe&) { d.overrides.clear(); });
@@ -372,6 +389,7 @@ class shrinker {
       set([fill](data_recipe& d, schedule_recipe&) { d.fill = fill; });
     set([](data_recipe& d, schedule_recipe&) { d.bias = bias_kind::normal; });
     set([](data_recipe& d, schedule_recipe&) { d.sinks = sink_kind::normal; });
+    set([](data_recipe& d, schedule_recipe&) { d.descales = descale_size::near_1; });
     set([](data_recipe& d, schedule_recipe&) { d.poison = poison_kind::nan; });
     set([](data_recipe& d, schedule_recipe&) { d.seed = 1; });
     for (const float ratio : {1.0F, 2.0F, 10.0F})
@@ -416,14 +434,18 @@ std::vector<std::int64_t> complexity(const attention_case& c) {
           c.window,
           offsets,
           c.max_model_len,
+          c.padding_rows,
           c.row_margin,
           c.input_margin,
+          c.far_dimension,
           c.spare_table_entries,
           static_cast<std::int64_t>(c.data.overrides.size()),
           rank(c.data.fill),
           rank_of_ratio(c.data.descale_ratio),
+          static_cast<std::int64_t>(c.data.descales),
           static_cast<std::int64_t>(c.data.bias),
           static_cast<std::int64_t>(c.data.sinks),
+          static_cast<std::int64_t>(c.data.specials),
           static_cast<std::int64_t>(c.data.poison),
           seed(c.data.seed, 1),
           static_cast<std::int64_t>(c.schedule.kind),

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "properties/case/operation.hpp"
+#include "properties/generate/empty.hpp"
 #include "properties/generate/kernel_space.hpp"
 #include "properties/generate/walker.hpp"
 
@@ -23,7 +24,10 @@ void walk(attention_case& c, choice_source& source, const space_limits& limits, 
   const auto last = static_cast<std::int64_t>(names.size()) - 1;
   const auto now = std::ranges::find(names, c.kernel) - names.begin();
   c.kernel = names[static_cast<std::size_t>(w.pick(options(0, last).add(1, 0, last), now))];
+  const empty_kind lacked = fill_in(c);
   find_kernel_space(c.kernel)->walk(w);
+  choose_empty(w, lacked);
+  w.padding_rows();
 }
 
 void walk(attention_case& c, choice_source& source, const space_limits& limits) {

@@ -46,6 +46,9 @@ struct space_limits {
   /// Sometimes draws a case that costs up to class 5 for any cost_class: enough for two row blocks over many tiles.
   bool dear_cases = true;
   bool large_cases = true;  ///< sometimes draws a case of large.hpp, beyond all extents above but not beyond their cost
+  bool empty_cases = true;  ///< sometimes draws a case of empty.hpp: without sequences, rows or keys
+  std::int32_t empty_turn = -1;  ///< at least 0: the case is empty, in the way of this number
+  std::int32_t large_turn = -1;  ///< at least 0: the case is large, in the way of this number among the kernel's kinds
 };
 
 /// Multiply-adds of a case: the sum over sequences of rows * keys, times the operation's cost per pair.
@@ -59,6 +62,6 @@ void walk(attention_case& c, choice_source& source, const space_limits& limits, 
 void walk(attention_case& c, choice_source& source, const space_limits& limits = {});
 
 /// Limits under which all combinations can be tried: at most 2 sequences, 3 query rows, 5 keys, masks and splits.
-inline constexpr space_limits tiny_space{2, 3, 5, 3, 1, 0, false, false, false, false, false, false, false};
+inline constexpr space_limits tiny_space{2, 3, 5, 3, 1, 0, false, false, false, false, false, false, false, false};
 
 }  // namespace assay

@@ -37,7 +37,7 @@ void heads_and_dims(space_walker& w, large_kind large) {
 }
 
 /// Scales of the whole tensor undo the amplitude of quantised values; pages have descales of their own in their place.
-void scales(space_walker& w) {
+void scales(space_walker& w, large_kind large) {
   attention_case& c = w.c;
   const bool is_quantised = size_bytes(c.kv_type) == 1;
   const bool per_page = w.flag(c.kv_descale == descale_kind::per_page, 1, is_quantised ? 2 : 0);
@@ -53,11 +53,13 @@ void scales(space_walker& w) {
     w.set_one_of<float>(c.data.descale_ratio, ratios, 2);
   else
     c.data.descale_ratio = 1.0F;
-  static constexpr rotary_kind kinds[] = {rotary_kind::none, rotary_kind::half, rotary_kind::interleaved};
-  w.set_one_of<rotary_kind>(c.rotary, kinds, 6);
+  // Of a large context the positions are large, too.
+  const std::int32_t none = large == large_kind::context ? 10 : 6, any = large == large_kind::context ? 30 : 4;
+  w.set(c.rotary, options(0, 2).add(none, 0).add(any, 1, 2));
 }
 
 void page_size(space_walker& w, large_kind large) {
+  if (large == large_kind::context) return large_page_size(w);
   static constexpr std::int32_t sizes[] = {16, 1, 64, 128, 2, 256, 4096};
   const std::span usual = std::span(sizes).first(has_cheap_pages(w, large) ? 7 : 6);
   const auto is_usual = std::ranges::find(usual, w.c.page_size) != usual.end();
@@ -104,6 +106,43 @@ void offsets(space_walker& w) {
   }
 }
 
+constexpr std::int64_t far_slot = std::int64_t{1} << 32;
+
+void move_pages(attention_case& c, std::int64_t by) {
+  c.pool_pages += by;
+  for (sequence& s : c.sequences)
+    for (std::int64_t& page : s.pages) page += by;
+}
+
+/// By so many, the case's first two pages come to lie below slot 2^32, and the others behind it.
+std::int64_t pages_to_far_slots(const attention_case& c) {
+  return far_slot / c.page_size - 2;
+}
+
+bool has_far_slots(const attention_case& c) {
+  return std::ranges::all_of(c.sequences, [by = pages_to_far_slots(c), &c](const sequence& s) {
+    return c.pool_pages > by && std::ranges::all_of(s.pages, [by](std::int64_t page) { return page >= by; });
+  });
+}
+
+/// Whether there is room for such a pool, also if a property adds pages, and numbers of 31 bits for its pages.
+bool fits_far_slots(attention_case c) {
+  constexpr std::int64_t pages_to_add = 64;
+  move_pages(c, pages_to_far_slots(c));
+  c.pool_pages += pages_to_add;
+  if (c.pool_pages >= std::int64_t{1} << 31 || pages_in_use(c).size() + pages_to_add > sparse_pages_max) return false;
+  const std::vector<planned_tensor> planned = plan_tensors(c);
+  return std::ranges::all_of(planned, [](const planned_tensor& t) {
+    return !t.is_pool || checked_bytes(t).value_or(written_pool_bytes_max + 1) <= written_pool_bytes_max;
+  });
+}
+
+/// Last of all, since it depends on what a slot costs.
+void far_slots(space_walker& w, bool was_far) {
+  if (!w.limits.high_pages || !w.limits.vary_memory || !fits_far_slots(w.c)) return;
+  if (w.flag(was_far, 5, 1)) move_pages(w.c, pages_to_far_slots(w.c));
+}
+
 /// Resets the fields that append_kv does not read.
 void fix(attention_case& c) {
   c.causal = false;
@@ -127,17 +166,19 @@ void walk(space_walker& w) {
   attention_case& c = w.c;
   using enum large_kind;
   fix(c);
-  const large_kind large = choose_large(w, {context, sequences, heads}, usual_rows);
+  const large_kind large = choose_large(w, {context, sequences, heads, rows}, usual_rows);
   if (w.limits.vary_arithmetic) {
     types(w);
     heads_and_dims(w, large);
-    scales(w);
+    scales(w, large);
   } else {
     c.heads_q = c.heads_kv;
   }
   if (w.limits.vary_memory) page_size(w, large);
   large == none ? usual_lengths(w) : large_lengths(w, large, usual_rows);
   offsets(w);
+  const bool was_far = has_far_slots(c);
+  if (was_far) move_pages(c, -pages_to_far_slots(c));
   w.pages(0, 0);
   c.page_table = page_table_kind::block_table;
   c.spare_table_entries = 0;
@@ -145,6 +186,11 @@ void walk(space_walker& w) {
   w.data();
   w.schedule();
   w.input_margin();
+  w.far_dimension();
+  far_slots(w, was_far);
+  w.specials();
+  static constexpr descale_size sizes[] = {descale_size::near_1, descale_size::near_new_rows};
+  w.descale_sizes(sizes);
 }
 
 constexpr type_choice types_of_kernel[] = {
@@ -155,8 +201,8 @@ constexpr type_choice types_of_kernel[] = {
 
 constexpr const char* reached =
     "several_sequences several_rows several_kv_heads unequal_dims scales page_descales fp8 "
-    "layout_nhd layout_hnd page_of_one rotary_half rotary_interleaved input_margin wave_32 "
-    "wave_64 other_schedules";
+    "layout_nhd layout_hnd page_of_one rotary_half rotary_interleaved input_margin "
+    "no_sequences no_rows no_pages live_nan live_infinity wave_32 wave_64 other_schedules";
 
 }  // namespace
 

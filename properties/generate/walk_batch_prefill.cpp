@@ -40,10 +40,16 @@ void page_size(space_walker& w, large_kind large) {
   if (c.kv_descale == descale_kind::per_page) {
     std::int64_t tiles = c.page_size / tile_keys;
     const std::int64_t most = has_cheap_pages(w, large) ? 64 : 16;
-    w.set(tiles, options(1, most).add(6, 1).add(4, 2).add(4, 3).add(2, 4, 8).add(3, 16).add(1, 32).add(1, 64));
+    options counts(1, most);
+    if (large == large_kind::context)
+      counts.add(2, 1).add(2, 2, 3).add(2, 4, 16).add(3, 32).add(12, 64);
+    else
+      counts.add(6, 1).add(4, 2).add(4, 3).add(2, 4, 8).add(3, 16).add(1, 32).add(1, 64);
+    w.set(tiles, counts);
     c.page_size = static_cast<std::int32_t>(tiles * tile_keys);
     return;
   }
+  if (large == large_kind::context) return large_page_size(w);
   static constexpr std::int32_t sizes[] = {16, 1, 64, 1024, 2048, 4096};
   const std::span usual = std::span(sizes).first(has_cheap_pages(w, large) ? 6 : 4);
   const auto is_usual = std::ranges::find(usual, c.page_size) != usual.end();
@@ -129,7 +135,9 @@ void descale_ratio(space_walker& w) {
   }
   static constexpr float ratios[] = {1.1F,  1.0F,   1.02F,   1.3F,   2.0F,   5.0F,
                                      10.0F, 100.0F, 1000.0F, 1.001F, 1.005F, 1.015F};
-  w.set_one_of<float>(ratio, ratios, 1);
+  // A kernel that takes near descales for equal ones shows it by a rounding of few elements: near ones are frequent.
+  const auto now = std::ranges::find(ratios, ratio) - std::begin(ratios);
+  ratio = ratios[w.pick(options(0, std::ssize(ratios) - 1).add(1, 0).add(4, 1, 11).add(2, 9, 10), now)];
 }
 
 void walk(space_walker& w) {
@@ -142,17 +150,21 @@ void walk(space_walker& w) {
     large == none ? head_dims(w) : large_head_dims(w, 16);
   }
   if (w.limits.vary_memory) {
-    c.kv_descale =
-        w.flag(c.kv_descale == descale_kind::per_page, 2, 4) ? descale_kind::per_page : descale_kind::per_tensor;
+    // Weights of large cases are such that favour_rare() leaves them alone: it would make these descales rarer.
+    const std::int32_t unit = large == none ? 1 : 8;
+    c.kv_descale = w.flag(c.kv_descale == descale_kind::per_page, 2 * unit, 4 * unit) ? descale_kind::per_page
+                                                                                      : descale_kind::per_tensor;
     page_size(w, large);
   }
   if (large == none) {
     lengths(w);
   } else {
-    c.batching = q_batching::group;
+    c.batching =
+        large == sequences && w.flag(c.batching == q_batching::batch, 1, 1) ? q_batching::batch : q_batching::group;
     large_lengths(w, large, usual_rows);
   }
-  c.causal = w.flag(c.causal, 1, 1);
+  // Of many rows often: a row's number then meets the mask.
+  c.causal = large == rows ? w.flag(c.causal, 8, 24) : w.flag(c.causal, 1, 1);
   w.prefix_offsets();
   if (w.limits.vary_arithmetic) arithmetic(w);
   w.pages(3, 8);
@@ -162,6 +174,12 @@ void walk(space_walker& w) {
   w.schedule();
   w.row_margin();
   w.input_margin();
+  w.far_dimension();
+  w.specials();
+  w.long_tail();
+  static constexpr descale_size sizes[] = {descale_size::near_1, descale_size::least, descale_size::tiny};
+  // With a causal mask, or an offset, rows end anywhere: those that end in a tiny page are undecided.
+  w.descale_sizes(std::span(sizes).first(c.causal ? 2 : 3));
 }
 
 constexpr type_choice types_of_kernel[] = {
@@ -173,10 +191,11 @@ constexpr type_choice types_of_kernel[] = {
 
 constexpr const char* reached =
     "two_tiles three_tiles several_sequences several_rows row_blocks rows_without_keys "
-    "several_kv_heads grouped_heads unequal_dims causal no_mask prefix_offset soft_cap scales "
-    "page_descales fp8 block_table page_list layout_nhd layout_hnd q_heads_outermost "
+    "several_kv_heads grouped_heads unequal_dims causal no_mask prefix_offset soft_cap "
+    "scales page_descales fp8 block_table page_list layout_nhd layout_hnd q_heads_outermost "
     "q_transposed batch group page_of_one long_pages shared_pages row_margin input_margin "
-    "wave_32 wave_64 other_schedules";
+    "no_sequences no_rows no_pages live_nan wave_32 wave_64 other_schedules "
+    "padding_rows";
 
 }  // namespace
 

@@ -31,8 +31,8 @@ void arithmetic(space_walker& w, large_kind large) {
   // Those of models, and a few, for which contexts of several chunks cost little.
   static constexpr std::int32_t usual[] = {1, 32, 64, 2, 4}, few[] = {1, 2, 4};
   if (large != large_kind::none) {
-    w.set_one_of<std::int32_t>(c.heads_q, few, 1);
-    w.head_dim(c.head_dim_qk, 32, options(2, 4).add(5, 2).add(1, 3, 4));
+    w.set_one_of<std::int32_t>(c.heads_q, few, 8);
+    w.head_dim(c.head_dim_qk, 32, options(2, 4).add(30, 2).add(5, 3, 4));
     return;
   }
   const auto is_usual = std::ranges::find(usual, c.heads_q) != std::end(usual);
@@ -52,6 +52,7 @@ void memory(space_walker& w, large_kind large) {
     w.set_one_of<std::int32_t>(c.page_size, usual, 2);
     return;
   }
+  if (large == large_kind::context) return large_page_size(w);
   static constexpr std::int32_t sizes[] = {16, 1, 64, 2048, 4096};
   const std::span usual = std::span(sizes).first(has_cheap_pages(w, large) ? 5 : 3);
   const auto is_usual = std::ranges::find(usual, c.page_size) != usual.end();
@@ -84,7 +85,8 @@ void lengths(space_walker& w) {
   for (sequence& s : c.sequences) {
     const std::int64_t full = c.max_model_len;
     options o = around_ends(c.page_size, 0, full);
-    w.set(s.k, o.add(20, full).add(8, full - 1).add(6, 0).add(4, 1, next_n));
+    // The last: whole chunks, and hidden columns behind them.
+    w.set(s.k, o.add(20, full).add(8, full - 1).add(6, 0).add(4, 1, next_n).add(6, full / chunk_keys * chunk_keys));
   }
 }
 
@@ -94,13 +96,14 @@ void large_batches(space_walker& w, large_kind large) {
   const bool is_long = large == large_kind::context;
   w.sequence_count(is_long ? options(1, 2).add(5, 1).add(1, 2)
                            : options(usual_sequences + 1, most_sequences_of_all)
-                                 .add(6, 9, 40)
+                                 .add(4, 9, 40)
                                  .around(2, 64)
                                  .around(2, 256)
-                                 .add(3, 41, most_sequences_of_all));
+                                 .add(3, 41, most_sequences_of_all)
+                                 .add(8, 257, most_sequences_of_all));
   const auto sequences = static_cast<std::int64_t>(c.sequences.size());
   std::int32_t& next_n = c.sequences.front().q;
-  w.set(next_n, options(1, 2).add(4, 1).add(1, 2));
+  w.set(next_n, options(1, 2).add(30, 1).add(5, 2));
   for (sequence& s : c.sequences) s.q = next_n;
   const std::int64_t cost = std::int64_t{next_n} * c.heads_q * c.head_dim_qk * sequences;
   if (is_long)
@@ -130,7 +133,7 @@ void walk(space_walker& w) {
   c.fills_hidden = w.flag(c.fills_hidden, 1, 1);
   static constexpr context_split kinds[] = {context_split::fixed, context_split::variable};
   w.set_one_of<context_split>(c.split_contexts, kinds, 4);
-  constexpr std::int64_t most_blocks = 2560;  // of rows and splits, as usual cases have
+  const std::int64_t most_blocks = large == sequences ? 640 : 2560;  // of rows and splits
   const std::int64_t rows_of_batch = static_cast<std::int64_t>(c.sequences.size()) * c.sequences.front().q;
   w.set(c.num_splits,
         options(0, std::clamp<std::int64_t>(most_blocks / rows_of_batch, 1, std::min(w.limits.max_splits, 128)))
@@ -139,6 +142,7 @@ void walk(space_walker& w) {
             .add(6, 2, 4)
             .add(4, 5, 16)
             .around(1, pages_for(w.longest(), chunk_keys))
+            .around(3, pages_for(w.longest(), stage_keys))  // variable parts of a stage: every other starts in a chunk
             .add(1, 17, 128));
   if (w.limits.vary_memory) w.set(c.row_margin, options(0, 256).add(6, 0).add(3, 1, 16).add(1, 128).add(1, 17, 256));
   w.pages(3, 2);
@@ -146,6 +150,8 @@ void walk(space_walker& w) {
   w.data();
   w.schedule();
   w.input_margin();
+  w.far_dimension();
+  w.specials();
 }
 
 constexpr type_choice types_of_kernel[] = {
@@ -154,9 +160,10 @@ constexpr type_choice types_of_kernel[] = {
 };
 
 constexpr const char* reached =
-    "two_tiles several_sequences several_rows rows_without_keys grouped_heads fp8 block_table "
-    "page_list fills_hidden keeps_hidden preshuffled variable_contexts row_margin input_margin "
-    "wave_32 wave_64 other_schedules";
+    "two_tiles several_sequences several_rows rows_without_keys grouped_heads fp8 "
+    "block_table page_list fills_hidden keeps_hidden preshuffled variable_contexts "
+    "row_margin input_margin no_sequences no_rows no_pages live_nan wave_32 wave_64 "
+    "other_schedules";
 
 }  // namespace
 

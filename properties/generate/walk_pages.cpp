@@ -4,6 +4,7 @@
 
 #include "properties/case/operation.hpp"
 #include "properties/case/tensor_plan.hpp"
+#include "properties/generate/large.hpp"
 #include "properties/generate/walker.hpp"
 
 namespace assay {
@@ -137,10 +138,11 @@ void layouts(space_walker& w) {
   w.set_one_of<q_layout>(w.c.q_order, orders, 5);
   static constexpr page_table_kind tables[] = {page_table_kind::block_table, page_table_kind::page_list};
   w.set_one_of<page_table_kind>(w.c.page_table, tables, 5);
-  // Sometimes rows of a table are further apart than 2^15 entries.
+  // Sometimes, of large contexts often, rows of a table are further apart than 2^15 entries.
   const bool can_be_wide = w.limits.large_cases && w.c.sequences.size() <= 4;
   options spare(0, can_be_wide ? 33'000 : 9);
-  w.set(w.c.spare_table_entries, spare.add(20, 0).add(40, 1, 9).add(1, 32'760, 33'000));
+  const bool is_context = w.longest() > usual_keys;
+  w.set(w.c.spare_table_entries, spare.add(20, 0).add(40, 1, 9).add(is_context ? 40 : 1, 32'760, 33'000));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include "properties/case/operation.hpp"
 #include "properties/case/tensor_plan.hpp"
@@ -35,6 +37,7 @@ void head_dims(space_walker& w) {
 }
 
 void page_size(space_walker& w, large_kind large) {
+  if (large == large_kind::context) return large_page_size(w);
   static constexpr std::int32_t sizes[] = {16, 1, 64, 128, 256, 1024, 2048, 4096};
   const std::span usual = std::span(sizes).first(has_cheap_pages(w, large) ? 8 : 6);
   const auto is_usual = std::ranges::find(usual, w.c.page_size) != usual.end();
@@ -165,7 +168,8 @@ std::int64_t most_splits(const space_walker& w) {
   for (const sequence& s : c.sequences) rows += s.q;
   const std::int64_t most_elements = std::int64_t{1} << (w.limits.cost_class < 3 ? 18 : 21);
   // A block without keys costs as much as some thousand elements.
-  constexpr std::int64_t most_blocks = 2560;
+  const bool has_many_blocks = std::ssize(c.sequences) > usual_sequences || c.heads_kv > usual_kv_heads;
+  const std::int64_t most_blocks = has_many_blocks ? 640 : 2560;
   const std::int64_t blocks = static_cast<std::int64_t>(c.sequences.size()) * c.heads_kv;
   return std::clamp<std::int64_t>(std::min(most_elements / (rows * c.heads_q * c.head_dim_v), most_blocks / blocks), 1,
                                   w.limits.max_splits);
@@ -188,8 +192,30 @@ void splits(space_walker& w) {
                             .add(1, 128));
 }
 
+/// Batch mode: all sequences have as many rows as one of them had, or fewer where none is to cost more than before.
+/// Comes last, and brings back what its rows change to where a source that writes down finds it.
+void batch_mode(space_walker& w, bool is_batch) {
+  attention_case& c = w.c;
+  if (!w.flag(is_batch, 12, 1)) return;
+  c.batching = q_batching::batch;
+  std::int64_t dearest = 0, most = 1;
+  for (const sequence& s : c.sequences) {
+    dearest = std::max(dearest, std::max<std::int64_t>(s.q, 1) * s.k);
+    most = std::max<std::int64_t>(most, s.q);
+  }
+  const auto rows = static_cast<std::int32_t>(w.longest() == 0 ? most : std::min(most, dearest / w.longest()));
+  for (sequence& s : c.sequences) {
+    s.q = rows;
+    const std::int64_t p = s.prefix_offset.value_or(0), farthest = std::int64_t{s.k} + rows + 66;
+    if (s.prefix_offset && std::abs(p) != std::numeric_limits<std::int32_t>::max())
+      s.prefix_offset = static_cast<std::int32_t>(std::clamp<std::int64_t>(p, -rows - 1, farthest));
+  }
+  c.num_splits = static_cast<std::int32_t>(std::min<std::int64_t>(c.num_splits, most_splits(w)));
+}
+
 void walk(space_walker& w) {
   using enum large_kind;
+  const bool is_batch = std::exchange(w.c.batching, q_batching::group) == q_batching::batch;
   const large_kind large = choose_large(w, {context, sequences, rows, heads}, usual_rows);
   if (w.limits.vary_arithmetic) {
     types(w);
@@ -206,6 +232,10 @@ void walk(space_walker& w) {
   w.schedule();
   w.row_margin();
   w.input_margin();
+  w.far_dimension();
+  w.specials();
+  if (large == none && w.limits.vary_memory) batch_mode(w, is_batch);
+  w.long_tail();
 }
 
 constexpr type_choice types_of_kernel[] = {
@@ -218,9 +248,10 @@ constexpr type_choice types_of_kernel[] = {
 constexpr const char* reached =
     "two_tiles three_tiles filled_splits empty_splits several_sequences several_rows "
     "rows_without_keys several_kv_heads grouped_heads unequal_dims causal no_mask window "
-    "prefix_offset soft_cap bias sinks scales fp8 block_table page_list layout_nhd layout_hnd "
-    "q_heads_outermost q_transposed page_of_one long_pages shared_pages row_margin input_margin "
-    "wave_32 wave_64 other_schedules";
+    "prefix_offset soft_cap bias sinks scales fp8 block_table page_list layout_nhd "
+    "layout_hnd q_heads_outermost q_transposed page_of_one long_pages shared_pages "
+    "row_margin input_margin no_sequences no_rows no_pages live_nan live_infinity wave_32 "
+    "wave_64 other_schedules batch group padding_rows";
 
 }  // namespace
 

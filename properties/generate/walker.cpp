@@ -126,12 +126,32 @@ void space_walker::soft_cap() {
 
 void space_walker::data() {
   if (!limits.vary_data) return;
-  c.data.fill = static_cast<fill_kind>(pick(
-      options(0, static_cast<int>(fill_kind::rounding_ties)).add(4, 0).add(10, 1, 10), static_cast<int>(c.data.fill)));
+  had_long_tail_ = c.data.fill == fill_kind::long_tail && (describe(c).capabilities & has_softmax) != 0;
+  const fill_kind now = had_long_tail_ ? fill_kind::normal : c.data.fill;
+  c.data.fill = static_cast<fill_kind>(
+      pick(options(0, static_cast<int>(fill_kind::rounding_ties)).add(4, 0).add(10, 1, 10), static_cast<int>(now)));
   c.data.seed = static_cast<std::uint64_t>(
       pick(options(0, 0xFFFFFFFF).add(1, 1).add(15, 0, 0xFFFFFFFF), static_cast<std::int64_t>(c.data.seed)));
   static constexpr poison_kind poisons[] = {poison_kind::nan, poison_kind::inf, poison_kind::huge, poison_kind::zero};
   set_one_of<poison_kind>(c.data.poison, poisons, 6);
+}
+
+void space_walker::long_tail() {
+  // Often where it shows: where rows see all of many keys, and nothing else has a say in their logits.
+  constexpr std::int64_t many_keys = 100;
+  const bool is_plain = c.window == 0 && c.soft_cap == 0 && c.bias_type == dtype::none && !c.sinks && c.scale != 0;
+  const bool is_apt = is_plain && longest() >= many_keys;
+  if (limits.vary_data && flag(had_long_tail_, is_apt ? 48 : 60, is_apt ? 12 : 1)) c.data.fill = fill_kind::long_tail;
+}
+
+void space_walker::descale_sizes(std::span<const descale_size> sizes) {
+  if (!limits.vary_data || c.kv_descale == descale_kind::per_tensor) {
+    c.data.descales = descale_size::near_1;
+    return;
+  }
+  set_one_of<descale_size>(c.data.descales, sizes, 16);
+  // Makes values of normal size of descales near 2^-60.
+  if (c.data.descales == descale_size::tiny) c.v_scale = extreme_scale / static_cast<float>(amplitude(v_type(c)));
 }
 
 void space_walker::row_margin() {
@@ -146,7 +166,23 @@ void space_walker::input_margin() {
   dense.input_margin = 0;
   const std::vector<planned_tensor> tensors = plan_tensors(dense);
   const bool is_high = std::ranges::any_of(tensors, [](const planned_tensor& t) { return t.is_pool && is_sparse(t); });
-  set(c.input_margin, options(0, 40).add(is_high ? 16 : 4, 0).add(3, 1, 16).add(2, 8).add(1, 16).add(1, 17, 40));
+  set(c.input_margin, options(0, 40).add(is_high ? 16 : 3, 0).add(3, 1, 16).add(2, 8).add(1, 16).add(1, 17, 40));
+}
+
+void space_walker::far_dimension() {
+  if (limits.vary_memory) set(c.far_dimension, options(0, max_rank - 1).add(60, 0).add(1, 1, max_rank - 1));
+}
+
+void space_walker::padding_rows() {
+  if (!limits.vary_memory || describe(c).kind != operation_kind::attention) return;
+  // Each writes nothing, but has memory and an enclosure in every split.
+  constexpr std::int64_t most_elements = std::int64_t{1} << 18, usual_splits = 16;
+  const std::int64_t splits = c.num_splits == 0 ? usual_splits : c.num_splits;
+  const std::int64_t most =
+      c.batching == q_batching::batch
+          ? 0
+          : std::clamp<std::int64_t>(most_elements / (std::int64_t{c.heads_q} * c.head_dim_v * splits), 1, 40);
+  set(c.padding_rows, options(0, most).add(24, 0).add(1, 1, 4).add(1, 1, most));
 }
 
 void space_walker::schedule() {
@@ -157,6 +193,14 @@ void space_walker::schedule() {
       pick(options(0, 0xFFFF).add(1, 0, 0xFFFF), static_cast<std::int64_t>(c.schedule.seed)));
   set(c.schedule.depth, options(1, 8).add(1, 3).add(1, 1, 8));
   c.schedule.wave_size = flag(c.schedule.wave_size == 32, 1, 1) ? 32 : 64;
+}
+
+void space_walker::specials() {
+  if (!limits.vary_data) return;
+  static constexpr special_kind kinds[] = {special_kind::none, special_kind::nans, special_kind::infinities,
+                                           special_kind::both};
+  const bool has_infinities = size_bytes(c.q_type) == 2 || size_bytes(v_type(c)) == 2;
+  set_one_of<special_kind>(c.data.specials, std::span(kinds).first(has_infinities ? 4 : 2), 40);
 }
 
 }  // namespace assay

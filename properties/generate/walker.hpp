@@ -91,12 +91,23 @@ class space_walker {
   void pages(std::int32_t weight_of_shared, std::int32_t weight_of_runs);
   void data();
   void schedule();
+  /// Live data that is not finite, of the kinds that the case's types have. Drawn last, so that all else stays.
+  void specials();
   /// Margins between the rows of outputs and of inputs: wider than what one vectorised access reaches beyond a row.
   void row_margin();
   void input_margin();
+  /// Rarely rows behind the last sequence's, where the operation and the case can have them. Drawn behind all else.
+  void padding_rows();
+  /// Rarely the rows, heads or splits of all tensors, beyond what 32 bits address.
+  void far_dimension();
+  /// Of attention, sometimes the fill of that name in place of the one that was drawn. Drawn last, as specials().
+  void long_tail();
+  /// Sizes of per-page descales, the usual one first. Drawn last, as specials().
+  void descale_sizes(std::span<const descale_size> sizes);
 
  private:
   choice_source& source_;
+  bool had_long_tail_ = false;  ///< the walked case, before its fill was drawn
 };
 
 /// Drops repetitions (1/sqrt(64) is in a list by another name as well), so that a value has one index.

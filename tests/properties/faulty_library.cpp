@@ -71,6 +71,9 @@ const assay_kernel faulty_kernel{"split_kv", plan, declare, run};
 const assay_kernel refusing_kernel{"split_kv", refuse, declare, run};
 const assay_kernel declaring_kernel{"split_kv", plan, declare_edited, run_built_in};
 
+const assay_kernel silent_kernel{
+    "split_kv", plan, [](const problem*, const assay_launch*, contract*) { return assay_status{}; }, run_built_in};
+
 const assay_kernel planning_kernel{"split_kv", plan_edited, declare, run_built_in};
 
 std::shared_ptr<library> library_of(const assay_kernel& kernel) {
@@ -97,7 +100,7 @@ assay_tensor& call::at(const std::string& name) {
 tensor call::view(const std::string& name) const {
   const assay_tensor& t = const_cast<call*>(this)->at(name);
   tensor v;
-  v.data = t.view.data;
+  v.data = t.view.data == nullptr ? nullptr : static_cast<std::byte*>(t.view.data) + t.view.byte_offset;
   v.type = static_cast<dtype>(t.type);
   v.rank = t.view.ndim;
   for (int d = 0; d < v.rank; ++d) {
@@ -137,6 +140,10 @@ std::shared_ptr<library> corrupting_library(std::function<void(call&)> after) {
 std::shared_ptr<library> declaring_library(std::function<void(contract&)> change) {
   edited_contract() = std::move(change);
   return library_of(declaring_kernel);
+}
+
+std::shared_ptr<library> silent_library() {
+  return library_of(silent_kernel);
 }
 
 std::shared_ptr<library> planning_library(std::function<void(const problem&, assay_plan&)> change) {

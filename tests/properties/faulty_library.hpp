@@ -42,6 +42,9 @@ std::shared_ptr<library> corrupting_library(std::function<void(call&)> after);
 /// The built-in kernels under a contract that `change` has edited.
 std::shared_ptr<library> declaring_library(std::function<void(contract&)> change);
 
+/// The built-in kernels with a declare() that says ASSAY_OK and writes nothing.
+std::shared_ptr<library> silent_library();
+
 /// A library that answers plan() with `status`.
 std::shared_ptr<library> refusing_library(assay_status_code status);
 

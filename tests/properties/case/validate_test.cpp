@@ -63,6 +63,34 @@ TEST_CASE("a well formed case is accepted", "[validate]") {
   CHECK_NOTHROW(validate(c));
 }
 
+TEST_CASE("rows behind the last sequence's are for attention in group mode", "[validate]") {
+  attention_case c = good();
+  c.padding_rows = 5;
+  CHECK_NOTHROW(validate(c));
+  CHECK(to_problem(c).total_q == 8);
+  CHECK(to_problem(c).max_q == 2);
+  check_refused({
+      {"padding_rows: -1 is not in", [](attention_case& c) { c.padding_rows = -1; }},
+      {"padding_rows: 65537 is not in", [](attention_case& c) { c.padding_rows = 65537; }},
+      {"padding_rows: 2147483649 is not in",
+       [](attention_case& c) {
+         c.padding_rows = 2;
+         c.sequences[0].q = int_max - 1;
+       }},
+      {"padding_rows: in batch mode",
+       [](attention_case& c) {
+         c.padding_rows = 1;
+         c.batching = q_batching::batch;
+         c.sequences[1].q = 2;
+       }},
+      {"padding_rows: only attention",
+       [](attention_case& c) {
+         c.kernel = "append_kv";
+         c.padding_rows = 1;
+       }},
+  });
+}
+
 TEST_CASE("a case of wrong types or sizes is refused by the field that is wrong", "[validate]") {
   check_refused({
       {"kernel: ", [](attention_case& c) { c.kernel = "../x"; }},
@@ -137,7 +165,6 @@ TEST_CASE("a case of wrong numbers is refused by the field that is wrong", "[val
 TEST_CASE("a case of wrong sequences is refused by the field that is wrong", "[validate]") {
   check_refused({
       {"sequences[1].q: 1 rows, but in batch mode", [](attention_case& c) { c.batching = q_batching::batch; }},
-      {"sequences: ", [](attention_case& c) { c.sequences.clear(); }},
       {"sequences[0].q: ", [](attention_case& c) { c.sequences[0].q = -1; }},
       {"sequences[1].q: 4294967294", [](attention_case& c) { c.sequences[0].q = c.sequences[1].q = int_max; }},
       {"sequences[0].k: ", [](attention_case& c) { c.sequences[0].k = -1; }},
@@ -155,6 +182,8 @@ TEST_CASE("a case of wrong overrides is refused by the field that is wrong", "[v
          c.pool_pages = 1 << 20;
          c.data.overrides = {{"k", {2, 0, 0, 0}, 0}};
        }},
+      {"data.overrides[0].bits: all bits are set",
+       [](attention_case& c) { c.data.overrides = {{"q", {0, 0, 0}, 0xFFFF}}; }},
       {"data.overrides[0].tensor: ", [](attention_case& c) { c.data.overrides = {{"k_descale", {3, 0}, 0x3F800000}}; }},
       {"data.overrides[0].index[1]: ", [](attention_case& c) { with_descale(c, "v_descale", {3, 1}, 0x3F800000); }},
       {"data.overrides[0].bits: a descale", [](attention_case& c) { with_descale(c, "v_descale", {3, 0}, 0); }},

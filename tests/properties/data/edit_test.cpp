@@ -99,13 +99,30 @@ TEST_CASE("the first difference is named with index, values and bits") {
   CHECK(first_difference(a, b) == "o[1, 2, 5]: 0 (0x0000) became 1 (0x3c00); 2 of 48 elements differ");
 }
 
-TEST_CASE("NaNs with the same bits are equal, and zeros of both signs are not") {
+TEST_CASE("computed NaNs are equal, zeros of both signs are not, and an unwritten element is equal to itself") {
   problem p;
   p.total_q = 1;
   p.num_splits = 1;
   outputs a = make_outputs(p);  // all 0xFF
   outputs b = clone(a);
   CHECK_FALSE(first_difference(a, b).has_value());
+  const tensor &lse_a = find_buffer(a.buffers, "lse")->view(), &lse_b = find_buffer(b.buffers, "lse")->view();
+  set_bits(lse_a, 0, 0x7FC00000);
+  CHECK(first_difference(a, b).has_value());  // b was not written
+  set_bits(lse_b, 0, 0xFFC00001);             // of a computed NaN the bits do not count
+  CHECK_FALSE(first_difference(a, b).has_value());
+  set_bits(lse_b, 0, 0x3F800000);
+  CHECK(first_difference(a, b).has_value());
+  using oracle::element_rule;
+  oracle::enclosure bounds{{{"lse", dtype::f32, {1, 1}, {{0, 1}}, {static_cast<std::uint8_t>(element_rule::or_nan)}}}};
+  outputs masked = clone(a);
+  add_nan_masks(masked, bounds);
+  CHECK_FALSE(first_difference(masked, b).has_value());
+  CHECK_FALSE(first_difference(gather_outputs(masked, output_axis::rows, {0}), b).has_value());
+  set_bits(find_buffer(masked.buffers, "lse")->view(), 0, 0x3F800001);
+  CHECK(first_difference(masked, b).has_value());  // two numbers
+  set_bits(lse_b, 0, 0xFFFFFFFF);
+  CHECK(first_difference(masked, b).has_value());  // or none
   set_bits(find_buffer(a.buffers, "lse")->view(), 0, 0);
   set_bits(find_buffer(b.buffers, "lse")->view(), 0, 0x80000000);
   CHECK(first_difference(a, b).has_value());

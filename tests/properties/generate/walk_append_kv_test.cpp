@@ -37,6 +37,13 @@ std::set<std::string> kinds_of(const attention_case& c) {
   add(c.kv_descale == descale_kind::per_page, "per page");
   add(c.layout == pool_layout::hnd, "hnd");
   add(c.pool_pages * c.page_size * c.heads_kv * c.head_dim_qk > std::int64_t{1} << 31, "far pages");
+  constexpr std::int64_t far = std::int64_t{1} << 32;
+  bool is_near = false, is_far = false;
+  for (const sequence& s : c.sequences)
+    for (const std::int64_t page : s.pages) (page * c.page_size >= far ? is_far : is_near) = true;
+  add(is_far, "slots past 2^32");
+  add(is_far && is_near, "slots on both sides of 2^32");
+  add(is_far && c.kv_descale == descale_kind::per_page, "slots past 2^32, per page");
   for (const sequence& s : c.sequences) {
     std::map<std::int64_t, int> rows_of_page;
     for (std::int64_t row = 0; row < s.q; ++row) {
@@ -66,6 +73,10 @@ TEST_CASE("cases of append_kv are valid, and do all that the kernel does", "[spa
                            "rows share a page", "old keys in a page"}) {
     INFO(kind << " in " << seen[kind] << " of " << cases);
     CHECK(20 * seen[kind] >= cases);
+  }
+  for (const char* kind : {"slots past 2^32", "slots on both sides of 2^32", "slots past 2^32, per page"}) {
+    INFO(kind << " in " << seen[kind] << " of " << cases);
+    CHECK(200 * seen[kind] >= cases);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "properties/data/recipe.hpp"
 #include "properties/generate/bytes.hpp"
 #include "properties/generate/choice.hpp"
+#include "properties/generate/empty.hpp"
 #include "properties/generate/mutate.hpp"
 #include "properties/generate/shrink.hpp"
 #include "tests/properties/generate/arbitrary_case.hpp"
@@ -37,6 +38,9 @@ std::set<std::string> classes_of(const attention_case& c) {
     add_if(s.k >= 127 && s.k % 128 <= 1, "around a stage");
     add_if(s.k >= 255 && s.k % 256 <= 1, "around a chunk");
     add_if(s.k > 512, "several chunks");
+    add_if(s.k >= 256 && s.k % 256 == 0 && s.k < c.max_model_len && c.fills_hidden &&
+               c.split_contexts == context_split::variable && c.num_splits <= 1,
+           "whole chunks before hidden columns");
   }
   add_if(c.max_model_len % 128 != 0, "row ends within a stage");
   add_if(c.sequences.size() > 1, "several sequences");
@@ -46,6 +50,11 @@ std::set<std::string> classes_of(const attention_case& c) {
   add_if(c.k_order == key_order::preshuffled, "preshuffled");
   add_if(c.split_contexts == context_split::variable, "variable");
   add_if(c.num_splits > 1, "splits");
+  std::int64_t stages = 0;
+  for (const sequence& s : c.sequences) stages = std::max<std::int64_t>(stages, s.k / 128);
+  const bool has_odd_parts =
+      c.num_splits > 1 && 128 % c.page_size == 0 && (stages + c.num_splits - 1) / c.num_splits == 1;
+  add_if(c.split_contexts == context_split::variable && stages > 1 && has_odd_parts, "a part starts within a chunk");
   add_if(c.q_type == dtype::e4m3fnuz, "fnuz");
   in.insert("heads " + std::to_string(c.heads_q));
   in.insert("next_n " + std::to_string(c.sequences.front().q));
@@ -70,16 +79,20 @@ TEST_CASE("walks of mqa_logits end in valid cases that their bytes give back", "
 
 TEST_CASE("edges of mqa_logits are drawn often", "[space]") {
   constexpr int cases = 2000;
+  int whole = 0;
   std::map<std::string, int> counts;
   test::for_cases(
       cases,
       [&](const attention_case& c) {
+        attention_case copy = c;
+        if (fill_in(copy) != empty_kind::none) return;  // without edges
+        ++whole;
         for (const std::string& name : classes_of(c)) ++counts[name];
       },
       mqa);
   const auto check = [&](const std::string& name, double share) {
     INFO(name << ": " << counts[name] << " of " << cases);
-    CHECK(counts[name] >= share * cases);
+    CHECK(counts[name] >= share * whole);
   };
   for (const char* name :
        {"context 0", "full context", "full but one", "last page full", "row ends within a stage", "several sequences",
@@ -89,6 +102,8 @@ TEST_CASE("edges of mqa_logits are drawn often", "[space]") {
                            "heads 64", "page 1", "page 16", "page 64"})
     check(name, 0.05);
   for (const char* name : {"around a chunk", "several chunks"}) check(name, 0.03);  // they cost most
+  check("a part starts within a chunk", 0.01);
+  check("whole chunks before hidden columns", 0.003);
   for (int next_n = 1; next_n <= 4; ++next_n) check("next_n " + std::to_string(next_n), 0.08);
 }
 

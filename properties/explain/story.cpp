@@ -141,6 +141,8 @@ std::string element_lines(const detailed_run& run, const oracle::enclosure& exac
   const auto* bounds = find_bounds(run.bounds, e.tensor);
   const std::optional<std::int64_t> flat = bounds != nullptr ? flat_of(*bounds, e.index) : std::nullopt;
   if (!flat) return text + "  no part of the call reaches it: it must keep its bits\n";
+  if (bounds->keeps(*flat) && describe(run.ran.planned.operation).kind == operation_kind::attention)
+    return text + "  its row lies behind the last sequence's: it must keep its bits\n";
   const bool is_enclosed = bounds->is_enclosed(*flat);
   if (is_enclosed) {
     const oracle::interval& within = bounds_at(*bounds, e.index);

@@ -87,11 +87,16 @@ std::optional<std::string> first_disagreement(const inputs& in, const enclosed_r
     const bool is_o = std::string_view(name) == "o";
     std::size_t flat = 0;
     for_each_index(x, [&](const std::vector<std::int64_t>& index) {
+      const bool may_be_nan = x_bounds->rule(static_cast<std::int64_t>(flat)) == oracle::element_rule::or_nan ||
+                              y_bounds->rule(static_cast<std::int64_t>(flat)) == oracle::element_rule::or_nan;
       const oracle::interval e = x_bounds->elements[flat];
       const oracle::interval f = y_bounds->elements[flat++];
       const double u = value_at(x, offset_of(x, index));
       const double v = value_at(y, offset_of(y, index));
       if (found || u == v) return;
+      if (std::isnan(u) || std::isnan(v)) {
+        if (may_be_nan || std::isnan(u) == std::isnan(v)) return;  // each enclosure has judged its own
+      }
       const double allowed =
           (e.hi - e.lo) + (f.hi - f.lo) + half_spacing(x.type, u) + half_spacing(y.type, v) + (is_o ? moved_by_p : 0.0);
       if (std::fabs(u - v) <= allowed) return;

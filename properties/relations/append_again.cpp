@@ -94,6 +94,7 @@ verdict check(const library& lib, const attention_case& c) {
 
 /// Enough rows for a gap, and for codes descales that can grow.
 void adapt(attention_case& c) {
+  ensure_sequences(c, 1);
   sequence& first = c.sequences.front();
   for (sequence& s : c.sequences) s.prefix_offset.reset();
   first.q = std::max(first.q, 5);

@@ -5,6 +5,7 @@
 
 #include "oracle/decode.hpp"
 #include "properties/case/number.hpp"
+#include "properties/case/operation.hpp"
 #include "properties/data/bits.hpp"
 #include "properties/data/difference.hpp"
 #include "properties/relations/relation.hpp"
@@ -20,6 +21,7 @@ attention_case attending(const attention_case& c, const std::string& kernel) {
   a.kernel = kernel;
   a.rotary = rotary_kind::none;
   a.causal = true;
+  a.data.specials = special_kind::none;  // take_old_keys() brings those of the pool; new rows are finite
   a.o_type = c.q_type;
   a.scale = 1.0F / std::sqrt(static_cast<float>(c.head_dim_qk));
   return a;
@@ -39,6 +41,22 @@ std::string attending_kernel(const library& lib, const attention_case& c) {
 /// Gives the elements of `to` those of the pool of the same name in `pools`; both lie alike.
 void take_pool(buffer& to, const buffer& pool) {
   for (const index_range& r : to.accessible()) std::ranges::copy(pool.bytes(r), to.bytes(r).begin());
+}
+
+/// Gives the keys and values that were there before the call to a pool that is filled whole; both lie alike.
+void take_old_keys(inputs& whole, const inputs& given, const attention_case& c) {
+  for (const char* name : {"k", "v"}) {
+    const tensor& to = find_buffer(whole.buffers, name)->view();
+    const tensor& from = find_buffer(given.buffers, name)->view();
+    for (const sequence& s : c.sequences)
+      for (std::int64_t key = 0; key < describe(c).live_keys(c, s).end; ++key)
+        for (std::int64_t h = 0; h < to.shape[2]; ++h)
+          for (std::int64_t d = 0; d < to.shape[3]; ++d) {
+            const std::int64_t page = s.pages[static_cast<std::size_t>(key / c.page_size)];
+            const std::int64_t at = to.offset(page, key % c.page_size, h, d);
+            set_bits(to, at, bits_at(from, from.offset(page, key % c.page_size, h, d)));
+          }
+  }
 }
 
 /// New rows that the kernel must store as the elements of `pool`, filled whole, at their slots: their values times the
@@ -71,7 +89,8 @@ verdict check(const library& lib, const attention_case& c) {
   if (r.decided()) return r.conclude();
 
   const attention_case a = attending(c, kernel);
-  const inputs whole = fill(a);
+  inputs whole = fill(a);
+  take_old_keys(whole, r.given(), c);
   inputs rows = clone(r.given());
   for (const auto& [name, pool, scale] : {std::tuple{"k_new", "k", c.k_scale}, {"v_new", "v", c.v_scale}})
     if (!take_rows(rows, name, *find_buffer(whole.buffers, pool), scale))

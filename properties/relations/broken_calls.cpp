@@ -51,9 +51,21 @@ bool odd_batch(problem& p) {
   return true;
 }
 
+bool max_q_above_all_rows(problem& p) {
+  p.max_q = p.total_q + 1;
+  return true;
+}
+
+bool no_pages(problem& p) {
+  if (!has(p, has_page_tables) || p.num_seqs == 0 || p.max_k == 0) return false;
+  p.num_pages = 0;
+  return true;
+}
+
 // Far more pages than the table of any case has, but so few that no kernel refuses their number alone.
 bool longer_than_table(problem& p) {
   if (!has(p, has_page_tables) || p.page_table != page_table_kind::block_table) return false;
+  if (p.num_seqs == 0) return false;  // no row of the table is read
   p.max_k = 1 << 30;
   return true;
 }
@@ -86,120 +98,35 @@ const broken_problem scalars[] = {
     {"scale NaN", set_nan<&problem::scale>},
     {"scale infinite", set_infinite<&problem::scale>},
     {"q_scale NaN", set_nan<&problem::q_scale>},
+    {"q_scale infinite", set_infinite<&problem::q_scale>},
     {"k_scale NaN", set_nan<&problem::k_scale>},
+    {"k_scale infinite", set_infinite<&problem::k_scale>},
     {"v_scale NaN", set_nan<&problem::v_scale>},
     {"v_scale infinite", set_infinite<&problem::v_scale>},
     {"soft_cap NaN", set_nan<&problem::soft_cap>},
+    {"soft_cap infinite", set_infinite<&problem::soft_cap>},
     {"soft_cap -1", set_field<&problem::soft_cap, -1>},
+    {"causal 2", set_field<&problem::causal, 2>},
+    {"causal -1", set_field<&problem::causal, -1>},
     {"q_type none", set_field<&problem::q_type, dtype::none>},
     {"q_type i32", set_field<&problem::q_type, dtype::i32>},
-    {"k_type 99", set_field<&problem::k_type, 99>},
     {"v_type i32", set_field<&problem::v_type, dtype::i32>},
     {"o_type none", set_field<&problem::o_type, dtype::none>},
-    {"o_type -1", set_field<&problem::o_type, -1>},
     {"bias_type i8", set_field<&problem::bias_type, dtype::i8>},
-    {"page_table 7", set_field<&problem::page_table, 7>},
-    {"batching 7", set_field<&problem::batching, 7>},
-    {"kv_descale 7", set_field<&problem::kv_descale, 7>},
-    {"operation 7", set_field<&problem::operation, 7>},
+    ASSAY_UNKNOWN_VALUES(q_type),
+    ASSAY_UNKNOWN_VALUES(k_type),
+    ASSAY_UNKNOWN_VALUES(v_type),
+    ASSAY_UNKNOWN_VALUES(o_type),
+    ASSAY_UNKNOWN_VALUES(bias_type),
+    ASSAY_UNKNOWN_VALUES(page_table),
+    ASSAY_UNKNOWN_VALUES(batching),
+    ASSAY_UNKNOWN_VALUES(kv_descale),
+    ASSAY_UNKNOWN_VALUES(operation),
     {"another operation than the kernel's", other_operation},
     {"total_q that is not num_seqs * max_q in batch mode", odd_batch},
+    {"max_q above total_q", max_q_above_all_rows},
+    {"keys, but no pages", no_pages},
     {"max_k larger than the block table allows", longer_than_table, false},
-};
-
-bool leave_out(const described_call& call, std::size_t at) {
-  if (call.planned.is_optional) return false;
-  call.tensors.erase(call.tensors.begin() + static_cast<std::ptrdiff_t>(at));
-  return true;
-}
-
-bool retype(const described_call& call, std::size_t at) {
-  assay_tensor& t = call.tensors[at];
-  t.type = static_cast<std::int32_t>(t.type == static_cast<std::int32_t>(dtype::i8) ? dtype::f32 : dtype::i8);
-  t.view.dtype = {static_cast<std::uint8_t>(kDLInt), 8, 1};
-  return true;
-}
-
-bool lengthen(const described_call& call, std::size_t at) {
-  if (call.planned.has_free_rows) return false;
-  ++call.tensors[at].view.shape[0];
-  return true;
-}
-
-// Tables may be wider than they must be, so that one that is narrower is not always wrong.
-bool shorten_last(const described_call& call, std::size_t at) {
-  const tensor_content content = call.planned.content;
-  if (is_index(content) || content == tensor_content::bias || content == tensor_content::sinks) return false;
-  --call.tensors[at].view.shape[call.tensors[at].view.ndim - 1];
-  return true;
-}
-
-bool flatten(const described_call& call, std::size_t at) {
-  --call.tensors[at].view.ndim;
-  return true;
-}
-
-// Without elements no address is wrong.
-bool is_empty(const DLTensor& view) {
-  return std::find(view.shape, view.shape + view.ndim, 0) != view.shape + view.ndim;
-}
-
-bool lose_data(const described_call& call, std::size_t at) {
-  DLTensor& view = call.tensors[at].view;
-  if (is_empty(view)) return false;
-  view.data = nullptr;
-  return true;
-}
-
-bool misalign(const described_call& call, std::size_t at) {
-  DLTensor& view = call.tensors[at].view;
-  if (view.dtype.bits < 16 || is_empty(view)) return false;
-  view.data = static_cast<std::byte*>(view.data) + 1;
-  return true;
-}
-
-bool is_kv_pool(const described_call& call) {
-  return call.planned.content == tensor_content::keys || call.planned.content == tensor_content::values;
-}
-
-bool spread_elements(const described_call& call, std::size_t at) {
-  if (!is_kv_pool(call)) return false;
-  call.tensors[at].view.strides[3] = 2;
-  return true;
-}
-
-bool misalign_slots(const described_call& call, std::size_t at) {
-  if (!is_kv_pool(call) || call.tensors[at].view.shape[1] < 2) return false;
-  call.tensors[at].view.strides[1] += 1;
-  return true;
-}
-
-bool overlap_columns(const described_call& call, std::size_t at) {
-  DLTensor& view = call.tensors[at].view;
-  const bool has_rows_of_columns = (call.op.capabilities & has_columns) != 0 && is_result(call.op, call.planned.name);
-  if (!has_rows_of_columns || view.shape[0] < 2 || view.shape[1] < 2) return false;
-  view.strides[0] = view.shape[1] - 1;
-  return true;
-}
-
-bool deny_writing(const described_call& call, std::size_t at) {
-  if (call.planned.role != tensor_role::in_out) return false;
-  call.tensors[at].role = ASSAY_INPUT;
-  return true;
-}
-
-const broken_tensor tensor_breaks[] = {
-    {"a call without {}", leave_out},
-    {"{} with a wrong type", retype},
-    {"{} with a first dimension that is too long by 1", lengthen},
-    {"{} with a last dimension that is too short by 1", shorten_last},
-    {"{} with a dimension missing", flatten},
-    {"{} without data", lose_data},
-    {"{} at an address that is misaligned for its type", misalign},
-    {"{} with a last stride of 2", spread_elements},
-    {"{} with a slot stride that is not a multiple of 8", misalign_slots},
-    {"{} with rows that overlap", overlap_columns},
-    {"{} as an input that must not be written", deny_writing},
 };
 
 }  // namespace
@@ -208,9 +135,6 @@ std::vector<broken_problem> broken_problems(const operation& op) {
   std::vector<broken_problem> all(std::begin(scalars), std::end(scalars));
   for (const bad_value& bad : op.bad_values) all.push_back({bad.name, bad.apply});
   return all;
-}
-std::span<const broken_tensor> broken_tensors() {
-  return tensor_breaks;
 }
 
 }  // namespace assay::relations

@@ -22,7 +22,7 @@ std::vector<broken_problem> broken_problems(const operation& op);
 
 /// The tensors of a call, and the operation's description of the tensor to break.
 struct described_call {
-  const operation& op;
+  const problem& stated;
   const planned_tensor& planned;
   std::vector<assay_tensor>& tensors;
 };
@@ -30,9 +30,11 @@ struct described_call {
 /// Breaks the tensor at a place in the list; may remove it. Returns false if it cannot be broken in this way. `name`
 /// has a {} for the tensor's name.
 struct broken_tensor {
-  std::string name;
+  const char* name;
   bool (*apply)(const described_call& call, std::size_t at);
 };
+/// All that can be wrong with a tensor of any operation: each of its extents, strides and other properties that
+/// problem.hpp or the ABI fixes, one at a time.
 std::span<const broken_tensor> broken_tensors();
 
 }  // namespace assay::relations

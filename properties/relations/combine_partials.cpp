@@ -25,26 +25,37 @@ class joined_row {
       if (weight(lse) > 0) total_error_ += (weight(lse) * weight_error(lse) + declared_.exp2_flush) / total_;
   }
 
-  bool is_empty() const { return largest_ == -std::numeric_limits<double>::infinity(); }
+  /// No split has a key; false where one is NaN.
+  bool is_empty() const {
+    return largest_ == -std::numeric_limits<double>::infinity() &&
+           std::ranges::none_of(lse_, [](double lse) { return std::isnan(lse); });
+  }
   double lse() const { return largest_ + std::log(total_); }
   double lse_error() const {
     return declared_.log_absolute_error + declared_.log_relative_error * std::log(total_) + total_error_ +
            0x1p-24 * (1 + 0x1p-10) * std::fabs(lse());
   }
 
-  /// Joined output of one column, and the bound on the kernel's distance from it before it stores.
-  std::pair<double, double> output(const tensor& o_partial, std::int64_t column) const {
+  /// Joined output of one column.
+  struct joined_output {
+    double value = 0;
+    double error = 0;         ///< bound on the kernel's distance before it stores
+    bool may_be_nan = false;  ///< a NaN or infinity may meet a weight of 0 in the kernel, which may form the product
+  };
+  joined_output output(const tensor& o_partial, std::int64_t column) const {
     double sum = 0;
     double error = 0;
+    bool may_be_nan = false;
     for (std::int64_t s = 0; s < splits_; ++s) {
       const double w = weight(lse_[static_cast<std::size_t>(s)]);
-      if (w == 0) continue;
       const double o = value_at(o_partial, o_partial.offset(s, row_, head_, column));
+      may_be_nan = may_be_nan || (w < 0x1p-125 && !std::isfinite(o));
+      if (w == 0) continue;
       sum += w * o;
       const double relative = weight_error(lse_[static_cast<std::size_t>(s)]) + total_error_;
       error += (w * relative + declared_.exp2_flush) * std::fabs(o);
     }
-    return {sum / total_, error / total_};
+    return {sum / total_, error / total_, may_be_nan};
   }
 
  private:
@@ -71,13 +82,16 @@ std::optional<std::string> first_badly_combined(const execution& ran) {
     for (std::int64_t head = 0; head < o.shape[1]; ++head) {
       const joined_row joined(ran, lse_partial, row, head);
       const double wrote = value_at(lse, lse.offset(row, head));
-      const bool lse_agrees = joined.is_empty() ? wrote == -std::numeric_limits<double>::infinity()
-                                                : std::fabs(wrote - joined.lse()) <= joined.lse_error();
+      const bool lse_agrees = joined.is_empty()          ? wrote == -std::numeric_limits<double>::infinity()
+                              : std::isnan(joined.lse()) ? std::isnan(wrote)
+                                                         : std::fabs(wrote - joined.lse()) <= joined.lse_error();
       if (!lse_agrees)
         return fmt::format("lse[{}, {}] is {}, but its partials join to {}", row, head, wrote, joined.lse());
       for (std::int64_t column = 0; column < o.shape[2]; ++column) {
         const double stored = value_at(o, o.offset(row, head, column));
-        const auto [value, error] = joined.is_empty() ? std::pair{0.0, 0.0} : joined.output(o_partial, column);
+        const auto [value, error, may_be_nan] =
+            joined.is_empty() ? joined_row::joined_output{} : joined.output(o_partial, column);
+        if (std::isnan(stored) ? may_be_nan || std::isnan(value) : stored == value) continue;
         if (std::fabs(stored - value) <= error + half_spacing(o.type, std::max(std::fabs(value), std::fabs(stored))))
           continue;
         return fmt::format("o[{}, {}, {}] is {}, but its partials join to {}", row, head, column, stored, value);

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
@@ -34,17 +35,41 @@ std::optional<std::string> leave_as_in_base(const inputs& in, outputs& written, 
   return std::nullopt;
 }
 
+/// The same of padding rows, which belong to no sequence.
+std::optional<std::string> leave_padding_as_in_base(const inputs& in, outputs& written, int byte) {
+  const std::int64_t end = first_row_of(in, in.stated.num_seqs);
+  std::optional<std::string> found;
+  if (end == in.stated.total_q) return found;
+  for (buffer& b : written.buffers) {
+    const tensor& t = b.view();
+    const std::size_t row_axis = b.name().ends_with("_partial") ? 1 : 0;
+    const std::uint32_t mask = size_bytes(t.type) == 4 ? ~0U : (1U << (8 * size_bytes(t.type))) - 1;
+    for_each_index(t, [&](const std::vector<std::int64_t>& index) {
+      if (index[row_axis] < end) return;
+      const std::int64_t at = offset_of(t, index);
+      if (!found && bits_at(t, at) != (static_cast<std::uint32_t>(byte) * in_all_bytes & mask))
+        found = fmt::format("{}[{}] of a row behind the last sequence's was written: it holds 0x{:0{}x}", b.name(),
+                            fmt::join(index, ", "), bits_at(t, at), 2 * size_bytes(t.type));
+      set_bits(t, at, oracle::unwritten_byte * in_all_bytes & mask);
+    });
+  }
+  return found;
+}
+
 verdict check(const library& lib, const attention_case& c) {
   relation r(nothing_else_written, lib, c);
   for (const int byte : {0x00, 0x5A}) {
     if (r.decided()) break;
     inputs same = clone(r.given());
-    outputs prepared = make_outputs(r.base().planned, c.row_margin);
-    for (buffer& b : prepared.buffers) std::ranges::fill(b.bytes(), static_cast<std::byte>(byte));
+    outputs prepared = make_outputs(r.base().planned, layout_of(c));
+    for (buffer& b : prepared.buffers)
+      for (const index_range& part : b.accessible()) std::ranges::fill(b.bytes(part), static_cast<std::byte>(byte));
     const std::string change = fmt::format("outputs held the byte 0x{:02x} before the run", byte);
     execution ran = execute_planned(lib, c, same, r.base().planned, std::move(prepared));
     if (auto v = verdict_of(ran)) return *v;
     if (const auto written = leave_as_in_base(r.given(), ran.written, byte))
+      r.fail("where " + change + ", " + *written);
+    if (const auto written = leave_padding_as_in_base(r.given(), ran.written, byte))
       r.fail("where " + change + ", " + *written);
     r.compare(r.base().written, ran.written, change);
   }

@@ -40,7 +40,8 @@ verdict check(const library& lib, const attention_case& c) {
   if (r.decided()) return r.conclude();
 
   inputs permuted = clone(r.given());
-  const bool is_whole = std::ranges::none_of(r.given().buffers, &buffer::is_sparse);
+  const bool is_whole =
+      std::ranges::none_of(r.given().buffers, [](const buffer& b) { return b.backing().used.has_value(); });
   const std::vector<page_move> moves = is_whole ? permute_all(c.pool_pages, c.data.seed)
                                                 : permute_used(pages_in_use(r.given()), c.pool_pages, c.data.seed);
   repage(permuted, c.pool_pages, moves);

@@ -25,7 +25,7 @@ inputs shifted(const inputs& in, std::int64_t pages) {
   inputs moved = clone(in);
   std::vector<page_move> moves;
   for (const index_range& run : find_buffer(in.buffers, "k")->used())
-    moves.push_back({run.begin, run.begin + pages, run.size()});
+    if (run.size() > 0) moves.push_back({run.begin, run.begin + pages, run.size()});
   repage(moved, in.stated.num_pages + pages, moves);
   for_each_page(
       moved, [&](std::int64_t, std::int64_t, std::int32_t& page) { page = static_cast<std::int32_t>(page + pages); });

@@ -33,9 +33,9 @@ refusal_check::refusal_check(const library& lib, const attention_case& c, inputs
       given_(std::move(given)),
       planned_(planned),
       described_(plan_tensors(c)),
-      out_(make_outputs(planned, c.row_margin, given_)),
+      out_(make_outputs(planned, layout_of(c), given_)),
       unwritten_(clone(out_)) {
-  for (planned_tensor& t : plan_outputs(planned, c.row_margin)) described_.push_back(std::move(t));
+  for (planned_tensor& t : plan_outputs(planned, layout_of(c))) described_.push_back(std::move(t));
 }
 
 const planned_tensor& refusal_check::described(const std::string& name) const {
@@ -56,6 +56,7 @@ std::optional<std::string> refusal_check::run(const problem& broken, const std::
   const fault_watch watch(given_.buffers, out_.buffers);
   const assay_status status = kernel_.run(&broken, tensors.data(), static_cast<std::int32_t>(tensors.size()), &launch);
   if (!refused(status)) return fmt::format("run() accepted {}: status {} '{}'", name, status.code, status.message);
+  message_ = status.message;
   if (!defects.empty() || !same_bytes(out_, unwritten_)) return fmt::format("run() launched in spite of {}", name);
   return std::nullopt;
 }

@@ -30,6 +30,9 @@ class refusal_check {
   std::optional<std::string> run(const problem& broken, const std::vector<assay_tensor>& tensors,
                                  const std::string& name);
 
+  /// The message of run() about the last call that it refused.
+  const std::string& message() const { return message_; }
+
  private:
   const library& lib_;
   const assay_kernel& kernel_;
@@ -38,6 +41,7 @@ class refusal_check {
   problem planned_;
   std::vector<planned_tensor> described_;
   outputs out_;
+  std::string message_;
   outputs unwritten_;  ///< the bytes that out_ must keep
 };
 

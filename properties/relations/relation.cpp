@@ -1,4 +1,7 @@
 #include "properties/relations/relation.hpp"
+
+#include <utility>
+
 #include "properties/data/difference.hpp"
 
 namespace assay::relations {
@@ -6,6 +9,9 @@ namespace assay::relations {
 relation::relation(const property& p, const library& lib, const attention_case& c)
     : property_(p), lib_(lib), case_(c), given_(fill(c)), base_(execute(lib, c, given_)) {
   if (auto v = verdict_of(base_)) result_ = std::move(*v);
+  // What may be NaN in the base may be a number in another run, and the other way round.
+  if (!decided() && (c.data.specials != special_kind::none || !c.data.overrides.empty()))
+    add_nan_masks(base_.written, oracle::enclose(base_.planned, given_.tensors(), base_.declared));
   result_.kernel_seconds = base_.seconds;
   result_.accesses_checked = base_.accesses_checked;
 }
@@ -14,7 +20,16 @@ std::optional<execution> relation::run(inputs& edited, const attention_case& how
                                        int workers) {
   if (decided()) return std::nullopt;
   edited.stated.num_splits = base_.planned.num_splits;
-  execution ran = execute(lib_, how, edited, workers);
+  return taken(execute(lib_, how, edited, workers), change);
+}
+
+std::optional<execution> relation::run_into(outputs written, inputs& edited, const attention_case& how,
+                                            const std::string& change, const redescription& redescribe) {
+  if (decided()) return std::nullopt;
+  return taken(execute_planned(lib_, how, edited, base_.planned, std::move(written), 1, redescribe), change);
+}
+
+std::optional<execution> relation::taken(execution ran, const std::string& change) {
   result_.kernel_seconds += ran.seconds;
   result_.accesses_checked += ran.accesses_checked;
   if (auto v = verdict_of(ran)) {

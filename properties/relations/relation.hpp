@@ -29,6 +29,10 @@ class relation {
   /// `change` completes the sentence "after ...". Returns nothing if the check is decided.
   std::optional<execution> run(inputs& edited, const attention_case& how, const std::string& change, int workers = 1);
 
+  /// Like run(), but into outputs of the caller's, and with another description of the tensors.
+  std::optional<execution> run_into(outputs written, inputs& edited, const attention_case& how,
+                                    const std::string& change, const redescription& redescribe = {});
+
   /// Like run(), but the outputs must also have the same bits as the base's.
   void expect_same_bits(inputs& edited, const attention_case& how, const std::string& change, int workers = 1);
 
@@ -39,6 +43,9 @@ class relation {
   void discard(const std::string& reason);
 
  private:
+  /// Counts the run; nothing if it decides the verdict.
+  std::optional<execution> taken(execution ran, const std::string& change);
+
   /// What the check costs stays counted.
   void become(verdict decided);
 

@@ -25,6 +25,7 @@
   X(context_splits)         \
   X(other_rows)             \
   X(row_strides)            \
+  X(far_rows)               \
   X(more_columns)           \
   X(slot_order)             \
   X(named_slots)            \

@@ -1,3 +1,4 @@
+#include "properties/relations/adapt.hpp"
 #include "properties/relations/relation.hpp"
 #include "properties/relations/relations.hpp"
 
@@ -17,6 +18,7 @@ verdict check(const library& lib, const attention_case& c) {
 }
 
 void adapt(attention_case& c) {
+  ensure_sequences(c, 1);
   sequence& first = c.sequences.front();
   if (c.sequences.size() == 1 && first.q < 2) first.q = 2;
 }

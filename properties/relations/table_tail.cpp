@@ -33,6 +33,7 @@ void check_exact(relation& r, const attention_case& c) {
   // A block table of several rows ends flush for its last row only if that is the longest: the first alone, too. Its
   // data stays: it follows sequence and key.
   exact.sequences.resize(1);
+  exact.padding_rows = 0;
   inputs alone = fill(exact);
   std::vector<std::int64_t> rows(static_cast<std::size_t>(exact.sequences[0].q));
   std::iota(rows.begin(), rows.end(), std::int64_t{0});

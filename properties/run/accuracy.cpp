@@ -41,8 +41,10 @@ accuracy measure_accuracy(const inputs& given, const execution& ran, const verdi
     const std::int64_t at = flat++;
     const oracle::interval& e = exact.elements[static_cast<std::size_t>(at)];
     if (exact.keeps(at) || oracle::is_everything(e)) return;
-    ++a.elements;
     const double value = value_at(result->view(), offset_of(result->view(), index));
+    // In a case that passed NaN is due, or admitted: it has no distance.
+    if (judged.result == outcome::pass && std::isnan(value)) return;
+    ++a.elements;
     const double from = middle(e), far = distance(value, from);
     const double rounded = oracle::round_to_nearest(exact.type, from);
     a.largest_rounded = std::max(a.largest_rounded, distance(value, rounded));

@@ -1,8 +1,15 @@
 #include "properties/run/contract_fault.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <type_traits>
+#include <vector>
 
 #include "properties/case/contract_ranges.hpp"
 #include "properties/case/operation.hpp"
@@ -16,13 +23,94 @@ constexpr double coarsest = 0x1p-10;
 /// Smallest normal f16: the largest magnitude that hardware flushes.
 constexpr double largest_flushed = 0x1p-14;
 
+/// Every field, so that none is forgotten: they fill the struct.
+struct named_field {
+  const char* name;
+  std::size_t offset;
+  std::size_t bytes;
+};
+#define ASSAY_FIELD(path)                                    \
+  named_field {                                              \
+    #path, offsetof(contract, path), sizeof(contract{}.path) \
+  }
+constexpr named_field all_fields[] = {
+    ASSAY_FIELD(tile_keys),
+    ASSAY_FIELD(qk.products),
+    ASSAY_FIELD(qk.alignment_bits),
+    ASSAY_FIELD(qk.alignment_terms),
+    ASSAY_FIELD(qk.result_roundoff),
+    ASSAY_FIELD(qk.flush),
+    ASSAY_FIELD(pv.products),
+    ASSAY_FIELD(pv.alignment_bits),
+    ASSAY_FIELD(pv.alignment_terms),
+    ASSAY_FIELD(pv.result_roundoff),
+    ASSAY_FIELD(pv.flush),
+    ASSAY_FIELD(p_type),
+    ASSAY_FIELD(p_flush),
+    ASSAY_FIELD(p_shift),
+    ASSAY_FIELD(fuses_logits),
+    ASSAY_FIELD(tile_rows),
+    ASSAY_FIELD(merge_roundings),
+    ASSAY_FIELD(head_rows),
+    ASSAY_FIELD(head_tree),
+    ASSAY_FIELD(constant_roundings),
+    ASSAY_FIELD(sum_roundings),
+    ASSAY_FIELD(normalise_roundings),
+    ASSAY_FIELD(exp2_relative_error),
+    ASSAY_FIELD(exp2_flush),
+    ASSAY_FIELD(log_absolute_error),
+    ASSAY_FIELD(log_relative_error),
+    ASSAY_FIELD(tanh_relative_error),
+    ASSAY_FIELD(rotary_roundings),
+    ASSAY_FIELD(scale_roundings),
+    ASSAY_FIELD(quantise_roundings),
+    ASSAY_FIELD(rescale_roundings),
+};
+#undef ASSAY_FIELD
+
+constexpr bool fill_the_struct() {
+  std::size_t end = 0;
+  for (const named_field& f : all_fields) {
+    if (f.offset != end) return false;
+    end += f.bytes;
+  }
+  return end == sizeof(contract);
+}
+static_assert(fill_the_struct(), "a field of contract.hpp is missing here, or has another place");
+
+/// All bits set: -1 of an int and of a type, NaN of a float.
+constexpr int undeclared_byte = 0xFF;
+
+/// Names the fields of which any part has the value that it came with.
+std::string undeclared_fields(const contract& c) {
+  std::vector<const char*> names;
+  for (const named_field& f : all_fields)
+    for (std::size_t at = 0; at < f.bytes; at += sizeof(std::uint32_t)) {
+      std::uint32_t word = 0;
+      std::memcpy(&word, reinterpret_cast<const std::byte*>(&c) + f.offset + at, sizeof word);
+      if (word != ~std::uint32_t{0}) continue;
+      names.push_back(f.name);
+      break;
+    }
+  if (names.size() == std::size(all_fields)) return "declare() set no field of the contract";
+  return names.empty() ? std::string{} : fmt::format("declare() did not set {}", fmt::join(names, ", "));
+}
+
 double alignment_of(const accumulation& a) {
   return std::ldexp(static_cast<double>(a.alignment_terms), -a.alignment_bits) / (a.products + 1);
 }
 
 }  // namespace
 
+contract undeclared_contract() {
+  static_assert(std::is_trivially_copyable_v<contract>);
+  contract c;
+  std::memset(&c, undeclared_byte, sizeof c);
+  return c;
+}
+
 std::string contract_fault(const contract& c, const problem& p) {
+  if (std::string fault = undeclared_fields(c); !fault.empty()) return fault;
   const bounded_field fields[] = {
       {"tile_keys", c.tile_keys + 0.0, 1, 1 << 16},
       {"qk.products", c.qk.products + 0.0, 1, 1 << 10},

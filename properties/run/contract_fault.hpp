@@ -9,8 +9,12 @@
 
 namespace assay {
 
-/// Names the first field that is out of range or that contract.hpp does not allow for this problem; else empty. With
-/// NaN or negative errors every output would pass. With errors as large as those of 8 bits, wrong kernels would pass.
+/// What declare() gets: no field has a value that a kernel may declare. Each int is -1, each float NaN.
+contract undeclared_contract();
+
+/// Names the fields that still are as in undeclared_contract(), or the first one that is out of range or that
+/// contract.hpp does not allow for this problem; else empty. With NaN or negative errors every output would pass. With
+/// errors as large as those of 8 bits, wrong kernels would pass.
 std::string contract_fault(const contract& declared, const problem& planned);
 
 }  // namespace assay

@@ -87,7 +87,7 @@ assay_launch make_launch(const attention_case& c, const execution_checks& checks
 }
 
 execution execute_planned(const library& lib, const attention_case& c, inputs& in, const problem& planned,
-                          outputs written, int workers) {
+                          outputs written, int workers, const redescription& redescribe) {
   execution ran;
   ran.planned = planned;
   ran.written = std::move(written);
@@ -98,6 +98,7 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
   }
   assay_launch launch = make_launch(c, lib.checks, workers, &ran.defects);
   launch.accesses_checked = &ran.accesses_checked;
+  ran.declared = undeclared_contract();
   ran.status = kernel->declare(&ran.planned, &launch, &ran.declared);
   if (ran.status.code != ASSAY_OK) return ran;
   if (const std::string fault = contract_fault(ran.declared, ran.planned); !fault.empty()) {
@@ -108,6 +109,7 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
   const input_snapshot before(in.buffers);
   const row_gaps between(ran.written.buffers);
   abi_tensors tensors(in, ran.written);
+  if (redescribe) redescribe(tensors.list());
   std::optional<fault_watch> watch(std::in_place, in.buffers, ran.written.buffers);
   const auto start = std::chrono::steady_clock::now();
   ran.status =
@@ -132,7 +134,7 @@ execution execute(const library& lib, const attention_case& c, inputs& in, int w
   }
   ran.status = plan_problem(*kernel, in.stated, c.workspace_budget_bytes, &ran.planned);
   if (ran.status.code != ASSAY_OK) return ran;
-  return execute_planned(lib, c, in, ran.planned, make_outputs(ran.planned, c.row_margin, in), workers);
+  return execute_planned(lib, c, in, ran.planned, make_outputs(ran.planned, layout_of(c), in), workers);
 }
 
 }  // namespace assay

@@ -1,6 +1,7 @@
 /// The single steps of an execution: relations run edited inputs, and `explain` needs the intermediate results.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "oracle/code_counts.hpp"
@@ -17,6 +18,7 @@ namespace assay {
 class abi_tensors {
  public:
   abi_tensors(const inputs& in, const outputs& out);
+  abi_tensors(abi_tensors&&) = default;
   std::vector<assay_tensor>& list() { return list_; }
 
  private:
@@ -31,9 +33,12 @@ DLDataType to_dlpack(dtype type);
 assay_launch make_launch(const attention_case& c, const execution_checks& checks, int workers,
                          std::vector<platform_defect>* defects);
 
+/// Edits the description of a call's tensors before run() gets it.
+using redescription = std::function<void(std::vector<assay_tensor>&)>;
+
 /// Runs a planned problem into existing outputs with any contents, with all memory checks.
 execution execute_planned(const library& lib, const attention_case& c, inputs& in, const problem& planned,
-                          outputs written, int workers = 1);
+                          outputs written, int workers = 1, const redescription& redescribe = {});
 
 /// The verdict that an execution reaches by itself: an unsupported problem is a discard; a rejected problem, a failed
 /// launch, a platform defect and a memory fault are failures, for cases are valid. Without a verdict, its outputs can

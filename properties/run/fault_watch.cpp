@@ -45,7 +45,6 @@ std::string_view verb(access kind) {
 }
 
 bool is_accessible(const watched_tensor& t, std::int64_t at) {
-  if (t.page_bytes == 0) return 0 <= at && at < t.bytes;
   for (const index_range& r : t.accessible)
     if (r.begin <= at && at < r.end) return true;
   return false;
@@ -59,6 +58,8 @@ void describe_inside(line& text, const watched_tensor& t, std::int64_t at, acces
     text << " before its start";
   else if (at >= t.bytes)
     text << " past its end";
+  else if (!is_protected && t.page_bytes == 0)
+    text << " between its rows";
   else if (!is_protected)
     text << " at page " << at / t.page_bytes << ", which no sequence uses";
   text << ", at byte " << at << " of " << t.bytes;
@@ -142,8 +143,7 @@ void watch(std::vector<watched_tensor>& all, const std::vector<buffer>& buffers,
   for (const buffer& b : buffers) {
     const std::int64_t element = size_bytes(b.view().type);
     all.push_back({b.name().c_str(), is_input, reinterpret_cast<std::uintptr_t>(b.view().data), b.size_bytes(),
-                   b.is_sparse() ? b.view().stride[0] * element : 0, b.reserved(),
-                   b.is_sparse() ? b.accessible() : std::vector<index_range>{}});
+                   b.backing().used ? b.view().stride[0] * element : 0, b.reserved(), b.accessible()});
   }
 }
 

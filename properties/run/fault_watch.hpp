@@ -19,9 +19,9 @@ struct watched_tensor {
   bool is_input;
   std::uintptr_t elements;
   std::int64_t bytes;
-  std::int64_t page_bytes;              ///< of a sparse tensor; else 0
+  std::int64_t page_bytes;              ///< of a sparse pool; else 0
   index_range reserved;                 ///< bytes relative to `elements` that are the tensor's addresses
-  std::vector<index_range> accessible;  ///< accessible bytes of a sparse tensor
+  std::vector<index_range> accessible;  ///< accessible bytes
 };
 
 /// Writes one line on an access to `address` that faulted: "block_table was read past its end, at byte 16 of 16", "k

@@ -7,6 +7,7 @@
 
 #include "properties/case/operation.hpp"
 #include "properties/case/tensor_plan.hpp"
+#include "properties/data/live_specials.hpp"
 
 namespace assay {
 namespace {
@@ -53,6 +54,14 @@ bool has_rows_without_keys(const attention_case& c, const execution& /*ran*/) {
   return std::ranges::any_of(c.sequences, [](const sequence& s) { return s.q > 0 && s.k == 0; });
 }
 
+bool has_no_rows(const attention_case& c, const execution& /*ran*/) {
+  return !c.sequences.empty() && std::ranges::all_of(c.sequences, [](const sequence& s) { return s.q == 0; });
+}
+
+bool has_no_pages(const attention_case& c, const execution& ran) {
+  return c.pool_pages == 0 && !c.sequences.empty() && !has_no_rows(c, ran);
+}
+
 bool has_shared_pages(const attention_case& c, const execution& /*ran*/) {
   std::set<std::int64_t> seen;
   for (const sequence& s : c.sequences)
@@ -88,6 +97,9 @@ constexpr reachable_thing table[] = {
     {"three_tiles", "three tiles of keys and more", has_tiles<3>},
     {"filled_splits", "two splits that have keys", has_filled_splits},
     {"empty_splits", "a split without keys", has_empty_splits},
+    {"no_sequences", "no sequence", [](auto& c, auto&) { return c.sequences.empty(); }},
+    {"no_rows", "sequences without any query row", has_no_rows},
+    {"no_pages", "a pool without pages, and rows without keys", has_no_pages},
     {"several_sequences", "several sequences", [](auto& c, auto&) { return c.sequences.size() > 1; }},
     {"several_rows", "several query rows in a sequence", has_several_rows},
     {"row_blocks", "more query rows than a block has", has_row_blocks},
@@ -103,6 +115,8 @@ constexpr reachable_thing table[] = {
     {"soft_cap", "a soft cap", [](auto& c, auto&) { return c.soft_cap > 0; }},
     {"bias", "a bias", [](auto& c, auto&) { return c.bias_type != dtype::none; }},
     {"sinks", "sinks", [](auto& c, auto&) { return c.sinks; }},
+    {"live_nan", "NaN among live data", [](auto& c, auto&) { return live_specials(c).nans() > 0; }},
+    {"live_infinity", "infinities among live data", [](auto& c, auto&) { return live_specials(c).infinities() > 0; }},
     {"scales", "scales of whole tensors", has_scales},
     {"page_descales", "descales that differ between pages", has_descales},
     {"fp8", "FP8 keys", [](auto& c, auto&) { return c.kv_type == dtype::e4m3fn || c.kv_type == dtype::e4m3fnuz; }},
@@ -131,6 +145,7 @@ constexpr reachable_thing table[] = {
     {"wave_64", "waves of 64 lanes", [](auto& c, auto&) { return c.schedule.wave_size == 64; }},
     {"other_schedules", "a schedule that is not round robin",
      [](auto& c, auto&) { return c.schedule.kind != schedule_kind::round_robin; }},
+    {"padding_rows", "rows behind the last sequence's", [](auto& c, auto&) { return c.padding_rows > 0; }},
 };
 static_assert(std::size(table) <= 64, "a reach_set has 64 bits");
 

@@ -15,8 +15,9 @@ std::string where(const buffer& b, std::int64_t byte) {
   const tensor& t = b.view();
   std::vector<std::int64_t> index;
   std::int64_t rest = byte / size_bytes(t.type);
-  for (int d = 0; d < t.rank; ++d) {
-    index.push_back(rest / t.stride[d]);
+  index.resize(static_cast<std::size_t>(t.rank));
+  for (const int d : memory_order(t)) {
+    index[static_cast<std::size_t>(d)] = rest / t.stride[d];
     rest %= t.stride[d];
   }
   return fmt::format("{} was written between its rows: at [{}] of [{}], byte {} of {}", b.name(),
@@ -28,7 +29,7 @@ std::string where(const buffer& b, std::int64_t byte) {
 
 row_gaps::row_gaps(const std::vector<buffer>& buffers) {
   for (const buffer& b : buffers) {
-    if (b.is_sparse()) continue;  // a pool that is in-out: kept_parts compares it whole
+    if (b.backing().used) continue;  // a pool that is in-out: kept_parts compares it whole
     held_gaps& now = all_.emplace_back(&b, b.gaps(), std::vector<std::byte>{});
     for (const index_range& gap : now.gaps) now.held.insert(now.held.end(), b.bytes(gap).begin(), b.bytes(gap).end());
   }

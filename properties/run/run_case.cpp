@@ -94,7 +94,8 @@ std::string describe(const oracle::judgement& j) {
     return fmt::format("{}[{}] must not be written and kept its bits", j.tensor, fmt::join(j.worst_index, ", "));
   const std::string where = fmt::format("{}[{}] = {}", j.tensor, fmt::join(j.worst_index, ", "), j.worst_value);
   if (j.outside > 0 && j.worst_rule == oracle::element_rule::nan)
-    return fmt::format("{} where NaN is due; {} of {} elements are wrong", where, j.outside, j.elements);
+    return fmt::format("{} where NaN is due; {} of {} elements are wrong",
+                       std::isnan(j.worst_value) ? where + " (not written)" : where, j.outside, j.elements);
   if (j.worst_is_wrong_zero) {
     const bool is_negative = std::signbit(j.worst_value);
     return fmt::format("{}[{}] is {} where {} is due; {} of {} elements are wrong", j.tensor,

@@ -2,6 +2,8 @@
 #include "properties/generate/bytes.hpp"
 #include "properties/run/execute.hpp"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <unordered_set>
 
@@ -73,6 +75,7 @@ bool is_supported(const library& lib, const attention_case& c) {
 }  // namespace
 
 verdict check_property(const library& lib, const property& p, const attention_case& c) {
+  if (!applies(p, c.kernel)) return discarded(fmt::format("{} is not about {}", p.name, c.kernel));
   try {
     verdict v = p.check(lib, c);
     const bool is_refused = v.result == outcome::discard && v.origin == refusal_origin;

@@ -31,7 +31,7 @@ minimized minimize(const attention_case& failing, const judge_function& judge, c
 /// only the child.
 judge_function isolated_judge(const library& lib, const property& p, double limit_seconds);
 
-/// The same within this process: exceptions become failures.
+/// The same within this process: exceptions become failures. A discard where the property does not apply to the kernel.
 verdict check_property(const library& lib, const property& p, const attention_case& c);
 
 }  // namespace assay

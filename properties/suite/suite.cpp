@@ -9,6 +9,7 @@
 #include "properties/case/types.hpp"
 #include "properties/generate/arbitrary.hpp"
 #include "properties/generate/shrink.hpp"
+#include "properties/generate/turns.hpp"
 #include "properties/run/execute.hpp"
 #include "properties/run/verdict_json.hpp"
 #include "properties/system/progress.hpp"
@@ -41,13 +42,22 @@ attention_case generate(const suite_options& options, std::int64_t index) {
   const auto properties = static_cast<std::int64_t>(options.selected.size());
   // RapidCheck's nominal size is 100; the packaged version shifts by too much above it.
   const int size = size_of(index / properties, index % properties);
-  const auto generator = arbitrary_case(kernels_for(suite_property(options, index), options));
+  std::vector<std::string> kernels = kernels_for(suite_property(options, index), options), types = options.types;
+  const turn_kind turn = turn_of(index, properties);
+  std::int32_t way = -1;
+  if (turn != turn_kind::none) {
+    std::vector<std::vector<std::string>> all;
+    for (const property* p : options.selected) all.push_back(kernels_for(*p, options));
+    case_turn taken = way_of_turn(index, all, types);
+    kernels = {std::move(taken.kernel)}, types = {std::move(taken.types)}, way = taken.way;
+  }
+  const auto generator = arbitrary_case(std::move(kernels), turn, way);
   constexpr std::uint64_t most_draws = 1000;  // far more than the rarest types take
   attention_case c;
   for (std::uint64_t draw = 0; draw < most_draws; ++draw) {
     const rc::Random random(rc::Random::Key{options.seed, static_cast<std::uint64_t>(index), draw, 0});
     c = generator(random, size).value();
-    if (options.types.empty() || std::ranges::find(options.types, types_of(c)) != options.types.end()) break;
+    if (types.empty() || std::ranges::find(types, types_of(c)) != types.end()) break;
   }
   return c;
 }

@@ -59,6 +59,8 @@ TEST_CASE("every broken scalar differs from the good one") {
       p.heads_q = 2;
       p.heads_kv = (op->capabilities & has_values) == 0 ? 1 : 2;
       p.max_k = p.max_model_len = 3;
+      p.num_seqs = 2;
+      p.num_pages = 5;
       p.num_splits = 1;
       p.batching = q_batching::batch;
       const problem before = p;

@@ -194,6 +194,26 @@ TEST_CASE("slot_twice sees a kernel that takes any position") {
   CHECK(v.what.find("run() accepted a position outside of the rotary tables") != std::string::npos);
 }
 
+TEST_CASE("slot_twice sees a refusal that names another row than the first wrong one") {
+  const auto says = [](std::string from, std::string to) {
+    return check_planted(slot_twice, append_case(), [from, to](const testing::call& one) {
+      assay_status status = run_clean(one);
+      std::string text = status.message;
+      if (const std::size_t at = text.find(from); at != std::string::npos) text.replace(at, from.size(), to);
+      std::snprintf(status.message, sizeof status.message, "%s", text.c_str());
+      return status;
+    });
+  };
+  CHECK(says("in row", "in the slot of row").result == outcome::pass);
+  CHECK(says("row", "line").result == outcome::pass);
+  const verdict pair = says("in rows ", "in rows 1");
+  CHECK(pair.result == outcome::fail);
+  CHECK(pair.what.find("run() refuses a slot that two rows are written to, but row ") != std::string::npos);
+  const verdict single = says("in row ", "in row 1");
+  CHECK(single.result == outcome::fail);
+  CHECK(single.what.find("run() refuses a slot outside of the pool, but row ") != std::string::npos);
+}
+
 TEST_CASE("append_then_attend sees a key that went to another slot") {
   const verdict v = check_damaged(append_then_attend, append_case(), [](const testing::call& one) {
     const tensor k = one.view("k");

@@ -55,6 +55,29 @@ verdict check_damaged(const property& p, const attention_case& c, std::function<
   return p.check(faulty, c);
 }
 
+assay_status run_clean(const testing::call& one) {
+  return clean()->run(&one.stated, one.tensors.data(), static_cast<std::int32_t>(one.tensors.size()), &one.launch);
+}
+
+/// The verdict on a library that answers a call whose k `is_taken_for_wrong` with `answer`.
+verdict check_answering(const property& p, const attention_case& c, assay_status answer,
+                        std::function<bool(const DLTensor&)> is_taken_for_wrong) {
+  static assay_status given;
+  static std::function<bool(const DLTensor&)> is_wrong;
+  given = answer, is_wrong = std::move(is_taken_for_wrong);
+  const auto run = [](const problem* stated, const assay_tensor* tensors, std::int32_t count, const assay_launch* how) {
+    testing::call one(*stated, *how, {tensors, tensors + count});
+    return one.has("k") && one.at("k").view.strides != nullptr && one.at("k").view.shape != nullptr &&
+                   is_wrong(one.at("k").view)
+               ? given
+               : run_clean(one);
+  };
+  const assay_kernel kernel{"mqa_logits", clean()->plan, clean()->declare, run};
+  const assay_library table{
+      1, "cpu", static_cast<std::int32_t>(sizeof(problem)), static_cast<std::int32_t>(sizeof(contract)), 1, &kernel};
+  return p.check(library(&table, "faulty", nullptr), c);
+}
+
 void flip_last_bit(const tensor& t, std::int64_t offset) {
   set_bits(t, offset, bits_at(t, offset) ^ 1U);
 }
@@ -123,6 +146,31 @@ TEST_CASE("nothing_else_written catches a store of the very bits that unwritten 
   const verdict v = check_damaged(nothing_else_written, logits_case(), store);
   CHECK(v.result == outcome::fail);
   CHECK(v.what.find("logits[3, 20] was written: it holds 0xffffffff") != std::string::npos);
+}
+
+TEST_CASE("preshuffled pages that lie apart are to be refused, also two of them; one page has any stride") {
+  if (!has_kernel()) SKIP("the library has no mqa_logits");
+  attention_case c = logits_case();
+  c.k_order = key_order::preshuffled;
+  validate(c);
+  const std::int64_t dense = std::int64_t{c.page_size} * c.head_dim_qk;
+  const auto accepts = [&](std::function<bool(const DLTensor&)> is_wrong) {
+    return check_answering(bad_problem_rejected, c, {ASSAY_OK, {}}, std::move(is_wrong)).what;
+  };
+  const std::string apart = "run() accepted k with a stride that is not that of dense keys in dimension 0";
+  CHECK(accepts([=](const DLTensor& k) { return k.strides[0] == dense + 8; }).starts_with(apart));
+  CHECK(accepts([=](const DLTensor& k) { return k.strides[0] == dense + 8 && k.shape[0] == 2; }).starts_with(apart));
+  c.sequences.resize(1);
+  c.data.seed = 1;
+  row_strides.adapt(c);
+  validate(c);
+  REQUIRE(c.pool_pages == 1);
+  CHECK(row_strides.check(*library::built_in(), c).result == outcome::pass);
+  const verdict refused = check_answering(row_strides, c, {ASSAY_REJECTED, "planted"},
+                                          [=](const DLTensor& k) { return k.strides[0] != dense; });
+  CHECK(refused.what ==
+        "after giving dimensions of one element other strides, and addresses an offset the library says: rejected: "
+        "planted");
 }
 
 TEST_CASE("context_splits, other_rows, row_strides and more_columns each catch a fault of one bit") {

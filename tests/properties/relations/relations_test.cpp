@@ -2,6 +2,8 @@
 // the enclosure alone would not see it.
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
+#include <functional>
+#include <limits>
 #include <optional>
 
 #include "properties/data/difference.hpp"
@@ -244,6 +246,43 @@ TEST_CASE("row_strides catches a bit that depends on a stride of an output, or o
                   "after laying the rows of outputs 1 elements apart and those of inputs 1 o[0, 0, 0]: ");
 }
 
+TEST_CASE("row_strides catches a library that reads the stride of a dimension of one element, or forgets an offset") {
+  attention_case c = small_case();
+  c.num_splits = 1;
+  c.heads_q = c.heads_kv = 1;
+  c.sequences.resize(1);
+  expect_caught(row_strides, corrupting_library([](call& one) {
+                  const std::int64_t stride = one.view("o").stride[1];
+                  if (stride < 64 || stride > 80) one.flip_o();
+                }),
+                "after giving dimensions of one element other strides, and addresses an offset o[0, 0, 0]: ", c);
+  expect_caught(row_strides, testing::faulty_library([](call& one) {
+                  assay_tensor& q = one.at("q");
+                  if (q.view.byte_offset != 0) return assay_status{ASSAY_REJECTED, "planted"};
+                  return one.run();
+                }),
+                "and addresses an offset the library says: rejected: planted", c);
+}
+
+TEST_CASE("row_strides catches a kernel that needs an alignment, or the last stride of a bias to be 1") {
+  attention_case c = small_case();
+  c.bias_type = dtype::f16;
+  const std::string change = "after laying tensors out in another order, at the least alignment o[0, 0, 0]: ";
+  for (const char* name : {"q", "k", "bias", "o", "lse_partial", "seqlens_k"})
+    expect_caught(row_strides, corrupting_library([name](call& one) {
+                    const tensor t = one.view(name);
+                    const std::int64_t least = size_bytes(t.type) * (name[0] == 'k' ? 8 : 1);
+                    if (reinterpret_cast<std::uintptr_t>(t.data) % 256 == static_cast<std::uintptr_t>(least))
+                      one.flip_o();
+                  }),
+                  change, c);
+  for (const char* name : {"q", "bias"})
+    expect_caught(row_strides, corrupting_library([name](call& one) {
+                    if (one.view(name).stride[2] != 1) one.flip_o();
+                  }),
+                  change, c);
+}
+
 TEST_CASE("v_scaling catches a rounding that depends on the magnitude") {
   expect_caught(v_scaling, corrupting_library([](call& c) {
                   const tensor o = c.view("o");  // every second binade, not the first run's
@@ -327,6 +366,46 @@ TEST_CASE("bad_problem_rejected catches a library that gives no reason") {
                 "run() accepted num_seqs -1: status 1 ''");
 }
 
+/// The built-in kernel, which gets the description of a tensor as it was before `mend` finds it broken.
+void expect_break(const char* name, std::function<bool(DLTensor&)> is_broken, const std::string& message,
+                  const attention_case& c = small_case()) {
+  expect_caught(bad_problem_rejected, testing::faulty_library([=](call& one) {
+                  return one.has(name) && is_broken(one.at(name).view) ? assay_status{ASSAY_OK, {}} : one.run();
+                }),
+                "run() accepted " + message, c);
+}
+
+TEST_CASE("bad_problem_rejected catches each kind of broken description of a tensor") {
+  expect_break(
+      "seqlens_k", [](DLTensor& t) { return t.strides != nullptr && t.strides[0] == 2; },
+      "seqlens_k with a last stride of 2");
+  expect_break("q", [](DLTensor& t) { return t.shape == nullptr; }, "q without a shape");
+  expect_break("v", [](DLTensor& t) { return t.strides == nullptr; }, "v without strides");
+  expect_break(
+      "lse", [](DLTensor& t) { return t.strides != nullptr && t.strides[0] == 0; },
+      "lse with a stride of 0 in dimension 0");
+  expect_break(
+      "o", [](DLTensor& t) { return t.strides != nullptr && t.strides[0] == 255; },
+      "o with a stride at which elements overlap in dimension 0");
+  expect_break("k", [](DLTensor& t) { return t.byte_offset == 8; }, "k with an offset of four elements, not eight");
+  expect_break(
+      "block_table", [](DLTensor& t) { return t.shape != nullptr && t.ndim == 2 && t.shape[1] == 2; },
+      "block_table with a column too few for the longest sequence");
+  expect_break(
+      "o_partial", [](DLTensor& t) { return t.shape != nullptr && t.ndim == 4 && t.shape[2] == 5; },
+      "o_partial with an extent that is too long by 1 in dimension 2");
+  expect_break("q", [](DLTensor& t) { return t.device.device_type != kDLCPU; }, "q on a device of another kind");
+}
+
+TEST_CASE("bad_problem_rejected catches a table that is read past its end") {
+  for (const std::int32_t operation : {3, -1, 99, std::numeric_limits<std::int32_t>::max()})
+    expect_caught(bad_problem_rejected, testing::faulty_library([=](call& c) {
+                    return static_cast<std::int32_t>(c.stated.operation) == operation ? assay_status{ASSAY_OK, {}}
+                                                                                      : c.run();
+                  }),
+                  "run() accepted operation ");
+}
+
 TEST_CASE("bad_problem_rejected catches a library that launches before it rejects") {
   expect_caught(bad_problem_rejected, testing::faulty_library([](call& c) {
                   const assay_status status = c.run();
@@ -350,7 +429,31 @@ TEST_CASE("planned_workspace catches a plan whose bytes do not fit into 32 bits"
   expect_caught(planned_workspace, testing::planning_library([](const problem& p, assay_plan& plan) {
                   if (p.total_q > 1'000'000) plan.workspace_bytes &= 0xFFFFFFFF;
                 }),
-                "plan() of ");
+                " splits: plan() says plan() asks for a workspace of ");
+}
+
+TEST_CASE("planned_workspace catches a refusal that comes from 32 bits, and a contract that a plan has no more") {
+  attention_case c = small_case();
+  c.num_splits = 1;
+  expect_caught(planned_workspace, testing::planning_library([](const problem& p, assay_plan& plan) {
+                  const std::int64_t elements = std::int64_t{p.num_seqs} * p.max_q * p.heads_q * p.head_dim_v;
+                  if (const auto narrow = static_cast<std::int32_t>(elements); narrow < 0) plan.num_splits = narrow;
+                }),
+                "plan() says plan() chose -", c);
+  expect_caught(planned_workspace, testing::declaring_library([](contract& declared) {
+                  static int calls = 0;
+                  if (++calls > 3000) declared.tile_keys = 0;
+                }),
+                " splits: tile_keys is 0, must be in [1, 65536]", c, enclosure_sees::maybe);
+}
+
+TEST_CASE("planned_workspace catches a plan that does not keep to its budget") {
+  attention_case c = small_case();
+  c.num_splits = 1;
+  expect_caught(planned_workspace, testing::planning_library([](const problem&, assay_plan& plan) {
+                  if (plan.workspace_bytes > 0 && plan.workspace_bytes < 1'000'000) plan.workspace_bytes += 16;
+                }),
+                " as the budget it says plan() asks for a workspace of ", c);
 }
 
 TEST_CASE("a plan with the workspace of one split too few is a failure, for any property") {

@@ -104,6 +104,7 @@ TEST_CASE("a NaN is infinitely far from exact, an infinity where it belongs is n
   const buffer& o = *find_buffer(run.ran.written.buffers, "o");
   CHECK(std::isfinite(of(run).largest));
   set_bits(o.view(), 5, poison_bits(o.view().type));
+  run.result = judge_execution(run.given, run.ran);  // no NaN is due there
   CHECK(of(run).largest == std::numeric_limits<double>::infinity());
   CHECK(of(run).largest_rounded == std::numeric_limits<double>::infinity());
   run.ran.written.buffers.clear();

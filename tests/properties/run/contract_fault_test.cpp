@@ -41,10 +41,10 @@ TEST_CASE("a contract that nothing can leave is a failure, whatever the outputs 
       [](contract& c) { c.p_flush = 1; },
       [](contract& c) { c.tile_keys = 0; },
       [](contract& c) { c.p_type = dtype::i8; },
-      [](contract& c) { c.p_shift = -1; },
+      [](contract& c) { c.p_shift = -2; },
       [](contract& c) { c.p_shift = 128; },
       [](contract& c) { c.fuses_logits = 2; },
-      [](contract& c) { c.merge_roundings = -1; },
+      [](contract& c) { c.merge_roundings = -2; },
       [](contract& c) { c.merge_roundings = 1 << 20; },
   };
   for (const auto edit : edits) {
@@ -53,6 +53,28 @@ TEST_CASE("a contract that nothing can leave is a failure, whatever the outputs 
     CHECK(v.result == outcome::fail);
     CHECK(v.what.starts_with("the declared contract cannot bound the outputs: "));
   }
+}
+
+TEST_CASE("a contract in which declare() set nothing, or left out fields, is a failure that names them") {
+  CHECK(contract_fault(undeclared_contract(), problem{}) == "declare() set no field of the contract");
+  const auto fault = [](auto edit) {
+    const verdict v = run_case(*testing::declaring_library(edit), testing::small_case());
+    CHECK(v.result == outcome::fail);
+    return v.what;
+  };
+  CHECK(fault([](contract& c) { c = undeclared_contract(); }) ==
+        "the declared contract cannot bound the outputs: declare() set no field of the contract");
+  CHECK(fault([](contract& c) {
+          const contract unset = undeclared_contract();
+          c.pv.flush = unset.pv.flush, c.head_tree[5] = unset.head_tree[5], c.p_type = unset.p_type;
+        }) == "the declared contract cannot bound the outputs: declare() did not set pv.flush, p_type, head_tree");
+}
+
+TEST_CASE("a library does not get by with what the struct's defaults or an earlier call left") {
+  const auto silent = testing::silent_library();
+  const verdict v = run_case(*silent, testing::small_case());
+  CHECK(v.result == outcome::fail);
+  CHECK(v.what == "the declared contract cannot bound the outputs: declare() set no field of the contract");
 }
 
 TEST_CASE("P is not shifted beyond its type") {

@@ -53,6 +53,21 @@ TEST_CASE("shrinking stops at its budget") {
   CHECK(asked == 4);
 }
 
+TEST_CASE("a property that is not about the kernel is discarded, not run") {
+  int calls = 0;
+  const auto lib = testing::faulty_library([&](testing::call& c) {
+    ++calls;
+    return c.run();
+  });
+  for (const property& p : properties()) {
+    if (applies(p, "split_kv")) continue;
+    const verdict v = check_property(*lib, p, testing::small_case());
+    CHECK(v.result == outcome::discard);
+    CHECK(v.what == std::string(p.name) + " is not about split_kv");
+  }
+  CHECK(calls == 0);
+}
+
 TEST_CASE("a crash and a hang are failures of an isolated judge") {
   const property crash{"crash", "", [](const library&, const attention_case&) -> verdict { std::abort(); }, nullptr};
   const property hang{"hang", "",

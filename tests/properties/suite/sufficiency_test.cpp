@@ -49,6 +49,7 @@ TEST_CASE("a run of the clean kernels sees nearly all standard faults, and is ve
 TEST_CASE("a run with the loosest contract has no defect, is not verified, and says what it would miss") {
   const auto loose = testing::declaring_library(loosen);
   suite_options options = options_for(150);
+  options.seed = 2;
   const suite_result result = run_with_teeth(*loose, options);
   const std::string text = report_text(options, result);
   INFO(text);
@@ -140,6 +141,34 @@ TEST_CASE("undecided cases count for each property, types and thing, not only to
   result.reached[{"split_kv", "sinks"}] = {.pass = 0, .fail = 0, .discard = 0, .undecided = 10};
   CHECK(shortfall(result) == "10 of 10 cases of split_kv with sinks were undecided, more than 5%");
   CHECK(exit_status(options, result) == 1);
+}
+
+TEST_CASE("a library with part of the types is verified in them, and refuses the others for all to see") {
+  const auto only_f16 = testing::faulty_library([](testing::call& one) {
+    if (one.stated.q_type != dtype::f16 || one.stated.k_type != dtype::f16)
+      return assay_status{ASSAY_UNSUPPORTED, "only f16"};
+    return one.run();
+  });
+  const suite_options in_f16 = options_for(150);
+  const suite_result verified = run_with_teeth(*only_f16, in_f16);
+  INFO(report_text(in_f16, verified));
+  CHECK(verified.total.discard == 0);
+  CHECK(exit_status(in_f16, verified) == 0);
+
+  suite_options in_all = options_for(60);
+  in_all.types.clear();
+  const suite_result partial = run_with_teeth(*only_f16, in_all);
+  CHECK(partial.total.fail == 0);
+  CHECK(exit_status(in_all, partial) == 1);
+  CHECK(shortfall(in_all, partial).find(" cases were discarded, more than 5%") != std::string::npos);
+  CHECK(report_text(in_all, partial).find("unsupported: only f16") != std::string::npos);
+
+  only_f16->supports_generated = true;  // which is not so
+  in_all.budget.seconds = 1;
+  const suite_result declared = run_suite(*only_f16, in_all);
+  CHECK(declared.total.fail > 0);
+  REQUIRE(declared.findings.size() == 1);
+  CHECK(declared.findings[0].origin == "refusal");
 }
 
 }  // namespace

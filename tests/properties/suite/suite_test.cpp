@@ -58,11 +58,12 @@ TEST_CASE("a run of a kernel draws its cases alone, for the properties that are 
     if (can_be_checked(p, options)) options.selected.push_back(&p);
   std::set<std::string> names;
   for (const property* p : options.selected) names.insert(p->name);
-  CHECK(names == std::set<std::string>{"output_enclosed", "page_permutation", "page_sharing", "pool_shift",
-                                       "table_tail", "dead_memory", "hidden_keys", "other_sequences", "wave_schedule",
-                                       "head_permutation", "v_scaling", "nothing_else_written", "bad_problem_rejected",
-                                       "descale_exchange", "equal_descales", "other_rows", "row_strides",
-                                       "another_problem_first"});
+  CHECK(names == std::set<std::string>{
+                     "output_enclosed",      "page_permutation", "page_sharing",      "pool_shift",
+                     "table_tail",           "dead_memory",      "hidden_keys",       "other_sequences",
+                     "wave_schedule",        "head_permutation", "v_scaling",         "nothing_else_written",
+                     "bad_problem_rejected", "descale_exchange", "equal_descales",    "other_rows",
+                     "row_strides",          "far_rows",         "planned_workspace", "another_problem_first"});
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(names.size()) * 101; ++i) {
     const attention_case c = suite_case(options, i);
     INFO(to_json(c));

@@ -1,0 +1,27 @@
+/// Legal problems with one thing more, mostly beyond what the case space holds for a kernel.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "properties/case/case.hpp"
+#include "properties/run/kernel_library.hpp"
+
+namespace assay::relations {
+
+/// A case with one thing that problem.hpp has, and its kernel's space perhaps not.
+struct case_beyond {
+  std::string name;
+  attention_case made;
+};
+
+/// Small cases made of one case: a feature of the operation, a type or an extent is added. None of a case that is
+/// empty, or large itself: each costs a run.
+std::vector<case_beyond> cases_beyond(const attention_case& c);
+
+/// What a library does wrong with one of them: it must say that it does not support it, or compute it right. A host
+/// check that lets too much through shows nowhere else.
+std::optional<std::string> wrong_beyond_space(const library& lib, const attention_case& c);
+
+}  // namespace assay::relations

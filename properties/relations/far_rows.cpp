@@ -1,0 +1,45 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "properties/case/tensor_plan.hpp"
+#include "properties/relations/adapt.hpp"
+#include "properties/relations/relation.hpp"
+#include "properties/relations/relations.hpp"
+
+namespace assay::relations {
+namespace {
+
+bool has_far_tensors(const std::vector<planned_tensor>& tensors) {
+  return std::ranges::any_of(tensors, &planned_tensor::is_far);
+}
+
+verdict check(const library& lib, const attention_case& c) {
+  relation r(far_rows, lib, c);
+  bool is_shown = false;
+  for (std::int32_t dimension = 1; dimension < max_rank && !r.decided(); ++dimension) {
+    attention_case other = c;
+    other.far_dimension = dimension;
+    if (!has_far_tensors(plan_tensors(other)) && !has_far_tensors(plan_outputs(r.base().planned, layout_of(other))))
+      continue;
+    is_shown = true;
+    inputs laid_out = fill(other);
+    r.expect_same_bits(
+        laid_out, other,
+        fmt::format("laying the indices of dimension {} of every tensor over {} GiB", dimension - 1, far_bytes >> 30));
+  }
+  if (!is_shown) r.discard("no tensor has a dimension that can lie far apart");
+  return r.conclude();
+}
+
+/// Most tensors have an index for every row.
+void adapt(attention_case& c) {
+  if (!c.sequences.empty()) ensure_rows(c, 0, 2);
+}
+
+}  // namespace
+
+const property far_rows{"far_rows", "tensors whose rows, heads or splits lie 32 GiB apart give the same output bits",
+                        check, adapt};
+
+}  // namespace assay::relations

@@ -1,20 +1,34 @@
-# Kernels with planted faults: a library for each name in `faults`, its tests/faults/NAME.patch applied.
+# Kernels with planted faults: a library fault_NAME for each name in `faults`, its tests/faults/NAME.patch applied, and a
+# library space_NAME for each tests/faults/space/NAME.patch, which is built only where it is asked for.
 
-# add_fault_library(NAME): the files that the patch touches are copied and patched when it is built, and found before the
-# originals. Compiled anew is the kernel that the patch names ("Kernel: NAME", else split_kv), in one combination of
-# types: of it only the .hip files if the patch stays in code that no host file includes. The rest is as it is.
-function(add_fault_library name)
-  set(patch ${CMAKE_SOURCE_DIR}/tests/faults/${name}.patch)
-  set(copy ${CMAKE_BINARY_DIR}/faults/${name})
+# add_fault_library(LIBRARY PATCH COPY): the files that the patch touches are copied to COPY and patched when the library
+# is built, and found before the originals. Compiled anew is the kernel that the patch names ("Kernel: NAME", else
+# split_kv), in one combination of types ("Types: ...", else the kernel's first) or in all ("Types: all"): of it only the
+# .hip files if the patch stays in code that no host file includes. The rest is as it is.
+function(add_fault_library library patch copy)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${patch})
   file(STRINGS ${patch} kernel REGEX "^Kernel: ")
   list(TRANSFORM kernel REPLACE "^Kernel: " "")
+  if(NOT kernel)
+    set(kernel split_kv)
+  endif()
+  file(STRINGS ${patch} types REGEX "^Types: ")
+  string(REGEX REPLACE "^Types: |:f32$" "" types "${types}")
+  string(REGEX REPLACE "[/:]" "_" types "${types}")
   file(STRINGS ${patch} patched REGEX "^\\+\\+\\+ b/")
   list(TRANSFORM patched REPLACE "^\\+\\+\\+ b/([^\t ]+).*" "\\1")
 
   set(compiled ${fault_sources_of_${kernel}} ${patched})
-  if(NOT kernel)
-    list(APPEND compiled ${fault_sources_of_split_kv})
+  if(types)
+    set(first ${compiled})
+    list(FILTER first INCLUDE REGEX "/${kernel}_[a-z0-9_]*[.]hip$")
+    list(FILTER first EXCLUDE REGEX "_check[.]hip$")
+    list(REMOVE_ITEM compiled ${first})
+    if(types STREQUAL "all")
+      set(types "[a-z0-9]*")
+    endif()
+    file(GLOB wanted RELATIVE ${CMAKE_SOURCE_DIR} kernels/${kernel}/${kernel}_${types}.hip)
+    list(APPEND compiled ${wanted})
   endif()
   set(beyond_hip ${patched})
   list(FILTER beyond_hip EXCLUDE REGEX "^kernels/[^/]+/[^/]+(_kernel\\.hpp|_stages\\.hpp|\\.hip)$")
@@ -32,7 +46,7 @@ function(add_fault_library name)
   list(TRANSFORM patched PREPEND ${copy}/ OUTPUT_VARIABLE copies)
   add_custom_command(OUTPUT ${copies} COMMAND ${CMAKE_COMMAND} -E rm -rf ${copy} ${copying}
     COMMAND patch --quiet --strip 1 --directory ${copy} --input ${patch}
-    DEPENDS ${patch} ${originals} COMMENT "Patching ${name}" VERBATIM)
+    DEPENDS ${patch} ${originals} COMMENT "Patching ${library}" VERBATIM)
 
   set(sources "")
   foreach(file IN LISTS compiled)
@@ -45,26 +59,37 @@ function(add_fault_library name)
   list(JOIN compiled "|" compiled_here)
   set(others $<FILTER:$<TARGET_OBJECTS:assay_kernels_cpu>,EXCLUDE,/\(${compiled_here}\)[.]o$>
     $<FILTER:$<TARGET_OBJECTS:assay_kernels_cpu_device>,EXCLUDE,/\(${compiled_here}\)[.]o$>)
-  set(parts fault_${name}_device)
-  add_kernel_part(fault_${name}_device ${copy} "${checked_kernel_flags}" "REUSE_FROM;assay_kernels_cpu_device")
+  set(parts ${library}_device)
+  add_kernel_part(${library}_device ${copy} "${checked_kernel_flags}" "REUSE_FROM;assay_kernels_cpu_device")
   if(compiled MATCHES "\\.cpp")
-    list(APPEND parts fault_${name})
-    add_kernel_part(fault_${name} ${copy} "" "REUSE_FROM;assay_kernels_cpu")
+    list(APPEND parts ${library})
+    add_kernel_part(${library} ${copy} "" "REUSE_FROM;assay_kernels_cpu")
   endif()
-  add_kernel_sources(fault_${name} "${sources}")
+  add_kernel_sources(${library} "${sources}")
   set(faulty "")
+  list(FILTER copies EXCLUDE REGEX "\\.(hip|cpp)$")  # those are of one part
   foreach(part IN LISTS parts)
     target_sources(${part} PRIVATE ${copies})
     list(APPEND faulty $<TARGET_OBJECTS:${part}>)
   endforeach()
   # The faulty objects come first: of inline functions that several objects have, the first is linked.
-  add_kernel_module(fault_${name} ${faulty} ${others})
+  add_kernel_module(${library} ${faulty} ${others})
+  set(targets ${parts} ${library}_so PARENT_SCOPE)
 endfunction()
 if(ASSAY_SANITIZE)
   set(faults "")  # a fault is found by the suite, not by a sanitizer
 endif()
 add_custom_target(fault_libraries)
 foreach(name IN LISTS faults)
-  add_fault_library(${name})
+  add_fault_library(fault_${name} ${CMAKE_SOURCE_DIR}/tests/faults/${name}.patch ${CMAKE_BINARY_DIR}/faults/${name})
   add_dependencies(fault_libraries fault_${name}_so)
+endforeach()
+file(GLOB patches CONFIGURE_DEPENDS tests/faults/space/*.patch)
+if(ASSAY_SANITIZE OR ASSAY_FUZZ)
+  set(patches "")
+endif()
+foreach(patch IN LISTS patches)
+  cmake_path(GET patch STEM name)
+  add_fault_library(space_${name} ${patch} ${CMAKE_BINARY_DIR}/space_faults/${name})
+  set_target_properties(${targets} PROPERTIES EXCLUDE_FROM_ALL ON)
 endforeach()

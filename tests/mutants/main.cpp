@@ -40,6 +40,7 @@ void add_options(CLI::App& app, arguments& given) {
   app.add_option("--limit", o.limit_seconds, "Seconds after which a run counts as hung")->capture_default_str();
   app.add_option("--floor", given.floor, "Least score")->check(CLI::Range(0.0, 1.0))->capture_default_str();
   app.add_option("--only", o.only, "Mutate only files whose path contains this");
+  app.add_option("--again", o.again, "Try the survivors of these results of --json again, in place of a sample");
   app.add_option("--work", o.work, "Folder for objects and libraries; patches of survivors stay in it")
       ->capture_default_str();
   app.add_option("--program", o.program, "The assay to run")->capture_default_str();
@@ -56,12 +57,14 @@ std::string change_text(const mutant& m) {
 int run(arguments given) {
   mutation_options& o = given.options;
   o.work = fs::absolute(o.work);
+  const std::vector<equivalent> known = read_equivalents(given.equivalents);
   if (given.list) {
     const reach reached = reach_of(o.sources, read_recipes(o.recipes));
-    for (const mutant& m : sampled(all_mutants(o, reached), o.sample, o.seed)) std::cout << change_text(m);
+    std::vector<std::string> gone;
+    for (const mutant& m : chosen(o, known, all_mutants(o, reached), gone)) std::cout << change_text(m);
+    for (const std::string& line : gone) std::cout << "no mutant any more: " << line << '\n';
     return 0;
   }
-  const std::vector<equivalent> known = read_equivalents(given.equivalents);
   progress shown;
   std::int64_t done = 0;
   const mutation_result result = try_mutants(o, known, [&](const mutant_result& r) {

@@ -134,6 +134,27 @@ TEST_CASE("equivalent mutants are known by content; a broken list is refused by 
   }
 }
 
+TEST_CASE("survivors of a result are chosen again by content, but those that are equivalent or gone") {
+  const testing::scratch here;
+  mutation_result result;
+  const auto add = [&](const char* after, fate what) {
+    result.tried.push_back({{"a.cpp", 9, "constant", 0, 0, {}, "x = 1;", after}, what, {}, {}, 0, 0});
+  };
+  add("x = 2;", fate::survived), add("x = 3;", fate::killed), add("x = 4;", fate::survived);
+  add("x = 5;", fate::survived);
+  mutation_options options;
+  options.again = {here.write("result.json", mutation_json(result, options, 0))};
+  std::vector<mutant> all;
+  for (const char* after : {"x = 2;", "x = 3;", "x = 4;"}) all.push_back({"a.cpp", 7, "c", 0, 0, {}, "x = 1;", after});
+  std::vector<std::string> gone;
+  const std::vector<mutant> again = chosen(options, {{"a.cpp", "x = 1;", "x = 4;", "why"}}, all, gone);
+  REQUIRE(again.size() == 1);
+  CHECK(again.front() == all.front());
+  CHECK(gone == lines{"a.cpp: x = 5;"});
+  options.again = {here.write("other.json", "{}")};
+  CHECK_THROWS_AS(chosen(options, {}, all, gone), case_error);
+}
+
 TEST_CASE("only kernels and their host code are mutated, and every listed equivalent is a mutant of them") {
   const fs::path root = ASSAY_SOURCE_DIR;
   const std::vector<kernel_recipe> recipes = read_recipes(fs::path(ASSAY_BINARY_DIR) / "mutants" / "kernels.txt");

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <iterator>
 #include <random>
 #include <set>
 
@@ -164,6 +165,21 @@ class bench {
   std::map<std::pair<std::string, std::int64_t>, suite_end> clean_;
 };
 
+/// The survivors of a result. As an equivalent has no reason yet, `reason` is empty.
+std::vector<equivalent> read_survivors(const fs::path& file) {
+  boost::system::error_code error;
+  const json::value parsed = json::parse(read_file(file), error);
+  const json::value* const tried = error ? nullptr : parsed.find_pointer("/tried", error);
+  if (tried == nullptr || !tried->is_array())
+    throw case_error(file.string() + ": not a result of assay_mutants --json");
+  std::vector<equivalent> all;
+  for (const json::value& each : tried->get_array()) {
+    const auto text = [&](const char* key) { return std::string(each.at(key).as_string()); };
+    if (text("fate") == name_of(fate::survived)) all.push_back({text("path"), text("before"), text("after"), {}});
+  }
+  return all;
+}
+
 fate fate_named(const std::string& name) {
   for (const fate f : {fate::killed, fate::survived, fate::equivalent, fate::same_object})
     if (name == name_of(f)) return f;
@@ -221,29 +237,46 @@ std::vector<mutant> sampled(std::vector<mutant> all, std::int64_t count, std::ui
   return all;
 }
 
+std::vector<mutant> chosen(const mutation_options& options, const std::vector<equivalent>& known,
+                           std::vector<mutant> all, std::vector<std::string>& gone) {
+  if (options.again.empty()) return sampled(std::move(all), options.sample, options.seed);
+  std::vector<equivalent> wanted;
+  for (const fs::path& file : options.again) std::ranges::move(read_survivors(file), std::back_inserter(wanted));
+  std::vector<mutant> some;
+  for (const mutant& m : all)
+    if (find(wanted, m) != nullptr && find(known, m) == nullptr) some.push_back(m);
+  for (const equivalent& w : wanted)
+    if (w.path.find(options.only) != std::string::npos &&
+        std::ranges::none_of(all, [&](const mutant& m) { return find({w}, m) != nullptr; }))
+      gone.push_back(fmt::format("{}: {}", w.path, w.after));
+  return some;
+}
+
 mutation_result try_mutants(const mutation_options& options, const std::vector<equivalent>& known,
                             const std::function<void(const mutant_result&)>& done) {
   for (const char* old : {"survivors", "clean"}) fs::remove_all(options.work / old);
   bench tried_on(options, known);
   const std::vector<mutant> all = all_mutants(options, tried_on.reached());
-  const std::vector<mutant> chosen = sampled(all, options.sample, options.seed);
-  tried_on.prepare(chosen);
-  mutation_result result{std::vector<mutant_result>(chosen.size()), std::ssize(all)};
+  mutation_result result;
+  const std::vector<mutant> tried = chosen(options, known, all, result.gone);
+  tried_on.prepare(tried);
+  result.tried.resize(tried.size());
+  result.mutants = std::ssize(all);
   std::size_t next = 0;
   const auto serve = [&](const std::string& request) {
     const std::size_t number = std::stoull(request);
     try {
-      return json::serialize(to_object(tried_on.try_one(chosen[number], number)));
+      return json::serialize(to_object(tried_on.try_one(tried[number], number)));
     } catch (const std::exception& e) {
       return json::serialize(json::object{{"error", e.what()}});
     }
   };
   run_workers(
       options.jobs, 3600, serve,
-      [&] { return next < chosen.size() ? std::optional(std::to_string(next++)) : std::nullopt; },
+      [&] { return next < tried.size() ? std::optional(std::to_string(next++)) : std::nullopt; },
       [&](const work_result& worked) {
         const std::size_t number = std::stoull(worked.request);
-        result.tried[number] = from_reply(chosen[number], worked);
+        result.tried[number] = from_reply(tried[number], worked);
         done(result.tried[number]);
       });
   fs::remove_all(options.work / "clean");
@@ -259,6 +292,7 @@ std::string mutation_text(const mutation_result& result, const mutation_options&
     text += fmt::format("survived: {}:{}: {} (tried in {})\n  - {}\n  + {}\n", r.change.path, r.change.line,
                         r.change.operation, r.kernel, r.change.before, r.change.after);
   }
+  for (const std::string& line : result.gone) text += fmt::format("no mutant any more: {}\n", line);
   std::ranges::sort(seconds);
   text += fmt::format(
       "{} of {} mutants tried (seed {}, {} cases each): {} killed, {} survived, {} equivalent, {} of the same code, {} "

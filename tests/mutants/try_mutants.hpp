@@ -25,6 +25,8 @@ struct mutation_options {
   std::uint64_t seed = 1;     ///< of the sample and of the runs
   int jobs = 1;
   double limit_seconds = 600;  ///< for one run
+  /// Results (mutation_json) whose survivors are tried in place of a sample.
+  std::vector<std::filesystem::path> again = {};  // NOLINT(readability-redundant-member-init): may be left out
 };
 
 enum class fate {
@@ -48,6 +50,7 @@ struct mutant_result {
 struct mutation_result {
   std::vector<mutant_result> tried;  ///< in the order of the sample
   std::int64_t mutants = 0;          ///< that there are
+  std::vector<std::string> gone;     ///< survivors of earlier results that are no mutants any more, as "PATH: LINE"
   std::int64_t count(fate f) const;
   /// Killed, of those that are neither equivalent nor broken; 1 if there are none.
   double score() const;
@@ -59,8 +62,13 @@ std::vector<mutant> all_mutants(const mutation_options& options, const reach& re
 /// The sample: the first mutants of a shuffle by the seed. A larger sample begins with the smaller one.
 std::vector<mutant> sampled(std::vector<mutant> all, std::int64_t count, std::uint64_t seed);
 
-/// Tries the sample. A mutant of code that several kernels share is tried in one after the other until one kills it.
-/// Calls `done` after each.
+/// What to try: the sample, or the survivors of earlier results, known by content, but those that are listed as
+/// equivalent now. `gone` receives the survivors that `all` has no more. Throws case_error where a file is no result.
+std::vector<mutant> chosen(const mutation_options& options, const std::vector<equivalent>& known,
+                           std::vector<mutant> all, std::vector<std::string>& gone);
+
+/// Tries what is chosen. A mutant of code that several kernels share is tried in one after the other until one kills
+/// it. Calls `done` after each.
 mutation_result try_mutants(const mutation_options& options, const std::vector<equivalent>& known,
                             const std::function<void(const mutant_result&)>& done);
 

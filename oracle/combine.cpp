@@ -94,11 +94,6 @@ joined_lse join_lse(std::span<const partial> splits) {
   return all;
 }
 
-/// Whether an infinity may have reached a split's element: see column_state::maybe_plus.
-bool is_half_open(const interval& o) {
-  return std::isinf(o.lo) != std::isinf(o.hi);
-}
-
 /// What values that are not finite make of a column.
 column_state state_of(std::span<const partial> splits, const std::vector<interval>& weights, std::size_t column) {
   column_state state = column_state::finite;
@@ -108,9 +103,9 @@ column_state state_of(std::span<const partial> splits, const std::vector<interva
         splits[s].rules.empty() ? element_rule::enclosed : static_cast<element_rule>(splits[s].rules[column]);
     const weight_kind weight = weights[s].lo > 0 ? weight_kind::positive : weight_kind::open;
     if (rule == element_rule::nan) state = join(state, effect_of(std::nan(""), weight));
-    if (rule == element_rule::or_nan) state = join(state, column_state::maybe_nan);
-    if (rule == element_rule::or_nan && is_half_open(o))
-      state = join(state, effect_of(std::isinf(o.hi) ? o.hi : o.lo, weight_kind::open));
+    if (admits_nan(rule)) state = join(state, column_state::maybe_nan);
+    if (admits_infinity(rule, false)) state = join(state, column_state::maybe_plus);
+    if (admits_infinity(rule, true)) state = join(state, column_state::maybe_minus);
     if (o.lo == o.hi && std::isinf(o.lo)) state = join(state, effect_of(o.lo, weight));
   }
   return state;
@@ -135,15 +130,9 @@ weighted_sum add_all(std::span<const partial> splits, const std::vector<interval
     if (weights[s].hi == 0) continue;  // adds 0 * o_s = 0: exact, and o_s is finite where it is known
     const double w = (weights[s].lo + weights[s].hi) / 2;
     const double w_radius = std::max(weights[s].hi - w, w - weights[s].lo) * cover;
-    // state_of() has the infinities.
-    // Of an element that may be any number up to infinity, the least sum decides: rounding is monotone.
     for (std::size_t c = 0; c < columns; ++c) {
       const interval& e = splits[s].o[c];
-      const bool may_be_nan =
-          !splits[s].rules.empty() && static_cast<element_rule>(splits[s].rules[c]) == element_rule::or_nan;
-      finite[c] = e.lo == e.hi && std::isinf(e.lo) ? point(0)
-                  : may_be_nan && is_half_open(e)  ? point(std::isinf(e.hi) ? e.lo : e.hi)
-                                                   : e;
+      finite[c] = e.lo == e.hi && std::isinf(e.lo) ? point(0) : e;  // state_of() has the infinities
     }
     add_weighted(w, w_radius, finite.data(), columns, sum.mid.data(), sum.radius.data());
   }
@@ -179,7 +168,8 @@ combined_lse combine_splits(std::span<const partial> splits, const contract& dec
              : is_bounded       ? round_f32(interval{mid - r, mid + r} / total, declared.normalise_roundings)
                                 : everything;
     const element_rule rule = apply(state_of(splits, weights, c), 1, out[c], rule_of(out[c], is_positive(splits, c)));
-    rules[c] = static_cast<std::uint8_t>(all.may_overflow && has_interval(rule) ? element_rule::or_nan : rule);
+    const bool adds_nan = all.may_overflow && has_interval(rule) && !admits_nan(rule);
+    rules[c] = static_cast<std::uint8_t>(adds_nan ? element_rule::or_nan : rule);
   }
   if (all.largest.lo == -infinity) return {{-infinity, all.largest.hi * (1 - 0x1p-20)}};
   const interval logarithm = widen(log(total), static_cast<double>(declared.log_relative_error),

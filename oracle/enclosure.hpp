@@ -26,18 +26,30 @@ inline constexpr std::uint8_t unwritten_byte = 0xFF;
 
 /// The rule that an element of an enclosed tensor must satisfy.
 enum class element_rule : std::uint8_t {
-  enclosed = 0,  ///< its value must lie in its interval
-  kept = 1,      ///< it must not be written: it keeps its bits
-  copied = 2,    ///< it must be written with given bits: those of an input
-  positive = 3,  ///< enclosed, and a zero is +0
-  negative = 4,  ///< enclosed, and a zero is -0; a type without -0 has +0
-  nan = 5,       ///< it must be a NaN, of any bits but those of an unwritten element
-  or_nan = 6,    ///< enclosed, or such a NaN
+  enclosed = 0,    ///< its value must lie in its interval
+  kept = 1,        ///< it must not be written: it keeps its bits
+  copied = 2,      ///< it must be written with given bits: those of an input
+  positive = 3,    ///< enclosed, and a zero is +0
+  negative = 4,    ///< enclosed, and a zero is -0; a type without -0 has +0
+  nan = 5,         ///< it must be a NaN, of any bits but those of an unwritten element
+  or_nan = 6,      ///< enclosed, or such a NaN
+  or_plus = 7,     ///< enclosed, or infinity, or such a NaN
+  or_minus = 8,    ///< enclosed, or -infinity, or such a NaN
+  or_special = 9,  ///< enclosed, or anything that is not finite, but for the bits of an unwritten element
 };
 
 /// Whether the rule admits the values of an interval.
 inline bool has_interval(element_rule rule) {
   return rule != element_rule::kept && rule != element_rule::copied && rule != element_rule::nan;
+}
+
+/// Whether the rule admits a NaN beside the values of its interval.
+inline bool admits_nan(element_rule rule) {
+  return rule >= element_rule::or_nan;
+}
+/// Whether the rule admits an infinity, of that sign, that its interval may not hold.
+inline bool admits_infinity(element_rule rule, bool is_negative) {
+  return rule == element_rule::or_special || rule == (is_negative ? element_rule::or_minus : element_rule::or_plus);
 }
 
 /// Enclosure of one output tensor before its final rounding, row major over the covered part of its logical shape. An

@@ -121,6 +121,11 @@ std::uint32_t bits_due(const enclosed_tensor& bounds, std::int64_t flat) {
   return bounds.held.empty() ? unwritten_bits(bounds.type) : bounds.held[static_cast<std::size_t>(flat)];
 }
 
+/// Whether the rule admits a value, whatever the interval is.
+bool is_admitted(element_rule rule, double value) {
+  return std::isnan(value) ? admits_nan(rule) : std::isinf(value) && admits_infinity(rule, value < 0);
+}
+
 /// Whether a value within its interval is a zero of the sign that the rule excludes.
 bool is_wrong_zero(double value, element_rule rule, dtype type) {
   if (value != 0) return false;
@@ -167,7 +172,7 @@ judgement judge_tensor(const enclosed_tensor& bounds, const tensor& output) {
       ++j.uncertain;
       j.sharp += holds_two_at_most(rounded, bounds.type) ? 1 : 0;
     }
-    if (rule == element_rule::or_nan && std::isnan(value) && !is_unwritten(bounds, load_bits(output, offset)))
+    if (is_admitted(rule, value) && !is_unwritten(bounds, load_bits(output, offset)))
       return rank(flat, offset, value, 0);
     const bool is_inside = value >= rounded.lo && value <= rounded.hi;  // false for NaN
     const bool is_wrong = is_inside && is_wrong_zero(value, rule, bounds.type);

@@ -9,36 +9,48 @@
 namespace assay::oracle {
 namespace {
 
-bool is_infinite(column_state s) {
-  return s == column_state::plus_infinity || s == column_state::minus_infinity;
+using enum column_state;
+
+constexpr column_state of_bits(unsigned int bits) {
+  return static_cast<column_state>(bits);
+}
+constexpr unsigned int bits_of(column_state s) {
+  return static_cast<unsigned int>(s);
+}
+constexpr bool has(column_state s, column_state one) {
+  return (bits_of(s) & bits_of(one)) != 0;
+}
+constexpr column_state with(column_state s, column_state more) {
+  return of_bits(bits_of(s) | bits_of(more));
+}
+
+/// The sum of two that are certain.
+column_state sum(column_state a, column_state b) {
+  if (a == b || b == finite) return a;
+  return a == finite ? b : nan;
 }
 
 }  // namespace
 
 column_state join(column_state a, column_state b) {
-  if (a == b || b == column_state::finite) return a;
-  if (a == column_state::finite) return b;
-  if (a == column_state::nan || b == column_state::nan) return column_state::nan;
-  if (is_infinite(a) && is_infinite(b)) return column_state::nan;
-  for (const auto& [sure, maybe] : {std::pair{column_state::plus_infinity, column_state::maybe_plus},
-                                    {column_state::minus_infinity, column_state::maybe_minus}}) {
-    const auto is_below = [&](column_state s) { return s == sure || s == maybe || s == column_state::maybe_nan; };
-    if (is_below(a) && is_below(b)) return maybe;  // it admits all that the two admit together
-  }
-  return column_state::open;
+  constexpr column_state each[] = {finite, plus_infinity, minus_infinity, nan};
+  unsigned int sums = 0;
+  for (const column_state x : each)
+    for (const column_state y : each)
+      if (has(a, x) && has(b, y)) sums |= bits_of(sum(x, y));
+  return of_bits(sums);
 }
 
 column_state effect_of(double value, weight_kind weight) {
   // Times an exact zero: a kernel may form the product, or leave the key out.
-  if (weight == weight_kind::zero) return column_state::maybe_nan;
-  if (std::isnan(value)) return weight == weight_kind::positive ? column_state::nan : column_state::maybe_nan;
-  if (weight == weight_kind::open) return value > 0 ? column_state::maybe_plus : column_state::maybe_minus;
-  return value > 0 ? column_state::plus_infinity : column_state::minus_infinity;
+  if (weight == weight_kind::zero) return maybe_nan;
+  const column_state product = std::isnan(value) ? nan : value > 0 ? plus_infinity : minus_infinity;
+  return weight == weight_kind::open ? with(product, maybe_nan) : product;
 }
 
 column_state scaled(column_state a, bool may_be_zero) {
-  if (!may_be_zero || !is_infinite(a)) return a;
-  return a == column_state::plus_infinity ? column_state::maybe_plus : column_state::maybe_minus;
+  const bool has_infinity = has(a, plus_infinity) || has(a, minus_infinity);
+  return may_be_zero && has_infinity ? with(a, maybe_nan) : a;
 }
 
 void column_states::reset() {
@@ -66,28 +78,19 @@ element_rule rule_of(const interval& e, bool is_positive) {
 }
 
 element_rule apply(column_state state, double factor, interval& e, element_rule rule) {
-  switch (state) {
-    case column_state::finite: return rule;
-    case column_state::maybe_nan: return element_rule::or_nan;
-    case column_state::nan: e = everything; return element_rule::nan;
-    case column_state::open: e = everything; return element_rule::enclosed;
-    case column_state::plus_infinity:
-    case column_state::minus_infinity:
-    case column_state::maybe_plus:
-    case column_state::maybe_minus: break;
-  }
+  if (state == finite) return rule;
+  if (state == maybe_nan) return element_rule::or_nan;
+  if (state == nan) return e = everything, element_rule::nan;
   // Finite values that overflow may be the other infinity, and 0 * infinity is NaN.
-  if (is_everything(e) || factor == 0 || std::isnan(factor)) {
-    e = everything;
-    return element_rule::enclosed;
+  if (is_everything(e) || factor == 0 || std::isnan(factor)) return e = everything, element_rule::enclosed;
+  const bool is_plus = has(state, factor > 0 ? plus_infinity : minus_infinity);
+  const bool is_minus = has(state, factor > 0 ? minus_infinity : plus_infinity);
+  if (has(state, finite)) {
+    if (is_plus && is_minus) return element_rule::or_special;
+    return is_plus ? element_rule::or_plus : element_rule::or_minus;
   }
-  const bool is_certain = is_infinite(state);
-  const bool is_plus = (state == column_state::plus_infinity || state == column_state::maybe_plus) == (factor > 0);
-  if (is_certain)
-    e = point(is_plus ? infinity : -infinity);
-  else
-    e = is_plus ? interval{e.lo, infinity} : interval{-infinity, e.hi};
-  return is_certain || is_everything(e) ? element_rule::enclosed : element_rule::or_nan;
+  e = is_plus && is_minus ? everything : point(is_plus ? infinity : -infinity);
+  return has(state, nan) ? element_rule::or_nan : element_rule::enclosed;
 }
 
 }  // namespace assay::oracle

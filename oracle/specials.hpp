@@ -16,19 +16,19 @@ struct special_value {
   double value;
 };
 
-/// What special values make of a column.
+/// What special values make of a column: a set of `finite` (what the finite values make of it), `plus_infinity`,
+/// `minus_infinity` and `nan`, as bits. The infinities hold unless the finite values overflow.
 enum class column_state : std::uint8_t {
-  finite,          ///< none reaches it
-  maybe_nan,       ///< 0 * NaN may be formed: NaN, or what the finite values make of it
-  plus_infinity,   ///< unless the finite values overflow
-  minus_infinity,  ///< as well
-  maybe_plus,      ///< an infinity whose weight may be 0: plus_infinity, maybe_nan or finite
-  maybe_minus,     ///< as well
-  nan,             ///< every order of operations makes NaN of it
-  open,            ///< nothing is known
+  finite = 1,  ///< alone: no special value reaches it
+  plus_infinity = 2,
+  minus_infinity = 4,
+  nan = 8,                                     ///< alone: every order of operations makes NaN of it
+  maybe_nan = finite | nan,                    ///< 0 * NaN may be formed
+  maybe_plus = finite | plus_infinity | nan,   ///< an infinity whose weight may be 0
+  maybe_minus = finite | minus_infinity | nan  ///< as well
 };
 
-/// Of two things that reach a column. A certain NaN stays; infinities of both signs make one.
+/// Of two things that reach a column: every sum of one of `a` and one of `b`. Infinities of both signs make NaN.
 column_state join(column_state a, column_state b);
 
 /// What a value does to its column under a weight: certainly above 0, certainly 0 (a hidden or void key), or either.
@@ -63,8 +63,7 @@ class column_states {
 element_rule rule_of(const interval& e, bool is_positive);
 
 /// Makes of an element what a column's state says: `e` is what finite values make of it, `factor` the sign of the
-/// scalars that infinities are multiplied with. Of an infinity that may be there, all numbers from `e` on to it are
-/// admitted. Returns its rule.
+/// scalars that infinities are multiplied with. Returns its rule.
 element_rule apply(column_state state, double factor, interval& e, element_rule rule);
 
 }  // namespace assay::oracle

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "oracle/decode.hpp"
@@ -61,8 +62,6 @@ void for_each_index(const buffer& b, const std::function<void(const std::vector<
 
 namespace {
 
-const std::string mask_prefix = "may_be_nan:";
-
 /// Elements that differ, and the first of them.
 struct difference {
   std::int64_t count = 0;
@@ -86,23 +85,25 @@ bool are_same_nan(const buffer& of, std::uint32_t a, std::uint32_t b) {
          !is_unwritten(type, b);
 }
 
-/// Whether one of them is a NaN that a kernel computed, and the other one a number.
-bool is_one_nan(dtype type, std::uint32_t a, std::uint32_t b) {
-  const bool a_is_nan = std::isnan(oracle::decode(type, a)), b_is_nan = std::isnan(oracle::decode(type, b));
-  return a_is_nan != b_is_nan && !is_unwritten(type, a_is_nan ? a : b);
+/// Whether the rule admits the bits, whatever the interval is.
+bool is_admitted(oracle::element_rule rule, dtype type, std::uint32_t bits) {
+  const double value = oracle::decode(type, bits);
+  return std::isnan(value) ? oracle::admits_nan(rule) && !is_unwritten(type, bits)
+                           : std::isinf(value) && oracle::admits_infinity(rule, value < 0);
 }
 
 /// Where one of them is sparse (margins can make the same pool so), in the pages that are used.
-difference compare(const buffer& x, const buffer& y, const buffer* may_be_nan) {
+difference compare(const buffer& x, const buffer& y, const buffer* rules) {
   difference found;
   const tensor &before = x.view(), &after = y.view();
   for_each_index(y.is_sparse() ? y : x, [&](const std::vector<std::int64_t>& index) {
     const std::uint32_t a = bits_at(before, offset_of(before, index));
     const std::uint32_t b = bits_at(after, offset_of(after, index));
     if (a == b || are_same_nan(x, a, b)) return;
-    if (may_be_nan != nullptr && bits_at(may_be_nan->view(), offset_of(may_be_nan->view(), index)) != 0 &&
-        is_one_nan(before.type, a, b))
-      return;
+    if (rules != nullptr) {
+      const auto rule = static_cast<oracle::element_rule>(bits_at(rules->view(), offset_of(rules->view(), index)));
+      if (is_admitted(rule, before.type, a) || is_admitted(rule, before.type, b)) return;
+    }
     if (found.count++ == 0) {
       found.index = index;
       found.before = a;
@@ -114,17 +115,18 @@ difference compare(const buffer& x, const buffer& y, const buffer* may_be_nan) {
 
 }  // namespace
 
-void add_nan_masks(outputs& out, const oracle::enclosure& bounds) {
+void set_rules(outputs& out, const oracle::enclosure& bounds) {
   for (const oracle::enclosed_tensor& e : bounds.tensors) {
-    if (e.indices || std::ranges::find(e.kept, static_cast<std::uint8_t>(oracle::element_rule::or_nan)) == e.kept.end())
-      continue;
-    buffer mask(mask_prefix + e.name, dtype::i8, e.shape);
+    const auto is_special = [](std::uint8_t rule) {
+      return oracle::admits_nan(static_cast<oracle::element_rule>(rule));
+    };
+    if (e.indices || std::ranges::none_of(e.kept, is_special)) continue;
+    buffer of_elements(e.name, dtype::i8, e.shape);
     std::int64_t flat = 0;
-    for_each_index(mask.view(), [&](const std::vector<std::int64_t>& index) {
-      const bool may_be_nan = e.rule(flat++) == oracle::element_rule::or_nan;
-      set_bits(mask.view(), offset_of(mask.view(), index), may_be_nan ? 1 : 0);
+    for_each_index(of_elements.view(), [&](const std::vector<std::int64_t>& index) {
+      set_bits(of_elements.view(), offset_of(of_elements.view(), index), e.kept[static_cast<std::size_t>(flat++)]);
     });
-    out.buffers.push_back(std::move(mask));
+    out.rules.push_back(std::move(of_elements));
   }
 }
 
@@ -136,7 +138,7 @@ std::optional<std::string> first_difference(const outputs& before, const outputs
     const tensor& y = other->view();
     if (!std::equal(x.shape, x.shape + x.rank, y.shape, y.shape + y.rank))
       return fmt::format("{}: shapes differ", b.name());
-    const difference found = compare(b, *other, find_buffer(before.buffers, mask_prefix + b.name()));
+    const difference found = compare(b, *other, find_buffer(before.rules, b.name()));
     if (found.count == 0) continue;
     const int digits = static_cast<int>(2 * size_bytes(x.type));
     return fmt::format("{}[{}]: {} (0x{:0{}x}) became {} (0x{:0{}x}); {} of {} elements differ", b.name(),

@@ -22,12 +22,12 @@ double value_at(const tensor& t, std::int64_t offset);
 /// The first element, in row-major order, in which two outputs differ by a bit: "o[0, 1, 5]: 0.5 (0x3800) became 0.25
 /// (0x3400); 12 of 64 elements differ". Nothing when all bits are equal. Tensors that only one side has are ignored.
 /// The bits of a NaN that is computed do not count (semantics.md), but for those of an unwritten element; in in-out
-/// tensors, which kernels copy, they do. Where a mask of `before` admits NaN, one of the two may be NaN.
+/// tensors, which kernels copy, they do. Where a rule of `before` admits NaN or an infinity, one of the two may be
+/// such.
 std::optional<std::string> first_difference(const outputs& before, const outputs& after);
 
-/// Adds to outputs a tensor for each of those that hold elements which may be NaN or not (element_rule::or_nan): 1 for
-/// such elements, else 0. It is gathered with the outputs.
-void add_nan_masks(outputs& out, const oracle::enclosure& bounds);
+/// Sets outputs::rules.
+void set_rules(outputs& out, const oracle::enclosure& bounds);
 
 /// Calls with every logical index of a tensor, row major.
 void for_each_index(const tensor& t, const std::function<void(const std::vector<std::int64_t>&)>& visit);

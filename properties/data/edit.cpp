@@ -81,6 +81,7 @@ inputs clone(const inputs& in) {
 outputs clone(const outputs& out) {
   outputs same;
   for (const buffer& b : out.buffers) same.buffers.push_back(copy_of(b));
+  for (const buffer& b : out.rules) same.rules.push_back(copy_of(b));
   return same;
 }
 
@@ -89,12 +90,15 @@ void gather_input(inputs& in, const std::string& name, int axis, const std::vect
 }
 
 outputs gather_outputs(const outputs& out, output_axis axis, const std::vector<std::int64_t>& indices) {
-  outputs gathered;
-  for (const buffer& b : out.buffers) {
-    const int first = b.name().ends_with("_partial") ? 1 : 0;  // the partials have the split before the row
-    gathered.buffers.push_back(gather(b, first + (axis == output_axis::heads ? 1 : 0), indices));
-  }
-  return gathered;
+  const auto gather_each = [&](const std::vector<buffer>& from) {
+    std::vector<buffer> gathered;
+    for (const buffer& b : from) {
+      const int first = b.name().ends_with("_partial") ? 1 : 0;  // the partials have the split before the row
+      gathered.push_back(gather(b, first + (axis == output_axis::heads ? 1 : 0), indices));
+    }
+    return gathered;
+  };
+  return {gather_each(out.buffers), gather_each(out.rules)};
 }
 
 std::vector<std::int64_t> permutation(std::int64_t size, std::uint64_t seed) {

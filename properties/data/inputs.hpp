@@ -119,6 +119,8 @@ struct inputs {
 /// The output tensors of a kernel.
 struct outputs {
   std::vector<buffer> buffers;
+  /// By name, of buffers with elements that may be NaN or infinity, or not: an oracle::element_rule per element, as i8.
+  std::vector<buffer> rules;
   std::vector<named_tensor> tensors() const;
 };
 

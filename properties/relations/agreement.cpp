@@ -68,6 +68,21 @@ double half_spacing(dtype type, double x) {
   return oracle::ulp(type, x) / 2;
 }
 
+bool may_be_rounded(dtype type, double u, double v, double apart) {
+  if (apart == std::numeric_limits<double>::infinity()) return !std::isnan(u) && !std::isnan(v);
+  if (std::isinf(u)) std::swap(u, v);
+  return may_be_stored(type, v, u, std::isinf(u) ? apart : apart + half_spacing(type, u));
+}
+
+bool may_be_stored(dtype type, double stored, double value, double error) {
+  if (stored == value) return true;
+  if (std::isnan(stored) || !std::isfinite(value)) return false;
+  if (std::isinf(stored)) return oracle::round_to_nearest(type, value + std::copysign(error, stored)) == stored;
+  const double largest = oracle::largest(type);
+  return std::fabs(stored - value) <= error + half_spacing(type, std::clamp(value, -largest, largest)) ||
+         std::fabs(stored - value) <= error + half_spacing(type, stored);
+}
+
 std::optional<std::string> first_outside(const oracle::enclosure& bounds, const outputs& written) {
   for (const oracle::judgement& j : oracle::judge(bounds, written.tensors()))
     if (j.outside > 0) return describe(j);
@@ -87,19 +102,17 @@ std::optional<std::string> first_disagreement(const inputs& in, const enclosed_r
     const bool is_o = std::string_view(name) == "o";
     std::size_t flat = 0;
     for_each_index(x, [&](const std::vector<std::int64_t>& index) {
-      const bool may_be_nan = x_bounds->rule(static_cast<std::int64_t>(flat)) == oracle::element_rule::or_nan ||
-                              y_bounds->rule(static_cast<std::int64_t>(flat)) == oracle::element_rule::or_nan;
+      const bool may_be_special = oracle::admits_nan(x_bounds->rule(static_cast<std::int64_t>(flat))) ||
+                                  oracle::admits_nan(y_bounds->rule(static_cast<std::int64_t>(flat)));
       const oracle::interval e = x_bounds->elements[flat];
       const oracle::interval f = y_bounds->elements[flat++];
       const double u = value_at(x, offset_of(x, index));
       const double v = value_at(y, offset_of(y, index));
       if (found || u == v) return;
-      if (std::isnan(u) || std::isnan(v)) {
-        if (may_be_nan || std::isnan(u) == std::isnan(v)) return;  // each enclosure has judged its own
-      }
-      const double allowed =
-          (e.hi - e.lo) + (f.hi - f.lo) + half_spacing(x.type, u) + half_spacing(y.type, v) + (is_o ? moved_by_p : 0.0);
-      if (std::fabs(u - v) <= allowed) return;
+      if (may_be_special && !(std::isfinite(u) && std::isfinite(v))) return;  // each enclosure has judged its own
+      if (std::isnan(u) && std::isnan(v)) return;
+      const double allowed = (e.hi - e.lo) + (f.hi - f.lo) + (is_o ? moved_by_p : 0.0);
+      if (may_be_rounded(x.type, u, v, allowed)) return;
       found = fmt::format("{}[{}] is {} with {} and {} with {}: more than {} apart", name, fmt::join(index, ", "), u,
                           a.how, v, b.how, allowed);
     });

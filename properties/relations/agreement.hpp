@@ -27,7 +27,14 @@ std::optional<std::string> first_disagreement(const inputs& in, const enclosed_r
 /// The worst element of outputs that lie outside the enclosure of another run that admits the same: "o[0, 1] = ...".
 std::optional<std::string> first_outside(const oracle::enclosure& bounds, const outputs& written);
 
-/// Half a spacing of a float type at x.
+/// Half a spacing of a float type at x; infinity beyond its numbers.
 double half_spacing(dtype type, double x);
+
+/// Whether two elements of a type can be roundings of numbers that are at most `apart` apart. NaN is none of a number;
+/// infinity is one of numbers that overflow.
+bool may_be_rounded(dtype type, double u, double v, double apart);
+
+/// Whether an element may be the rounding of a number within `error` of `value`.
+bool may_be_stored(dtype type, double stored, double value, double error);
 
 }  // namespace assay::relations

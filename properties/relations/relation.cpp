@@ -9,9 +9,9 @@ namespace assay::relations {
 relation::relation(const property& p, const library& lib, const attention_case& c)
     : property_(p), lib_(lib), case_(c), given_(fill(c)), base_(execute(lib, c, given_)) {
   if (auto v = verdict_of(base_)) result_ = std::move(*v);
-  // What may be NaN in the base may be a number in another run, and the other way round.
+  // What may be special in the base may be a number in another run, and the other way round.
   if (!decided() && (c.data.specials != special_kind::none || !c.data.overrides.empty()))
-    add_nan_masks(base_.written, oracle::enclose(base_.planned, given_.tensors(), base_.declared));
+    set_rules(base_.written, oracle::enclose(base_.planned, given_.tensors(), base_.declared));
   result_.kernel_seconds = base_.seconds;
   result_.accesses_checked = base_.accesses_checked;
 }

@@ -101,6 +101,16 @@ TEST_CASE("where NaN is due any NaN passes and no number; where it is admitted, 
     CHECK(j.overwritten == 0);
   }
   CHECK(judge_bits(dtype::f32, {1, 2}, element_rule::or_nan, 0x3F800000U).outside == 0);
+  CHECK(judge_bits(dtype::f32, {1, 2}, element_rule::or_nan, 0x7F800000U).outside == 1);
+  for (const auto& [rule, plus, minus] :
+       {std::tuple{element_rule::or_plus, 0, 1}, {element_rule::or_minus, 1, 0}, {element_rule::or_special, 0, 0}}) {
+    CHECK(judge_bits(dtype::f32, {1, 2}, rule, 0x7F800000U).outside == plus);
+    CHECK(judge_bits(dtype::f32, {1, 2}, rule, 0xFF800000U).outside == minus);
+    CHECK(judge_bits(dtype::f32, {1, 2}, rule, 0x7FC00000U).outside == 0);
+    CHECK(judge_bits(dtype::f32, {1, 2}, rule, 0xFFFFFFFFU).outside == 1);  // not written
+    CHECK(judge_bits(dtype::f32, {1, 2}, rule, 0x40000000U).outside == 0);
+    CHECK(judge_bits(dtype::f32, {1, 2}, rule, 0x40400000U).outside == 1);  // 3: no number beyond the interval
+  }
   CHECK(judge_bits(dtype::f32, {1, 2}, element_rule::or_nan, 0x40400000U).outside == 1);
   CHECK(judge_bits(dtype::f16, everything, element_rule::nan, 0x7E00).outside == 0);
   CHECK(judge_bits(dtype::f16, everything, element_rule::nan, 0x7C00).outside == 1);

@@ -274,6 +274,21 @@ TEST_CASE("a value of weight 0 may be left out: its NaN is admitted, not demande
   CHECK(o_rule(e, 0, 0, 5) == element_rule::positive);
 }
 
+TEST_CASE("a certain infinity beside a NaN of weight 0 is that infinity or NaN, and no number", "[oracle]") {
+  for (const std::int32_t splits : {1, 3}) {
+    options o = base_options();
+    o.bias_type = dtype::f32;
+    o.num_splits = splits;
+    const testing::setting s = testing::make_setting(o);
+    set_bias(s, 10, 11, -infinity);
+    s["v"].set(pool_offset(s, "v", 10, 1), nan);
+    s["v"].set(pool_offset(s, "v", 33, 1), infinity);
+    const enclosure e = enclosed(s);
+    CHECK(is_point(o_of(e, 0, 0, 1), infinity));
+    CHECK(o_rule(e, 0, 0, 1) == element_rule::or_nan);
+  }
+}
+
 TEST_CASE("infinities in V give infinity where their weight is above 0, and NaN where both meet", "[oracle]") {
   for (const std::int32_t splits : {1, 5})
     for (const float v_scale : {1.0F, -2.0F}) {
@@ -354,23 +369,31 @@ TEST_CASE("an output beyond f32 is infinity, and one that an intermediate may lo
   CHECK(near.tensors[0].elements[0].lo <= 0x1p126);
 }
 
-TEST_CASE("an infinity whose weight may be 0 admits infinity, NaN and what lies between, and nothing on the other side",
+TEST_CASE("an infinity whose weight may be 0 admits itself, NaN and what the finite values make, and nothing else",
           "[oracle]") {
   for (const double factor : {2.0, -2.0}) {
     interval e{1, 2};
-    CHECK(apply(effect_of(infinity, weight_kind::open), factor, e, element_rule::positive) == element_rule::or_nan);
-    CHECK(e.lo == (factor > 0 ? 1 : -infinity));
-    CHECK(e.hi == (factor > 0 ? infinity : 2));
+    CHECK(apply(effect_of(infinity, weight_kind::open), factor, e, element_rule::positive) ==
+          (factor > 0 ? element_rule::or_plus : element_rule::or_minus));
+    CHECK(e.lo == 1);
+    CHECK(e.hi == 2);
+    const column_state sure = join(effect_of(infinity, weight_kind::positive), effect_of(nan, weight_kind::zero));
+    CHECK(apply(sure, factor, e, element_rule::positive) == element_rule::or_nan);
+    CHECK(is_point(e, factor > 0 ? infinity : -infinity));
   }
+  interval e{1, 2};
+  const column_state both = join(column_state::maybe_plus, column_state::maybe_minus);
+  CHECK(apply(both, 1, e, element_rule::enclosed) == element_rule::or_special);
+  CHECK(e.hi == 2);
   interval unknown = everything;
   CHECK(apply(column_state::maybe_minus, 1, unknown, element_rule::enclosed) == element_rule::enclosed);
   CHECK(is_everything(unknown));
 }
 
 TEST_CASE("what reaches a column joins in any order", "[oracle]") {
-  constexpr column_state all[] = {column_state::finite,         column_state::maybe_nan,  column_state::plus_infinity,
-                                  column_state::minus_infinity, column_state::nan,        column_state::open,
-                                  column_state::maybe_plus,     column_state::maybe_minus};
+  constexpr column_state all[] = {column_state::finite,     column_state::plus_infinity, column_state::minus_infinity,
+                                  column_state::nan,        column_state::maybe_nan,     column_state::maybe_plus,
+                                  column_state::maybe_minus};
   for (const column_state a : all)
     for (const column_state b : all) {
       CHECK(join(a, b) == join(b, a));
@@ -380,8 +403,14 @@ TEST_CASE("what reaches a column joins in any order", "[oracle]") {
   CHECK(scaled(column_state::plus_infinity, true) == column_state::maybe_plus);
   CHECK(scaled(column_state::minus_infinity, true) == column_state::maybe_minus);
   CHECK(join(column_state::maybe_plus, column_state::maybe_nan) == column_state::maybe_plus);
-  CHECK(join(column_state::maybe_plus, column_state::plus_infinity) == column_state::maybe_plus);
-  CHECK(join(column_state::maybe_plus, column_state::minus_infinity) == column_state::open);
+  // One infinity is certain: the sum is that infinity or NaN, and no number.
+  const column_state plus_or_nan = join(column_state::maybe_plus, column_state::plus_infinity);
+  CHECK(plus_or_nan == join(column_state::plus_infinity, column_state::maybe_nan));
+  CHECK(plus_or_nan == join(column_state::plus_infinity, column_state::maybe_minus));
+  CHECK(join(plus_or_nan, column_state::minus_infinity) == column_state::nan);
+  CHECK(join(plus_or_nan, plus_or_nan) == plus_or_nan);
+  CHECK(scaled(plus_or_nan, false) == plus_or_nan);
+  CHECK(scaled(plus_or_nan, true) == column_state::maybe_plus);
   CHECK(scaled(column_state::nan, true) == column_state::nan);
 }
 

@@ -50,6 +50,22 @@ TEST_CASE("half a spacing is what rounding to nearest may move") {
   CHECK(half_spacing(dtype::bf16, -2.0) == 0x1p-7);
 }
 
+TEST_CASE("infinity agrees with what overflows to it, and with no other number") {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  CHECK(may_be_stored(dtype::f16, infinity, 65519, 2));
+  CHECK_FALSE(may_be_stored(dtype::f16, infinity, 65500, 2));
+  CHECK_FALSE(may_be_stored(dtype::f16, -infinity, 65519, 2));
+  CHECK_FALSE(may_be_stored(dtype::f16, 65504, infinity, 2));
+  CHECK_FALSE(may_be_stored(dtype::f16, infinity, std::nan(""), 2));
+  CHECK_FALSE(may_be_stored(dtype::f16, std::nan(""), 1, 2));
+  CHECK(may_be_stored(dtype::f16, 65504, 65521, 2));  // 65519 rounds to it
+  CHECK(may_be_rounded(dtype::f16, infinity, 65504, 0x1p-1));
+  CHECK(may_be_rounded(dtype::f16, 65504, infinity, 0x1p-1));
+  CHECK_FALSE(may_be_rounded(dtype::f16, infinity, 65408, 0x1p-1));
+  CHECK_FALSE(may_be_rounded(dtype::f16, infinity, -infinity, 0x1p-1));
+  CHECK_FALSE(may_be_rounded(dtype::f16, std::nan(""), 1, infinity));
+}
+
 TEST_CASE("every broken scalar differs from the good one") {
   std::map<std::string, bool> changes;
   for (const operation* op : operations)

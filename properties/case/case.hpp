@@ -168,6 +168,9 @@ problem to_problem(const attention_case& c);
 /// case.
 void validate(const attention_case& c);
 
+/// Whether validate() accepts the case.
+bool is_valid(const attention_case& c);
+
 /// JSON text, two-space indented, scalar lists on one line; decode(encode(c)) == c.
 std::string to_json(const attention_case& c);
 

@@ -265,4 +265,13 @@ problem to_problem(const attention_case& c) {
   return p;
 }
 
+bool is_valid(const attention_case& c) {
+  try {
+    validate(c);
+    return true;
+  } catch (const case_error&) {
+    return false;
+  }
+}
+
 }  // namespace assay

@@ -122,15 +122,6 @@ std::int64_t rows(const attention_case& c) {
   return total;
 }
 
-bool is_valid(const attention_case& c) {
-  try {
-    validate(c);
-    return true;
-  } catch (const case_error&) {
-    return false;
-  }
-}
-
 class shrinker {
  public:
   explicit shrinker(const attention_case& c) : from_(c), now_(complexity(c)) {}

@@ -128,15 +128,6 @@ constexpr change changes_of_attention[] = {
     {"head_dim_v 264", dim_of_v<264>},
 };
 
-bool is_valid(const attention_case& c) {
-  try {
-    validate(c);
-    return true;
-  } catch (const case_error&) {
-    return false;
-  }
-}
-
 }  // namespace
 
 std::vector<case_beyond> cases_beyond(const attention_case& c) {

@@ -71,6 +71,22 @@ std::string replay_line(const std::string& arguments, const std::filesystem::pat
   return "./assay replay" + arguments + " " + file.string();
 }
 
+namespace {
+
+/// The case, but of thousands of sequences only the beginning: the file has all.
+std::string case_text(const finding& f) {
+  constexpr std::size_t most_lines = 100, shown_lines = 60;
+  std::string json = to_json(f.shrunk.smallest);
+  if (!json.ends_with('\n')) json += '\n';
+  const auto lines = static_cast<std::size_t>(std::ranges::count(json, '\n'));
+  if (lines <= most_lines) return json;
+  std::size_t end = 0;
+  for (std::size_t line = 0; line < shown_lines; ++line) end = json.find('\n', end) + 1;
+  return fmt::format("{}... and {} lines more: see {}\n", json.substr(0, end), lines - shown_lines, f.file.string());
+}
+
+}  // namespace
+
 std::string finding_text(const suite_options& options, const finding& f) {
   std::string text = fmt::format("FAIL {}: {}\n", f.broken->name, f.broken->sentence);
   if (f.shrunk.reproduced) {
@@ -82,8 +98,7 @@ std::string finding_text(const suite_options& options, const finding& f) {
     text += fmt::format("  {}: {}\n  case {} of seed {} failed so once, but not when repeated: it is flaky\n", f.origin,
                         f.what, f.index, options.seed);
   }
-  text += to_json(f.shrunk.smallest);
-  if (!text.ends_with('\n')) text += '\n';
+  text += case_text(f);
   return text + replay_line(options.library_arguments, f.file) + "\n";
 }
 

@@ -5,20 +5,12 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "properties/generate/choice.hpp"
-#include "properties/suite/suite.hpp"
 #include "tests/properties/generate/arbitrary_case.hpp"
+#include "tests/properties/generate/whole_suite.hpp"
 
 using namespace assay;
 
 namespace {
-
-suite_options whole_suite(std::uint64_t seed) {
-  suite_options options;
-  options.kernels = kernels_of_the_space();
-  for (const property& p : properties()) options.selected.push_back(&p);
-  options.seed = seed;
-  return options;
-}
 
 int size_of_case(std::uint64_t i) {
   constexpr std::uint64_t properties_of_run = 23;
@@ -113,7 +105,7 @@ TEST_CASE("2,000 cases cover nine tenths of the possible pairs, and more triples
 }
 
 TEST_CASE("a case depends on seed, index and options alone", "[coverage]") {
-  const suite_options options = whole_suite(3);
+  const suite_options options = testing::whole_suite(3);
   const attention_case late = suite_case(options, 77);
   for (std::int64_t i = 0; i < 10; ++i) static_cast<void>(suite_case(options, i));
   CHECK(suite_case(options, 77) == late);

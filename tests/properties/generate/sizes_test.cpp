@@ -7,7 +7,7 @@
 #include "properties/case/operation.hpp"
 #include "properties/case/tensor_plan.hpp"
 #include "properties/generate/arbitrary.hpp"
-#include "properties/suite/suite.hpp"
+#include "tests/properties/generate/whole_suite.hpp"
 
 using namespace assay;
 
@@ -50,21 +50,12 @@ void count(spread& of, const attention_case& c) {
   of.two_splits += c.num_splits > 1 && used >= 2 ? 1 : 0;
 }
 
-suite_options whole_suite(std::uint64_t seed) {
-  suite_options options;
-  options.kernels = kernels_of_the_space();
-  for (const property& p : properties()) options.selected.push_back(&p);
-  std::erase_if(options.selected, [&](const property* p) { return !can_be_checked(*p, options); });
-  options.seed = seed;
-  return options;
-}
-
 }  // namespace
 
 TEST_CASE("the first 250 cases of a run have several tiles and several splits often", "[sizes]") {
   int split = 0, two_splits = 0;  // of all seeds: a run has some 40, too few for a share of its own
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
-    const suite_options options = whole_suite(seed);
+    const suite_options options = testing::whole_suite(seed);
     spread of;
     for (std::int64_t index = 0; index < 250; ++index) count(of, suite_case(options, index));
     INFO("seed " << seed << ": " << of.launches << " launches, two tiles " << of.two_tiles << ", three "

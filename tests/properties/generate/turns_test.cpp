@@ -9,21 +9,13 @@
 #include "properties/generate/empty.hpp"
 #include "properties/generate/large.hpp"
 #include "properties/generate/turns.hpp"
-#include "properties/suite/suite.hpp"
+#include "tests/properties/generate/whole_suite.hpp"
 
 using namespace assay;
 
 namespace {
 
 constexpr std::int64_t default_cases = 2000;
-
-suite_options whole_run(std::uint64_t seed) {
-  suite_options options;
-  options.kernels = kernels_of_the_space();
-  for (const property& p : properties()) options.selected.push_back(&p);
-  options.seed = seed;
-  return options;
-}
 
 std::int64_t usual_rows_of(const std::string& kernel) {
   return kernel == "split_kv" ? 40 : kernel == "batch_prefill" ? 130 : kernel == "append_kv" ? 1100 : 4;
@@ -39,7 +31,7 @@ std::set<large_kind> kinds_of(const std::string& kernel) {
 
 TEST_CASE("a default run has each kind of large case in each combination of types", "[large]") {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    const suite_options options = whole_run(seed);
+    const suite_options options = testing::whole_suite(seed);
     std::map<std::tuple<std::string, std::string, large_kind>, int> counts;
     int large = 0;
     for (std::int64_t index = 0; index < default_cases; ++index) {
@@ -61,7 +53,7 @@ TEST_CASE("a default run has each kind of large case in each combination of type
 
 TEST_CASE("a default run has each kind of empty case of each kernel", "[empty]") {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    const suite_options options = whole_run(seed);
+    const suite_options options = testing::whole_suite(seed);
     std::map<std::pair<std::string, empty_kind>, int> counts;
     for (std::int64_t index = 0; index < default_cases; ++index) {
       attention_case c = suite_case(options, index);

@@ -46,6 +46,15 @@ TEST_CASE("the text says what ran on which types, what failed, and how to replay
   CHECK(text.ends_with("DEFECT: 1 of 11 cases failed, in 1 way (seed 9)\n"));
 }
 
+TEST_CASE("of a case of thousands of sequences the report shows the beginning, and names the file") {
+  const suite_options options = some_options();
+  suite_result result = some_result(options);
+  result.findings[0].shrunk.smallest.sequences.resize(10'000, {.q = 1, .k = 0, .prefix_offset = {}, .pages = {}});
+  const std::string text = finding_text(options, result.findings[0]);
+  CHECK(std::ranges::count(text, '\n') < 70);
+  CHECK(text.find(" lines more: see out/findings/x.json\n./assay replay out/findings/x.json\n") != std::string::npos);
+}
+
 TEST_CASE("JUnit stays well-formed whatever the messages hold") {
   const suite_options options = some_options();
   std::istringstream text(report_junit(options, some_result(options)));

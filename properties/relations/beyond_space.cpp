@@ -73,7 +73,7 @@ bool batch_mode(attention_case& c) {
   return true;
 }
 /// Blocks of a grid's second and third dimension are counted in 16 bits. All further sequences are empty. A run of them
-/// costs a second if there are few splits of each, so one case of sixteen has them.
+/// costs a second if there are few blocks of each, so one case of sixteen has them.
 bool sequences_beyond_a_grid(attention_case& c) {
   constexpr std::size_t most_table_entries = 16;  // of a sequence: each has a row of the table
   constexpr std::int64_t count = 65'540;
@@ -83,6 +83,7 @@ bool sequences_beyond_a_grid(attention_case& c) {
   if (c.data.seed % 16 != 0 || c.batching == q_batching::batch || has_wide_table) return false;
   c.spare_table_entries = 0;
   c.num_splits = std::min(c.num_splits, most_splits);
+  c.heads_q = c.heads_kv = 1;
   sequence none{.q = 0, .k = 0, .prefix_offset = {}, .pages = {}};
   if (c.sequences.front().prefix_offset) none.prefix_offset = 0;
   c.sequences.resize(count, none);

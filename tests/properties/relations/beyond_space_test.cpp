@@ -82,7 +82,7 @@ TEST_CASE("a host check that takes what the kernel ignores is caught", "[relatio
   CHECK(v.origin == "bad_problem_rejected");
 }
 
-TEST_CASE("more sequences than a grid has blocks are cut into few splits, so that their blocks can be run",
+TEST_CASE("more sequences than a grid has blocks have few splits and one head, so that their blocks can be run",
           "[relations]") {
   attention_case c = testing::small_case();
   c.data.seed = 16;
@@ -91,6 +91,7 @@ TEST_CASE("more sequences than a grid has blocks are cut into few splits, so tha
   const auto crowd = std::ranges::find(all, "more sequences than a grid has blocks", &relations::case_beyond::name);
   REQUIRE(crowd != all.end());
   CHECK(crowd->made.num_splits == 2);
+  CHECK(crowd->made.heads_q == 1);
 }
 
 TEST_CASE("large cases have nothing beyond, and no types what they cannot have", "[relations]") {

@@ -91,6 +91,9 @@ suite_report report_of(const json::object& o) {
   }
   for (const auto& [reason, count] : o.at("discards").as_object())
     r.result.discards[reason] = count.to_number<std::int64_t>();
+  for (const json::value& u : o.at("undecided").as_array())
+    r.result.undecided.push_back({whole_at(u.as_object(), "index"), &property_at(u.at("property")),
+                                  text_at(u.as_object(), "what"), text_at(u.as_object(), "file")});
   for (const json::value& f : o.at("findings").as_array()) r.result.findings.push_back(finding_of(f.as_object()));
   return r;
 }
@@ -155,6 +158,7 @@ void add(suite_result& sum, const suite_result& shard) {
   sum.accesses_checked += shard.accesses_checked;
   sum.kernel_seconds += shard.kernel_seconds;
   sum.oracle_seconds += shard.oracle_seconds;
+  sum.undecided.insert(sum.undecided.end(), shard.undecided.begin(), shard.undecided.end());
   for (const finding& f : shard.findings) {
     const auto same =
         std::ranges::find_if(sum.findings, [&](const finding& other) { return other.origin == f.origin; });
@@ -190,6 +194,8 @@ suite_report merge_reports(std::span<const suite_report> shards) {
     add(merged.result, r.result);
   }
   std::ranges::sort(merged.result.findings, {}, &finding::index);
+  std::ranges::sort(merged.result.undecided, {}, &undecided_case::index);
+  if (merged.result.undecided.size() > most_undecided_cases) merged.result.undecided.resize(most_undecided_cases);
   return merged;
 }
 

@@ -102,6 +102,20 @@ std::string finding_text(const suite_options& options, const finding& f) {
   return text + replay_line(options.library_arguments, f.file) + "\n";
 }
 
+namespace {
+
+std::string undecided_text(const suite_options& options, const suite_result& result) {
+  if (result.undecided.empty()) return "";
+  std::string text = "undecided:\n";
+  for (const undecided_case& u : result.undecided)
+    text += fmt::format("  case {}: {}: {}\n  {} --property {}\n", u.index, u.met_by->name, u.what,
+                        replay_line(options.library_arguments, u.file), u.met_by->name);
+  const std::int64_t more = result.total.undecided - std::ssize(result.undecided);
+  return text + (more > 0 ? fmt::format("  and {} more\n\n", more) : "\n");
+}
+
+}  // namespace
+
 std::string report_text(const suite_options& options, const suite_result& result) {
   std::string text;
   std::set<std::string> kernels;
@@ -112,6 +126,7 @@ std::string report_text(const suite_options& options, const suite_result& result
     for (const auto& [reason, count] : result.discards) text += fmt::format("{:>7} {}\n", count, reason);
     text += "\n";
   }
+  text += undecided_text(options, result);
   for (const finding& f : result.findings) text += finding_text(options, f) + "\n";
   const auto all = static_cast<double>(std::max<std::int64_t>(1, result.total.total()));
   text +=

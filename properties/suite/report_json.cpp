@@ -76,6 +76,10 @@ std::string report_json(const std::string& path, const std::string& platform, co
   for (const auto& [reason, count] : result.discards) discards[reason] = count;
   json::array findings;
   for (const finding& f : result.findings) findings.push_back(to_object(options, f));
+  json::array undecided;
+  for (const undecided_case& u : result.undecided)
+    undecided.push_back(
+        {{"property", u.met_by->name}, {"index", u.index}, {"what", u.what}, {"file", u.file.string()}});
   const json::object report{{"version", 1},
                             {"library", path},
                             {"library_arguments", options.library_arguments},
@@ -101,6 +105,7 @@ std::string report_json(const std::string& path, const std::string& platform, co
                             {"teeth", std::move(teeth)},
                             {"pairs", std::move(pairs)},
                             {"discards", std::move(discards)},
+                            {"undecided", std::move(undecided)},
                             {"findings", std::move(findings)}};
   return json::serialize(report) + "\n";
 }

@@ -99,7 +99,15 @@ class tally {
     result_.kernel_seconds += v.kernel_seconds;
     result_.oracle_seconds += v.oracle_seconds;
     if (v.result == outcome::discard) ++result_.discards[without_numbers(v.what)];
+    if (v.result == outcome::undecided) undecided_[index] = {index, &suite_property(options_, index), v.what, {}};
     if (v.result == outcome::fail) add_failure(index, v, worked.seconds);
+  }
+
+  std::vector<undecided_case> first_undecided() const {
+    std::vector<undecided_case> first;
+    for (const auto& [index, u] : undecided_)
+      if (first.size() < most_undecided_cases) first.push_back(u);
+    return first;
   }
 
   /// The first case of each kind of failure, and how many cases are of that kind, by case number. Does not depend on
@@ -128,6 +136,7 @@ class tally {
   const suite_options& options_;
   suite_result& result_;
   std::map<std::string, finding> failures_;  ///< by origin
+  std::map<std::int64_t, undecided_case> undecided_;
 };
 
 /// The numbers of the cases to run, in order.
@@ -152,6 +161,20 @@ class numbering {
   std::int64_t index_ = 0;
 };
 
+/// Writes the file of a case that is worth keeping.
+std::filesystem::path write_case(const suite_options& options, const attention_case& c, const std::string& name) {
+  const std::string text = to_json(c);
+  std::filesystem::path file = options.findings / fmt::format("{}-{:08x}.json", name, fingerprint(text));
+  write_by_rename(file, text);
+  return file;
+}
+
+void keep(const suite_options& options, undecided_case& u) {
+  attention_case c = suite_case(options, u.index);
+  c.why = fmt::format("{}: {}; case {} of seed {}", u.met_by->name, u.what, u.index, options.seed);
+  u.file = write_case(options, c, "undecided");
+}
+
 /// Finds the smallest case that fails like the first, and writes its file.
 void shrink(const library& lib, const suite_options& options, finding& f) {
   f.broken = f.met_by;
@@ -169,9 +192,7 @@ void shrink(const library& lib, const suite_options& options, finding& f) {
   c.why = fmt::format("{}: {}; {} from case {} of seed {}", f.broken->name,
                       f.shrunk.reproduced ? f.shrunk.result.what : f.what + ", but not when repeated",
                       f.shrunk.steps > 0 ? "shrunk" : "not shrunk", f.index, options.seed);
-  const std::string text = to_json(c);
-  f.file = options.findings / fmt::format("{}-{:08x}.json", f.broken->name, fingerprint(text));
-  write_by_rename(f.file, text);
+  f.file = write_case(options, c, f.broken->name);
 }
 
 }  // namespace
@@ -239,6 +260,8 @@ suite_result run_suite(const library& lib, const suite_options& given) {
     shrink(lib, options, f);
     result.findings.push_back(std::move(f));
   }
+  result.undecided = counted.first_undecided();
+  for (undecided_case& u : result.undecided) keep(options, u);
   shown.clear();
   result.seconds = std::chrono::duration<double>(clock::now() - start).count();
   return result;

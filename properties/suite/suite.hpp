@@ -60,10 +60,20 @@ struct finding {
   std::int64_t alike = 0;  ///< cases that failed with this origin, this one included
 };
 
+/// A case that the contract leaves undecided.
+struct undecided_case {
+  std::int64_t index = 0;  ///< its number in the run
+  const property* met_by = nullptr;
+  std::string what;
+  std::filesystem::path file;
+};
+inline constexpr std::size_t most_undecided_cases = 3;  ///< that a run keeps
+
 struct suite_result {
   std::map<std::tuple<std::string, std::string, std::string>, counts> table;  ///< kernel, property, types
   std::map<std::string, std::int64_t> discards;                               ///< by reason
   std::vector<finding> findings;                                              ///< by number of their case
+  std::vector<undecided_case> undecided;                                      ///< the first few, by number
   counts total;
   double seconds = 0;
   std::int64_t outputs_judged = 0;    ///< elements of o or logits whose enclosure is inexact

@@ -163,6 +163,17 @@ TEST_CASE("a kind of failure that two shards met is reported once, by its first 
   CHECK(merged.result.findings[1].origin == "memory");
 }
 
+TEST_CASE("of the undecided cases of all shards the first are kept") {
+  suite_report one = shard(1, 2), two = shard(2, 2);
+  for (const std::int64_t index : {7, 1, 9})
+    one.result.undecided.push_back({index, &properties()[0], "open", "x.json"});
+  two.result.undecided.push_back({4, &properties()[1], "open", "y.json"});
+  const suite_report merged = merge_reports(std::vector{one, two});
+  REQUIRE(merged.result.undecided.size() == most_undecided_cases);
+  CHECK(merged.result.undecided[0].index == 1);
+  CHECK(merged.result.undecided[1].file == "y.json");
+}
+
 TEST_CASE("what is no report is bad input, by its name") {
   for (const char* text : {"", "{}", "[]", "{\"version\": 2}", "{\"version\": 1, \"library\": 3}"})
     CHECK_THROWS_AS(read_report(text, "x.json"), case_error);

@@ -163,6 +163,25 @@ TEST_CASE("failures of one kind are one finding, shrunk, written whole and faili
   CHECK(exit_status(unreported) == 1);
 }
 
+TEST_CASE("the first undecided cases are kept, and the report says how to replay them") {
+  const auto shifting = testing::declaring_library([](contract& c) { c.p_shift = 4; });  // which knows of no sinks
+  const testing::scratch folder;
+  suite_options options = options_for(60);
+  options.findings = folder.path();
+  options.selected = {&enclosure_property()};
+  const suite_result result = run_suite(*shifting, options);
+  REQUIRE(result.total.undecided > static_cast<std::int64_t>(most_undecided_cases));
+  REQUIRE(result.undecided.size() == most_undecided_cases);
+  const undecided_case& u = result.undecided.front();
+  const attention_case kept = from_json(read_file(u.file), u.file.string());
+  CHECK(run_case(*shifting, kept).result == outcome::undecided);
+  const std::string text = report_text(options, result);
+  INFO(text);
+  CHECK(text.find("undecided:\n  case ") != std::string::npos);
+  CHECK(text.find("./assay replay " + u.file.string() + " --property output_enclosed\n") != std::string::npos);
+  CHECK(text.find(" more\n") != std::string::npos);
+}
+
 TEST_CASE("a failure that the enclosure shows is reported as the enclosure's") {
   const auto faulty = testing::corrupting_library([](testing::call& c) { set_bits(c.view("o"), 0, 0x7BFF); });
   const testing::scratch folder;

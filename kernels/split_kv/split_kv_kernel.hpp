@@ -28,7 +28,7 @@ struct split_kv_traits {
       MaxHeadDimV / device::atom_columns / (split_kv_threads / device::largest_wave);
 };
 
-/// Which rows, keys and tiles a block works on.
+/// Which rows, keys and tiles a block works on. Without rows, what follows `rows` is not set.
 struct block_work {
   std::int32_t sequence, kv_head, split;
   std::int32_t first_query;  ///< the sequence's first row in q
@@ -53,6 +53,7 @@ __device__ inline block_work find_work(const split_kv_arguments& a) {
   const std::int32_t queries = is_batch ? a.max_q : a.cu_seqlens_q[w.sequence + 1] - w.first_query;
   w.rows = queries * a.group;
   w.first_row = row_tile * split_kv_tile_rows;
+  if (w.first_row >= w.rows) return w;  // a shorter sequence than the longest: in large batches most blocks end here
   w.num_keys = a.seqlens_k[w.sequence];
   // Positions may lie before the first key or far behind the last: 64 bits.
   w.position = a.prefix_offset != nullptr ? a.prefix_offset[w.sequence] : std::int64_t{w.num_keys} - queries;

@@ -29,6 +29,7 @@ struct run_arguments {
   double limit_seconds = 60;
   double shrink_seconds = 20;
   bool accept_blunt = false;
+  bool stop_at_failure = false;
   std::string json;
   std::string junit;
   std::string findings = "out/findings";
@@ -70,6 +71,7 @@ suite_options to_options(const run_arguments& given, const library& lib) {
   options.workspace_budget_bytes = given.workspace_budget_bytes;
   options.findings = given.findings;
   options.accept_blunt = given.accept_blunt;
+  options.stops_at_failure = given.stop_at_failure;
   options.library_arguments = given.from.text();
   options.progress = true;
   return options;
@@ -115,7 +117,8 @@ void add_run(CLI::App& app, const cli_context& context, int& status) {
   command->add_option("--jobs", given->jobs, "Number of worker processes")
       ->check(whole_number(1, 1024))
       ->capture_default_str();
-  command->add_option("--shard", given->shard, "i/n: run the i-th of n disjoint parts")->capture_default_str();
+  auto* shard =
+      command->add_option("--shard", given->shard, "i/n: run the i-th of n disjoint parts")->capture_default_str();
   command
       ->add_option("--workspace-budget", given->workspace_budget_bytes,
                    "Bytes for the split workspaces of a case. Default: the library chooses")
@@ -132,6 +135,10 @@ void add_run(CLI::App& app, const cli_context& context, int& status) {
       ->capture_default_str();
   command->add_flag("--accept-blunt", given->accept_blunt,
                     "Accept a run without a defect that reached too little, or would miss standard faults");
+  command
+      ->add_flag("--stop-at-failure", given->stop_at_failure,
+                 "Begin no further case after one has failed. Cases that other processes began are counted")
+      ->excludes(shard);
   command->add_option("--json", given->json, "Write the report to this file as JSON. Missing folders are created");
   command->add_option("--junit", given->junit,
                       "Write the report to this file as JUnit XML. Missing folders are created");

@@ -85,11 +85,15 @@ bool are_same_nan(const buffer& of, std::uint32_t a, std::uint32_t b) {
          !is_unwritten(type, b);
 }
 
-/// Whether the rule admits the bits, whatever the interval is.
-bool is_admitted(oracle::element_rule rule, dtype type, std::uint32_t bits) {
-  const double value = oracle::decode(type, bits);
-  return std::isnan(value) ? oracle::admits_nan(rule) && !is_unwritten(type, bits)
-                           : std::isinf(value) && oracle::admits_infinity(rule, value < 0);
+/// Whether the rule admits a value, whatever the interval is.
+bool is_admitted(oracle::element_rule rule, double value) {
+  return std::isnan(value) ? oracle::admits_nan(rule) : std::isinf(value) && oracle::admits_infinity(rule, value < 0);
+}
+
+/// Whether the rule admits one of two results that were written, whatever the other is.
+bool may_differ(oracle::element_rule rule, dtype type, std::uint32_t a, std::uint32_t b) {
+  if (is_unwritten(type, a) || is_unwritten(type, b)) return false;
+  return is_admitted(rule, oracle::decode(type, a)) || is_admitted(rule, oracle::decode(type, b));
 }
 
 /// Where one of them is sparse (margins can make the same pool so), in the pages that are used.
@@ -102,7 +106,7 @@ difference compare(const buffer& x, const buffer& y, const buffer* rules) {
     if (a == b || are_same_nan(x, a, b)) return;
     if (rules != nullptr) {
       const auto rule = static_cast<oracle::element_rule>(bits_at(rules->view(), offset_of(rules->view(), index)));
-      if (is_admitted(rule, before.type, a) || is_admitted(rule, before.type, b)) return;
+      if (may_differ(rule, before.type, a, b)) return;
     }
     if (found.count++ == 0) {
       found.index = index;

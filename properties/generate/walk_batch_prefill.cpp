@@ -121,8 +121,7 @@ void arithmetic(space_walker& w) {
   const float extreme = space_walker::extreme_scale;
   const float scales[] = {root, 2.0F * root, 4.0F * root, 1.7F * root, 0.5F * root, 1.0F, extreme * root};
   w.set_one_of<float>(c.scale, distinct(scales), 5);
-  w.descale(c.q_scale, c.q_type);
-  w.descale(c.k_scale, c.kv_type, space_walker::extreme_part(c.scale));
+  w.logit_descales();
   w.v_descale(c.v_scale, c.kv_type);
   w.soft_cap();
 }

@@ -135,8 +135,7 @@ void arithmetic(space_walker& w) {
   std::vector<float> scales{root, 1.0F, 0.0625F, 0.5F * root, 1.7F * root, 0.125F, -root, 0.0F, -0.125F};
   if (size_bytes(c.kv_type) == 1) scales.push_back(root * space_walker::extreme_scale);
   w.set_one_of<float>(c.scale, distinct(scales), 8);
-  w.descale(c.q_scale, c.q_type);
-  w.descale(c.k_scale, c.kv_type, space_walker::extreme_part(c.scale));
+  w.logit_descales();
   w.v_descale(c.v_scale, v_type(c));
   w.soft_cap();
   static constexpr dtype bias_types[] = {dtype::none, dtype::f32, dtype::f16, dtype::bf16};

@@ -100,10 +100,6 @@ void space_walker::prefix_offsets() {
   }
 }
 
-float space_walker::extreme_part(float scale) {
-  return std::fabs(scale) > 0x1p30F ? extreme_scale : 1.0F;
-}
-
 void space_walker::v_descale(float& field, dtype type) {
   const auto a = static_cast<float>(amplitude(type));
   const float scales[] = {1.0F / a,  0.71F / a,         1.3F / a,          0.03F,   0.5F / a, 2.0F / a, -1.0F / a, 0.0F,
@@ -117,6 +113,14 @@ void space_walker::descale(float& field, dtype type, float beside) {
   const float scales[] = {1.0F / a, 0.71F / a, 1.3F / a, 0.03F / beside, 0.5F / a, 2.0F / a};
   field = a == 1 ? 1.0F : field;
   if (a != 1) set_one_of<float>(field, scales, 2);
+}
+
+void space_walker::logit_descales() {
+  const bool is_extreme = std::fabs(c.scale) > 0x1p30F, has_q_scale = amplitude(c.q_type) != 1;
+  const bool is_of_q = is_extreme && has_q_scale && flag(std::fabs(c.q_scale) < 0x1p-30F, 1, 1);
+  const float beside = is_extreme ? extreme_scale : 1.0F;
+  descale(c.q_scale, c.q_type, is_of_q ? beside : 1.0F);
+  descale(c.k_scale, c.kv_type, is_of_q ? 1.0F : beside);
 }
 
 void space_walker::soft_cap() {

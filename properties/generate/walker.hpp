@@ -80,10 +80,10 @@ class space_walker {
   /// Undoes the fills' amplitude, with a power of two or with another factor, and `beside`, which another scale has; 1
   /// for floats.
   void descale(float& field, dtype type, float beside = 1.0F);
+  /// Of Q and K: one of them undoes a scale far from 1.
+  void logit_descales();
   /// Of V. As descale(), but sometimes 0, negative, far from 1, or so large that some of O overflow f16.
   void v_descale(float& field, dtype type);
-  /// The factor that k_scale has to undo beside the fills' amplitude: a power of two far from 1 in `scale`.
-  static float extreme_part(float scale);
   void soft_cap();
   /// Page ids, pool size, layouts and page tables, for page lists already of the right length or to be resized.
   /// Of 5 lists without a page in two places, `weight_of_shared` more have any pages, and `weight_of_runs` have pages

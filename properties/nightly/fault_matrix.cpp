@@ -54,8 +54,8 @@ bool has_all_origins(const fault_row& row) {
 }
 
 /// Most faults show in the first few cases.
-std::array<int, 2> case_counts(const fault& planted) {
-  return {planted.cases / 4, planted.cases};
+std::array<int, 3> case_counts(const fault& planted) {
+  return {std::max(1, planted.cases / 16), planted.cases / 4, planted.cases};
 }
 
 /// Fills in what all properties report with loads and stores unchecked.

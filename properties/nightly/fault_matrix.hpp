@@ -29,8 +29,8 @@ struct fault_row {
 
 /// Runs all properties on the library, with loads and stores unchecked. Then, if the fault names a report of the
 /// checker, runs the enclosure with loads and stores checked; that report must name one of `places` (fault_places.hpp).
-/// Each run takes a quarter of the fault's cases; if these do not catch it, all of them. `options` gives seed, jobs,
-/// limits and the folder for findings.
+/// Each run takes a sixteenth of the fault's cases; if these do not catch it, a quarter, then all of them. `options`
+/// gives seed, jobs, limits and the folder for findings.
 fault_row try_fault(library& faulty, const fault& planted, const std::vector<std::string>& places,
                     const suite_options& options);
 

@@ -248,7 +248,11 @@ suite_result run_suite(const library& lib, const suite_options& given) {
     }
   };
   run_workers(
-      options.jobs, options.limit_seconds, serve, [&] { return numbers.next(); },
+      options.jobs, options.limit_seconds, serve,
+      [&] {
+        const bool is_over = options.stops_at_failure && result.total.fail > 0;
+        return is_over ? std::nullopt : numbers.next();
+      },
       [&](const work_result& worked) {
         counted.add(worked);
         shown.show(fmt::format("{}{} cases, {} failed", result.total.total(),

@@ -32,6 +32,7 @@ struct suite_options {
   std::filesystem::path findings = "out/findings";
   std::string library_arguments;  ///< " --library X.so --unchecked", for the lines that replay
   bool accept_blunt = false;      ///< a run that reached little, or saw few standard faults, counts as verified
+  bool stops_at_failure = false;  ///< no case begins after one has failed
   bool progress = false;          ///< on stderr
 };
 

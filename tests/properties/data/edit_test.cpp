@@ -123,6 +123,8 @@ TEST_CASE("computed NaNs are equal, zeros of both signs are not, and an unwritte
   CHECK(first_difference(masked, b).has_value());  // two numbers
   set_bits(lse_b, 0, 0xFFFFFFFF);
   CHECK(first_difference(masked, b).has_value());  // or none
+  set_bits(find_buffer(masked.buffers, "lse")->view(), 0, 0x7FC00000);
+  CHECK(first_difference(masked, b).has_value());  // a NaN that was computed, or none
   set_bits(find_buffer(a.buffers, "lse")->view(), 0, 0);
   set_bits(find_buffer(b.buffers, "lse")->view(), 0, 0x80000000);
   CHECK(first_difference(a, b).has_value());

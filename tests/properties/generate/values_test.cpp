@@ -27,6 +27,7 @@ std::set<std::string> kinds_of(const attention_case& c) {
   add_if(c.scale < 0, "negative scale");
   add_if(c.scale == 0, "scale 0");
   add_if(std::fabs(c.scale) > 0x1p40F && c.k_scale < 0x1p-40F, "scales far from 1 that cancel");
+  add_if(std::fabs(c.scale) > 0x1p40F && c.q_scale < 0x1p-40F, "a scale of Q far from 1");
   add_if(c.v_scale < 0, "negative v_scale");
   add_if(c.v_scale == 0, "v_scale 0");
   add_if(c.v_scale > 0x1p40F, "v_scale far above 1");
@@ -69,8 +70,8 @@ TEST_CASE("extreme values and layouts are drawn by each kernel that has them", "
         "v_scale far above 1", "v_scale far below 1", "O overflows", "bias of all heads", "bias of all rows", "holes",
         "left padded", "lowest", "steep", "large sinks", "huge sinks", "packed", "V in another layout"}},
       {"batch_prefill",
-       {"scales far from 1 that cancel", "negative v_scale", "v_scale 0", "v_scale far above 1", "v_scale far below 1",
-        "O overflows", "near descales", "packed", "V in another layout"}},
+       {"scales far from 1 that cancel", "a scale of Q far from 1", "negative v_scale", "v_scale 0",
+        "v_scale far above 1", "v_scale far below 1", "O overflows", "near descales", "packed", "V in another layout"}},
       {"mqa_logits", {"packed"}},
       {"append_kv", {"near descales", "packed", "V in another layout"}}};
   constexpr int cases = 3000;

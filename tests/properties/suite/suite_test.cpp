@@ -163,6 +163,27 @@ TEST_CASE("failures of one kind are one finding, shrunk, written whole and faili
   CHECK(exit_status(unreported) == 1);
 }
 
+TEST_CASE("a run can stop at its first failure") {
+  const auto faulty = testing::corrupting_library([](testing::call& c) {
+    if (c.stated.heads_q > 1 && c.view("o").size() > 0) set_bits(c.view("o"), 0, 0x7BFF);
+  });
+  const testing::scratch folder;
+  suite_options options = options_for(200);
+  options.findings = folder.path();
+  options.selected = {&enclosure_property()};
+  options.budget.seconds = 0;
+  options.jobs = 1;
+  const suite_result whole = run_suite(*faulty, options);
+  REQUIRE(whole.findings.size() == 1);
+  options.stops_at_failure = true;
+  const suite_result result = run_suite(*faulty, options);
+  REQUIRE(result.findings.size() == 1);
+  CHECK(result.findings[0].index == whole.findings[0].index);
+  CHECK(result.total.fail == 1);
+  CHECK(result.total.total() == whole.findings[0].index + 1);
+  CHECK(exit_status(result) == 1);
+}
+
 TEST_CASE("the first undecided cases are kept, and the report says how to replay them") {
   const auto shifting = testing::declaring_library([](contract& c) { c.p_shift = 4; });  // which knows of no sinks
   const testing::scratch folder;

@@ -63,9 +63,11 @@ verdict check(const library& lib, const attention_case& c) {
   for (const std::optional<std::int64_t> pages : {std::optional<std::int64_t>{}, {2}})
     for (const broken_tensor& m : broken_tensors())
       if (!r.decided() && checked.planned().num_pages >= pages.value_or(0)) run(checked, m, r, pages);
-  if (!r.decided())
-    if (const auto wrong = wrong_beyond_space(lib, c)) r.fail(*wrong);
-  return r.conclude();
+  verdict beyond;
+  if (!r.decided()) beyond = verdict_beyond_space(lib, c);
+  if (beyond.result == outcome::fail) r.fail(beyond.what);
+  verdict v = r.conclude();
+  return v.result == outcome::pass && beyond.result == outcome::undecided ? beyond : v;
 }
 
 }  // namespace

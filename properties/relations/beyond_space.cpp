@@ -9,7 +9,7 @@
 #include "properties/generate/large.hpp"
 #include "properties/generate/space.hpp"
 #include "properties/relations/adapt.hpp"
-#include "properties/run/verdict.hpp"
+#include "properties/run/execute.hpp"
 
 namespace assay::relations {
 namespace {
@@ -144,20 +144,25 @@ std::vector<case_beyond> cases_beyond(const attention_case& c) {
   return all;
 }
 
-std::optional<std::string> wrong_beyond_space(const library& lib, const attention_case& c) {
+verdict verdict_beyond_space(const library& lib, const attention_case& c) {
+  verdict all;
   for (const case_beyond& beyond : cases_beyond(c)) {
     verdict v;
     try {
       v = run_case(lib, beyond.made);
     } catch (const std::invalid_argument& e) {  // of the oracle
-      v.result = outcome::fail;
-      v.what = e.what();
+      v = failed("exception", e.what());
     }
-    if (v.result == outcome::fail)
-      return fmt::format("with {} it neither says that it does not support the problem nor computes it right: {}",
-                         beyond.name, v.what);
+    if (v.result == outcome::fail) {
+      v.what = fmt::format("with {} it neither says that it does not support the problem nor computes it right: {}",
+                           beyond.name, v.what);
+      return v;
+    }
+    if (v.result != outcome::undecided || all.result == outcome::undecided) continue;
+    all = std::move(v);
+    all.what = fmt::format("with {}: {}", beyond.name, all.what);
   }
-  return std::nullopt;
+  return all;
 }
 
 }  // namespace assay::relations

@@ -1,12 +1,12 @@
 /// Legal problems with one thing more, mostly beyond what the case space holds for a kernel.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "properties/case/case.hpp"
 #include "properties/run/kernel_library.hpp"
+#include "properties/run/verdict.hpp"
 
 namespace assay::relations {
 
@@ -20,8 +20,8 @@ struct case_beyond {
 /// empty, or large itself: each costs a run.
 std::vector<case_beyond> cases_beyond(const attention_case& c);
 
-/// What a library does wrong with one of them: it must say that it does not support it, or compute it right. A host
-/// check that lets too much through shows nowhere else.
-std::optional<std::string> wrong_beyond_space(const library& lib, const attention_case& c);
+/// A library must say of each that it does not support it, or compute it right: a host check that lets too much through
+/// shows nowhere else. Fails, passes, or is undecided where the contract bounds too little of one that was computed.
+verdict verdict_beyond_space(const library& lib, const attention_case& c);
 
 }  // namespace assay::relations

@@ -9,7 +9,7 @@
 
 using namespace assay;
 using relations::cases_beyond;
-using relations::wrong_beyond_space;
+using relations::verdict_beyond_space;
 
 namespace {
 
@@ -57,13 +57,13 @@ bool has(const attention_case& c, const std::string& name) {
 TEST_CASE("the built-in kernels refuse what they do not support, or compute it right", "[relations]") {
   for (const auto& b : cases_beyond(fp8_case())) UNSCOPED_INFO(b.name);
   CHECK(cases_beyond(fp8_case()).size() >= 7);
-  CHECK(wrong_beyond_space(*library::built_in(), fp8_case()) == std::nullopt);
+  CHECK(verdict_beyond_space(*library::built_in(), fp8_case()).result == outcome::pass);
   attention_case prefill = fp8_case();
   prefill.kernel = "batch_prefill";
   prefill.q_type = prefill.kv_type;
   CHECK(has(prefill, "a window"));
   CHECK(has(prefill, "sinks"));
-  CHECK(wrong_beyond_space(*library::built_in(), prefill) == std::nullopt);
+  CHECK(verdict_beyond_space(*library::built_in(), prefill).result == outcome::pass);
 }
 
 TEST_CASE("a host check that takes what the kernel ignores is caught", "[relations]") {
@@ -71,15 +71,24 @@ TEST_CASE("a host check that takes what the kernel ignores is caught", "[relatio
   static const assay_library table{
       1, "cpu", static_cast<std::int32_t>(sizeof(problem)), static_cast<std::int32_t>(sizeof(contract)), 1, &kernel};
   const library forgiving(&table, "forgiving", nullptr);
-  const auto wrong = wrong_beyond_space(forgiving, fp8_case());
-  REQUIRE(wrong);
-  INFO(*wrong);
-  CHECK(wrong->starts_with("with per-page descales with pages of 48 keys it neither says"));
-  CHECK(wrong->find("lies outside") != std::string::npos);
+  const verdict wrong = verdict_beyond_space(forgiving, fp8_case());
+  REQUIRE(wrong.result == outcome::fail);
+  INFO(wrong.what);
+  CHECK(wrong.what.starts_with("with per-page descales with pages of 48 keys it neither says"));
+  CHECK(wrong.what.find("lies outside") != std::string::npos);
   CHECK(run_case(forgiving, fp8_case()).result != outcome::discard);
   const verdict v = relations::bad_problem_rejected.check(forgiving, fp8_case());
   CHECK(v.result == outcome::fail);
   CHECK(v.origin == "bad_problem_rejected");
+}
+
+TEST_CASE("a problem beyond the space that is computed, but not bounded, is undecided", "[relations]") {
+  attention_case c = testing::small_case();                                              // of f16, without sinks
+  const auto shifting = testing::declaring_library([](contract& d) { d.p_shift = 4; });  // which knows of no sinks
+  const verdict beyond = verdict_beyond_space(*shifting, c);
+  CHECK(beyond.result == outcome::undecided);
+  CHECK(beyond.what.starts_with("with sinks: "));
+  CHECK(relations::bad_problem_rejected.check(*shifting, c).result == outcome::undecided);
 }
 
 TEST_CASE("more sequences than a grid has blocks have few splits and one head, so that their blocks can be run",

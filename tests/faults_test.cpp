@@ -86,7 +86,7 @@ TEST_CASE("the named checks catch the fault: small cases, and the checker names 
   CHECK(row.is_caught());
 }
 
-TEST_CASE("the kernels without a patch, loaded as a library, give the suite nothing to catch", "[faults]") {
+TEST_CASE("the kernels without a patch, loaded as a library, give the suite nothing to catch", "[faults][long]") {
   const auto clean = library::load(fs::path(ASSAY_BINARY_DIR) / "lib" / "assay_kernels_cpu.so");
   suite_options options;
   options.kernels = clean->kernels();

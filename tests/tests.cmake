@@ -1,4 +1,5 @@
-# Tests. Labels: unit (Catch2), faults (the suite on faulty kernels), compile (the GPUs' compilers), fuzz, cli (the program).
+# Tests. Labels: unit (Catch2), unit-long (those that take seconds, mostly runs of the suite: sanitizers leave them to
+# the night), faults (the suite on faulty kernels), compile (the GPUs' compilers), fuzz, cli (the program).
 enable_testing()
 include(Catch)
 
@@ -25,7 +26,8 @@ foreach(source IN LISTS sources)
       ASSAY_BINARY_DIR="${CMAKE_BINARY_DIR}")
   endif()
 endforeach()
-catch_discover_tests(assay_tests PROPERTIES LABELS unit)
+catch_discover_tests(assay_tests TEST_SPEC "~[long]" PROPERTIES LABELS unit)
+catch_discover_tests(assay_tests TEST_SPEC "[long]" PROPERTIES LABELS unit-long)
 foreach(name IN LISTS faults)
   add_test(NAME "the suite catches the fault ${name}" COMMAND assay_tests "[.fault]")
   set_tests_properties("the suite catches the fault ${name}" PROPERTIES LABELS faults ENVIRONMENT ASSAY_FAULT=${name})

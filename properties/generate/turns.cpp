@@ -36,7 +36,7 @@ std::vector<way> all_ways(turn_kind kind, std::span<const std::vector<std::strin
 }
 
 /// Takes the way that was taken least; of these the one that this property took least, and then the next in order
-/// after the last one.
+/// after the last one. The last one, where none is open to the property.
 std::size_t take(std::vector<way>& ways, std::size_t property, std::size_t last) {
   std::size_t best = ways.size();
   const auto rank = [&](std::size_t i) {
@@ -46,6 +46,7 @@ std::size_t take(std::vector<way>& ways, std::size_t property, std::size_t last)
     if (!ways[i].is_open_to[property]) continue;
     if (best == ways.size() || rank(i) < rank(best)) best = i;
   }
+  if (best == ways.size()) return last;
   ++ways[best].taken;
   ++ways[best].taken_by[property];
   return best;

@@ -138,7 +138,7 @@ std::string timeless(const std::string& text) {
   return std::regex_replace(text, std::regex(" in [0-9.]+ s \\([^)]*\\)"), "");
 }
 
-TEST_CASE("a run with a seed is reproducible whatever the jobs, and says its seed") {
+TEST_CASE("a run with a seed is reproducible whatever the jobs, and says its seed", "[long]") {
   const answer one = assay({"run", "--cases", "39", "--seed", "11", "--jobs", "1", "--accept-blunt"});
   const answer two = assay({"run", "--cases", "39", "--seed", "11", "--jobs", "2", "--accept-blunt"});
   CHECK(one.status == 0);
@@ -147,7 +147,7 @@ TEST_CASE("a run with a seed is reproducible whatever the jobs, and says its see
   CHECK(one.out.find("accepted, however blunt: 39 cases, no defect (seed 11)") != std::string::npos);
 }
 
-TEST_CASE("a run of few cases is not verified, and says what it lacks") {
+TEST_CASE("a run of few cases is not verified, and says what it lacks", "[long]") {
   const answer a = assay({"run", "--cases", "20", "--seed", "11"});
   CHECK(a.status == 1);
   CHECK(a.out.find("NOT VERIFIED: 20 cases passed: too little to verify (seed 11)") != std::string::npos);
@@ -193,7 +193,7 @@ TEST_CASE("a defect exits 1, is reported with its enclosure, and its replay line
   CHECK(fixed.status == 0);
 }
 
-TEST_CASE("loads and stores are checked unless they are not to be, and a line that replays says so") {
+TEST_CASE("loads and stores are checked unless they are not to be, and a line that replays says so", "[long]") {
   const scratch here;
   const answer checked = assay({"run", "--cases", "13", "--seed", "1"});
   CHECK(std::regex_search(checked.out, std::regex("\n[0-9.e+]+ loads and stores checked\n")));
@@ -210,7 +210,7 @@ TEST_CASE("loads and stores are checked unless they are not to be, and a line th
   CHECK(failed.out.find("\n./assay replay --unchecked ") != std::string::npos);
 }
 
-TEST_CASE("replay --accuracy tells the distance to exact of every kernel's result") {
+TEST_CASE("replay --accuracy tells the distance to exact of every kernel's result", "[long]") {
   for (const auto& [file, tensor] : {std::pair{"split_kv/llama3_8b_decode.json", "o"},
                                      {"batch_prefill/two_tiles_two_pages.json", "o"},
                                      {"mqa_logits/page_tagged_64.json", "logits"}}) {

@@ -114,7 +114,7 @@ TEST_CASE("a kernel that drops a NaN, or leaves unwritten what is NaN, is seen",
   CHECK(seen >= 10);
 }
 
-TEST_CASE("every property holds with specials among the data", "[specials]") {
+TEST_CASE("every property holds with specials among the data", "[specials][long]") {
   for (const property& p : properties())
     for (std::uint64_t i = 0; i < 12; ++i) {
       attention_case c = test::arbitrary(i, 20);

@@ -31,7 +31,7 @@ attention_case drawn_by_weight(std::uint64_t i) {
 
 }  // namespace
 
-TEST_CASE("every case has one value of each feature, and every value has a word", "[coverage]") {
+TEST_CASE("every case has one value of each feature, and every value has a word", "[coverage][long]") {
   REQUIRE(case_features().size() <= 64);
   for (const case_feature& f : case_features()) REQUIRE(f.values.size() <= 16);
   test::for_cases(2000, [](const attention_case& c) {
@@ -85,7 +85,7 @@ TEST_CASE("sets of shards merge, and a pair has a name", "[coverage]") {
 }
 
 TEST_CASE("2,000 cases cover nine tenths of the possible pairs, and more triples than cases drawn by weight alone",
-          "[coverage]") {
+          "[coverage][long]") {
   pair_coverage met, plain;
   triple_coverage met_triples, plain_triples;
   for (std::uint64_t i = 0; i < 2000; ++i) {

@@ -27,7 +27,7 @@ attention_case emptied(const std::string& kernel, empty_kind kind, std::uint64_t
 
 constexpr empty_kind kinds[] = {empty_kind::sequences, empty_kind::rows, empty_kind::keys};
 
-TEST_CASE("no property fails on a problem with nothing in it, and outputs are judged", "[empty]") {
+TEST_CASE("no property fails on a problem with nothing in it, and outputs are judged", "[empty][long]") {
   for (const std::string& kernel : kernels_of_the_space())
     for (const empty_kind kind : kinds)
       for (std::uint64_t i = 0; i < 3; ++i) {

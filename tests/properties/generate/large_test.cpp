@@ -94,7 +94,7 @@ TEST_CASE("a few percent of each kernel's cases are large, cheap, valid, and wri
   }
 }
 
-TEST_CASE("extents that users run are met in 20,000 cases of a kernel", "[large]") {
+TEST_CASE("extents that users run are met in 20,000 cases of a kernel", "[large][long]") {
   const std::map<std::string, std::vector<std::string>> wanted{
       {"split_kv",
        {"300 rows",

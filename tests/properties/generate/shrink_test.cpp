@@ -33,7 +33,7 @@ std::int64_t most_keys(const attention_case& c) {
 
 }  // namespace
 
-TEST_CASE("every shrink is valid, different and below its case in a well-founded order", "[shrink]") {
+TEST_CASE("every shrink is valid, different and below its case in a well-founded order", "[shrink][long]") {
   test::for_cases(300, [](const attention_case& c) {
     for (const attention_case& s : simpler(c)) {
       INFO(to_json(c) << to_json(s));

@@ -29,7 +29,7 @@ std::set<large_kind> kinds_of(const std::string& kernel) {
 
 }  // namespace
 
-TEST_CASE("a default run has each kind of large case in each combination of types", "[large]") {
+TEST_CASE("a default run has each kind of large case in each combination of types", "[large][long]") {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     const suite_options options = testing::whole_suite(seed);
     std::map<std::tuple<std::string, std::string, large_kind>, int> counts;
@@ -51,7 +51,7 @@ TEST_CASE("a default run has each kind of large case in each combination of type
   }
 }
 
-TEST_CASE("a default run has each kind of empty case of each kernel", "[empty]") {
+TEST_CASE("a default run has each kind of empty case of each kernel", "[empty][long]") {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     const suite_options options = testing::whole_suite(seed);
     std::map<std::pair<std::string, empty_kind>, int> counts;

@@ -80,7 +80,7 @@ TEST_CASE("the table of upstream bugs holds those that name a report, by report"
         "| [Project 9](https://a.b/9) | m | 3 keys | enclosure, memory, data race | 2 | `a` |\n");
 }
 
-TEST_CASE("the matrix says yes only where every named check caught the fault") {
+TEST_CASE("the matrix says yes only where every named check caught the fault", "[long]") {
   const testing::scratch here;
   fault planted{
       .name = "planted", .summary = "", .caught_by = {"split_count"}, .checker = "", .line = "", .cases = 150};
@@ -116,7 +116,7 @@ TEST_CASE("the matrix says yes only where every named check caught the fault") {
   CHECK(fault_matrix_json({caught, half}, few(here)).find("\"verified\":false") != std::string::npos);
 }
 
-TEST_CASE("a checker's report that names no expected line has not caught the fault") {
+TEST_CASE("a checker's report that names no expected line has not caught the fault", "[long]") {
   const testing::scratch here;
   const auto reporting = testing::corrupting_library([](testing::call& c) {
     const assay_defect defect{ASSAY_DATA_RACE, "split_kv", "race (softmax.hpp:9, from split_kv_kernel.hpp:12)",

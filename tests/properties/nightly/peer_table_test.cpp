@@ -111,7 +111,8 @@ TEST_CASE("cases of the peers' kind are valid, seeded, and as plain as theirs") 
   for_each_index(v, [&](const std::vector<std::int64_t>& index) { REQUIRE(value_at(v, offset_of(v, index)) >= 0); });
 }
 
-TEST_CASE("everyone sees a NaN, only we see the last bit, and no one is blamed for the clean kernels' cases") {
+TEST_CASE("everyone sees a NaN, only we see the last bit, and no one is blamed for the clean kernels' cases",
+          "[long]") {
   const peer_options few{.cases = 4, .seed = 1, .jobs = 2};
   const std::vector<fault> faults{planted("spoiled"), planted("last_bit")};
   const auto open = [](const fault& f) -> std::shared_ptr<library> {

@@ -52,7 +52,7 @@ accuracy of(const detailed_run& run) {
 
 }  // namespace
 
-TEST_CASE("the definition in binary64 encloses what it encloses in MPFR, and says as much") {
+TEST_CASE("the definition in binary64 encloses what it encloses in MPFR, and says as much", "[long]") {
   for (const char* kernel : {"split_kv", "batch_prefill", "mqa_logits"})
     test::for_cases(40,
                     [&](const attention_case& c) {
@@ -78,7 +78,7 @@ TEST_CASE("the definition in binary64 encloses what it encloses in MPFR, and say
                     {kernel});
 }
 
-TEST_CASE("the distance to exact is MPFR's") {
+TEST_CASE("the distance to exact is MPFR's", "[long]") {
   for (const char* kernel : {"split_kv", "batch_prefill", "mqa_logits"}) {
     int measured = 0;
     test::for_cases(40,

@@ -31,7 +31,7 @@ TEST_CASE("features have names of their own and say what they count", "[features
   }
 }
 
-TEST_CASE("cases of the byte form's space reach every feature", "[features]") {
+TEST_CASE("cases of the byte form's space reach every feature", "[features][long]") {
   std::array<int, num_features> runs_with{};
   int most = 0;
   const auto kernels = kernels_of_the_space();

@@ -46,7 +46,7 @@ suite_report shard(std::int64_t number, std::int64_t of) {
   return r;
 }
 
-TEST_CASE("the merged reports of shards are the report of the run without shards, but for times") {
+TEST_CASE("the merged reports of shards are the report of the run without shards, but for times", "[long]") {
   const auto lib = testing::corrupting_library([](testing::call& c) {
     if (!c.has("lse") || c.stated.heads_q < 2) return;
     const tensor lse = c.view("lse");
@@ -123,7 +123,7 @@ TEST_CASE("what was asked of a run is read back from its report") {
   CHECK(read_report(report_json("x.so", "cpu", options, {}), "x").options.seconds == 2.5);
 }
 
-TEST_CASE("shards with different arguments exit as bad input") {
+TEST_CASE("shards with different arguments exit as bad input", "[long]") {
   const testing::scratch at;
   const auto run = [&](const std::string& i, std::vector<std::string> more) {
     more.insert(more.begin(), {"run", "--cases", "40", "--seed", "3", "--jobs", "1", "--shard", i + "/2", "--findings",

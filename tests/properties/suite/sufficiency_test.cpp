@@ -34,7 +34,7 @@ void loosen(contract& c) {
   c.exp2_relative_error = c.log_absolute_error = c.log_relative_error = c.tanh_relative_error = 0x1p-10F;
 }
 
-TEST_CASE("a run of the clean kernels sees nearly all standard faults, and is verified") {
+TEST_CASE("a run of the clean kernels sees nearly all standard faults, and is verified", "[long]") {
   const suite_options options = options_for(150);
   const suite_result result = run_with_teeth(*library::built_in(), options);
   INFO(report_text(options, result));
@@ -46,7 +46,7 @@ TEST_CASE("a run of the clean kernels sees nearly all standard faults, and is ve
   }
 }
 
-TEST_CASE("a run with the loosest contract has no defect, is not verified, and says what it would miss") {
+TEST_CASE("a run with the loosest contract has no defect, is not verified, and says what it would miss", "[long]") {
   const auto loose = testing::declaring_library(loosen);
   suite_options options = options_for(150);
   options.seed = 2;
@@ -143,7 +143,7 @@ TEST_CASE("undecided cases count for each property, types and thing, not only to
   CHECK(exit_status(options, result) == 1);
 }
 
-TEST_CASE("a library with part of the types is verified in them, and refuses the others for all to see") {
+TEST_CASE("a library with part of the types is verified in them, and refuses the others for all to see", "[long]") {
   const auto only_f16 = testing::faulty_library([](testing::call& one) {
     if (one.stated.q_type != dtype::f16 || one.stated.k_type != dtype::f16)
       return assay_status{ASSAY_UNSUPPORTED, "only f16"};

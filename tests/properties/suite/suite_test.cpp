@@ -99,7 +99,7 @@ TEST_CASE("nothing is checked of a library whose kernels have no cases") {
   CHECK(exit_status(result) == 1);
 }
 
-TEST_CASE("the number of processes moves no count") {
+TEST_CASE("the number of processes moves no count", "[long]") {
   suite_options options = options_for(39);
   const suite_result one = run_suite(*library::built_in(), options);
   options.jobs = 3;
@@ -109,7 +109,7 @@ TEST_CASE("the number of processes moves no count") {
   CHECK(one.total.total() == 39);
 }
 
-TEST_CASE("the shards of a run are its disjoint parts") {
+TEST_CASE("the shards of a run are its disjoint parts", "[long]") {
   suite_options options = options_for(52);
   const suite_result whole = run_suite(*library::built_in(), options);
   suite_result sum;

@@ -110,6 +110,11 @@ options groups_of_several(std::int64_t heads_kv) {
   return o;
 }
 
+/// What a kind leaves to luck goes by turns as well: every second time that a way is taken.
+bool is_every_second(const space_walker& w) {
+  return w.limits.large_turn >= 0 && w.limits.large_turn / large_ways % 2 == 1;
+}
+
 }  // namespace
 
 large_kind large_kind_of(const attention_case& c, std::int64_t usual_rows) {
@@ -149,7 +154,8 @@ void large_heads(space_walker& w, large_kind kind) {
     return;
   }
   // One kv head with more query heads than usual, or a few with so many together, or more kv heads than usual.
-  w.set(c.heads_kv, options(1, 64)
+  const std::int64_t least = is_every_second(w) ? usual_kv_heads + 1 : 1;
+  w.set(c.heads_kv, options(least, 64)
                         .add(5, 1)
                         .add(1, 16)
                         .add(1, 32)
@@ -194,8 +200,14 @@ options large_contexts(std::int64_t most) {
 }
 
 void large_page_size(space_walker& w) {
+  if (is_turn_of_large_pages(w, large_kind::context))
+    return w.set(w.c.page_size, options(2049, 4096).add(3, 4096).add(1, 2049, 4096));
   options sizes(1, has_cheap_pages(w, large_kind::context) ? 4096 : 1024);
   w.set(w.c.page_size, sizes.add(4, 16).add(4, 1).add(3, 64).add(2, 2, 1024).add(3, 2048).add(12, 4096));
+}
+
+bool is_turn_of_large_pages(const space_walker& w, large_kind kind) {
+  return kind == large_kind::context && is_every_second(w);
 }
 
 bool has_cheap_pages(const space_walker& w, large_kind kind) {

@@ -38,6 +38,9 @@ inline constexpr std::int64_t most_heads_of_several = 640;  ///< query heads of 
 inline constexpr std::int64_t large_cost = 16'000'000;
 inline constexpr std::int64_t small_cost = 4'000'000;
 
+/// Ways in which cases are large by turn (turns.hpp): a multiple of the number of kinds that each kernel has.
+inline constexpr std::int32_t large_ways = 4;
+
 /// What is large in a case of a kernel whose usual cases have up to so many rows.
 large_kind large_kind_of(const attention_case& c, std::int64_t usual_rows);
 
@@ -58,6 +61,9 @@ options large_contexts(std::int64_t most);
 
 /// page_size of a large context, also of thousands of keys.
 void large_page_size(space_walker& w);
+
+/// Whether it is this large context's turn to have pages of more than 2048 keys.
+bool is_turn_of_large_pages(const space_walker& w, large_kind kind);
 
 /// Whether pages of thousands of keys cost little.
 bool has_cheap_pages(const space_walker& w, large_kind kind);

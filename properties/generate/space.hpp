@@ -47,8 +47,9 @@ struct space_limits {
   bool dear_cases = true;
   bool large_cases = true;  ///< sometimes draws a case of large.hpp, beyond all extents above but not beyond their cost
   bool empty_cases = true;  ///< sometimes draws a case of empty.hpp: without sequences, rows or keys
-  std::int32_t empty_turn = -1;  ///< at least 0: the case is empty, in the way of this number
-  std::int32_t large_turn = -1;  ///< at least 0: the case is large, in the way of this number among the kernel's kinds
+  /// At least 0: the case is empty, or large, in the way of this number, modulo the number of ways. The quotient lets
+  /// what a way leaves open go by turns.
+  std::int32_t empty_turn = -1, large_turn = -1;
 };
 
 /// Multiply-adds of a case: the sum over sequences of rows * keys, times the operation's cost per pair.

@@ -4,11 +4,13 @@
 #include <tuple>
 
 #include "properties/generate/kernel_space.hpp"
+#include "properties/generate/large.hpp"
 
 namespace assay {
 namespace {
 
 constexpr std::int64_t one_of = 11;
+constexpr std::int32_t empty_ways = 3;
 
 /// A way to be large or empty, and how often it was taken: by all properties, and by each.
 struct way {
@@ -20,7 +22,7 @@ struct way {
 
 std::vector<way> all_ways(turn_kind kind, std::span<const std::vector<std::string>> kernels,
                           const std::vector<std::string>& types) {
-  const std::int32_t count = kind == turn_kind::large ? 4 : 3;
+  const std::int32_t count = kind == turn_kind::large ? large_ways : empty_ways;
   std::vector<way> ways;
   for (const kernel_space* kernel : kernel_spaces()) {
     std::vector<bool> is_open_to;
@@ -70,7 +72,10 @@ case_turn way_of_turn(std::int64_t index, std::span<const std::vector<std::strin
   std::size_t last = ways.size() - 1;
   for (std::int64_t i = 0; i <= index % cycle; ++i)
     if (turn_of(i, properties) == kind) last = take(ways, static_cast<std::size_t>(i % properties), last);
-  return ways[last].turn;
+  case_turn turn = ways[last].turn;
+  const auto before = static_cast<std::int32_t>(ways[last].taken - 1);
+  turn.way += before * (kind == turn_kind::large ? large_ways : empty_ways);
+  return turn;
 }
 
 }  // namespace assay

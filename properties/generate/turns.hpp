@@ -17,7 +17,8 @@ enum class turn_kind { none, large, empty };
 struct case_turn {
   std::string kernel;
   std::string types;     ///< as types_of() names them
-  std::int32_t way = 0;  ///< space_limits::large_turn or empty_turn
+  std::int32_t way = 0;  ///< space_limits::large_turn or empty_turn: the way's number, plus the number of ways for each
+                         ///< time that it was taken before
 };
 
 /// Of case `index` of a run of so many properties.

@@ -41,7 +41,9 @@ void page_size(space_walker& w, large_kind large) {
     std::int64_t tiles = c.page_size / tile_keys;
     const std::int64_t most = has_cheap_pages(w, large) ? 64 : 16;
     options counts(1, most);
-    if (large == large_kind::context)
+    if (is_turn_of_large_pages(w, large))
+      counts = options(33, 64).add(1, 64).add(1, 33, 64);
+    else if (large == large_kind::context)
       counts.add(2, 1).add(2, 2, 3).add(2, 4, 16).add(3, 32).add(12, 64);
     else
       counts.add(6, 1).add(4, 2).add(4, 3).add(2, 4, 8).add(3, 16).add(1, 32).add(1, 64);

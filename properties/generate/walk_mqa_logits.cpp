@@ -46,7 +46,8 @@ void arithmetic(space_walker& w, large_kind large) {
 void memory(space_walker& w, large_kind large) {
   attention_case& c = w.c;
   static constexpr key_order orders[] = {key_order::plain, key_order::preshuffled};
-  w.set_one_of<key_order>(c.k_order, orders, 4);
+  const bool has_plain_order = is_turn_of_large_pages(w, large);  // preshuffled pages are small
+  w.set_one_of<key_order>(c.k_order, std::span(orders).first(has_plain_order ? 1 : 2), 4);
   if (c.k_order == key_order::preshuffled) {
     static constexpr std::int32_t usual[] = {16, 64, 32, 48, 128};
     w.set_one_of<std::int32_t>(c.page_size, usual, 2);
@@ -113,8 +114,9 @@ void large_batches(space_walker& w, large_kind large) {
   for (sequence& s : c.sequences) {
     const std::int64_t full = c.max_model_len;
     const bool is_first = &s == &c.sequences.front();
-    options o(0, is_long && !is_first ? 200 : full);
-    w.set(s.k, o.add(6, full).add(2, full - 1).add(2, 0).add(2, 1, 130).add(2, 0, full));
+    const std::int64_t least = is_first && is_turn_of_large_pages(w, large) ? full / 2 : 0;
+    options o(least, is_long && !is_first ? 200 : full);
+    w.set(s.k, o.add(6, full).add(2, full - 1).add(2, 0).add(2, 1, 130).add(2, least, full));
   }
 }
 

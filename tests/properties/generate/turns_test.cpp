@@ -1,4 +1,5 @@
 // The cases of a run that are large by their number.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <map>
 #include <set>
@@ -33,13 +34,18 @@ TEST_CASE("a default run has each kind of large case in each combination of type
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     const suite_options options = testing::whole_suite(seed);
     std::map<std::tuple<std::string, std::string, large_kind>, int> counts;
+    std::map<std::pair<std::string, std::string>, int> with_kv_heads, with_large_pages;
     int large = 0;
     for (std::int64_t index = 0; index < default_cases; ++index) {
       const attention_case c = suite_case(options, index);
+      const auto is_long = [&](const sequence& each) { return each.k > 2048; };
+      const bool has_large_page = c.page_size > 2048 && std::ranges::any_of(c.sequences, is_long);
+      with_large_pages[{c.kernel, types_of(c)}] += has_large_page ? 1 : 0;
       const large_kind kind = large_kind_of(c, usual_rows_of(c.kernel));
       if (!kinds_of(c.kernel).contains(kind)) continue;
       ++large;
       ++counts[{c.kernel, types_of(c), kind}];
+      with_kv_heads[{c.kernel, types_of(c)}] += kind == large_kind::heads && c.heads_kv > usual_kv_heads ? 1 : 0;
     }
     CHECK(large < default_cases / 7);
     for (const kernel_space* kernel : kernel_spaces())
@@ -47,6 +53,8 @@ TEST_CASE("a default run has each kind of large case in each combination of type
         for (const large_kind kind : kinds_of(kernel->name)) {
           CAPTURE(seed, kernel->name, types, static_cast<int>(kind));
           CHECK(counts[{kernel->name, types, kind}] >= 1);
+          if (kind == large_kind::heads) CHECK(with_kv_heads[{kernel->name, types}] >= 1);
+          CHECK(with_large_pages[{kernel->name, types}] >= 1);
         }
   }
 }
@@ -86,7 +94,7 @@ TEST_CASE("turns take the kernels and types that are wanted, of any number of pr
       places.insert(index % properties);
       CHECK(turn.types == "f16");
       CHECK(std::ranges::find(kernels[place], turn.kernel) != kernels[place].end());
-      ++counts[{turn.kernel, turn.way}];
+      ++counts[{turn.kernel, turn.way % large_ways}];
     }
     CAPTURE(properties);
     CHECK(std::abs(turns - 182) < 20);

@@ -103,6 +103,20 @@ TEST_CASE("more sequences than a grid has blocks have few splits and one head, s
   CHECK(crowd->made.heads_q == 1);
 }
 
+TEST_CASE("bad_problem_rejected makes a few hundred sequences of a crowd", "[relations]") {
+  attention_case c = testing::small_case();
+  const sequence last = c.sequences.back();
+  c.sequences.resize(65'600, {.q = 0, .k = 0, .prefix_offset = {}, .pages = {}});
+  c.sequences.back() = last;
+  relations::bad_problem_rejected.adapt(c);
+  CHECK(c.sequences.size() == 300);
+  CHECK(c.sequences.back() == last);
+  CHECK(is_valid(c));
+  attention_case small = testing::small_case();
+  relations::bad_problem_rejected.adapt(small);
+  CHECK(small == testing::small_case());
+}
+
 TEST_CASE("large cases have nothing beyond, and no types what they cannot have", "[relations]") {
   attention_case c = testing::small_case();
   CHECK(has(c, "head_dim_qk 40"));

@@ -132,7 +132,10 @@ weighted_sum add_all(std::span<const partial> splits, const std::vector<interval
     const double w_radius = std::max(weights[s].hi - w, w - weights[s].lo) * cover;
     for (std::size_t c = 0; c < columns; ++c) {
       const interval& e = splits[s].o[c];
-      finite[c] = e.lo == e.hi && std::isinf(e.lo) ? point(0) : e;  // state_of() has the infinities
+      const bool is_nan =
+          !splits[s].rules.empty() && static_cast<element_rule>(splits[s].rules[c]) == element_rule::nan;
+      const bool is_special = is_nan || (e.lo == e.hi && std::isinf(e.lo));
+      finite[c] = is_special ? point(0) : e;  // state_of() has them; if their weight is 0, they may be left out
     }
     add_weighted(w, w_radius, finite.data(), columns, sum.mid.data(), sum.radius.data());
   }

@@ -86,6 +86,11 @@ TEST_CASE("a split that must be NaN makes the sum so, unless its weight may be 0
   const auto first_nan = rules({element_rule::nan, element_rule::enclosed});
   CHECK(combine_one({point(0), point(0)}, {everything, point(1)}, first_nan).rule == element_rule::nan);
   CHECK(combine_one({point(-300), point(0)}, {everything, point(1)}, first_nan).rule == element_rule::or_nan);
+  // Of weight 0 or next to it: NaN, or what the other split makes.
+  const combined beside_sink = combine_one({point(-12000), point(0)}, {everything, point(1)}, first_nan);
+  CHECK(beside_sink.rule == element_rule::or_nan);
+  CHECK(beside_sink.o.lo > 0.999);
+  CHECK(beside_sink.o.hi < 1.001);
   CHECK(combine_one({point(0), point(0)}, {point(2), point(1)}, rules({element_rule::or_nan, element_rule::enclosed}))
             .rule == element_rule::or_nan);
   const std::vector<interval> o{point(1), point(1)};

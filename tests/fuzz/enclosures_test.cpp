@@ -47,6 +47,20 @@ TEST_CASE("beyond f32 infinity meets the definition's number, and NaN or a sign 
   CHECK(fuzz::disagreement(zero, one({1, 1})));
 }
 
+TEST_CASE("the definition's infinity meets a rule that admits it, of its own sign alone", "[fuzz]") {
+  using oracle::element_rule;
+  oracle::enclosure plus = one({1, 2}), minus = one({1, 2}), any = one({1, 2});
+  plus.tensors[0].kept = {static_cast<std::uint8_t>(element_rule::or_plus)};
+  minus.tensors[0].kept = {static_cast<std::uint8_t>(element_rule::or_minus)};
+  any.tensors[0].kept = {static_cast<std::uint8_t>(element_rule::or_special)};
+  CHECK(!fuzz::disagreement(plus, one({inf, inf})));
+  CHECK(fuzz::disagreement(plus, one({-inf, -inf})));
+  CHECK(fuzz::disagreement(minus, one({inf, inf})));
+  CHECK(!fuzz::disagreement(any, one({-inf, -inf})));
+  CHECK(fuzz::disagreement(any, one({3, 4})));
+  CHECK(fuzz::disagreement(one({1, 2}), one({inf, inf})));
+}
+
 TEST_CASE("an element that only one enclosure leaves unwritten is a disagreement", "[fuzz]") {
   oracle::enclosure kept = one({1, 2});
   kept.tensors[0].kept = {1};

@@ -42,9 +42,11 @@ void access_checker::begin_block(launch_session& session, const block_coordinate
   wave_shift_ = std::countr_zero(static_cast<unsigned int>(coordinates.wave_size));
   lockstep_ = session.lockstep();
   shared_ = session.shared();
-  stamp_ = session.clock().take_chunk(block);
+  // The block takes a chunk when it first needs a stamp. Many blocks need none: those of sequences without rows only
+  // read inputs. What is higher than all stamps so far is lower than the block's own, whenever it takes them.
+  stamp_ = session.clock().next_stamp() - 1;
   launch_floor_ = session.launch_floor();
-  block_floor_ = barrier_floor_ = record::at(stamp_);
+  block_floor_ = barrier_floor_ = record::at(stamp_ + 1);
   if (uses_atomics_) {
     thread_pasts_.clear();
     wave_pasts_.clear();

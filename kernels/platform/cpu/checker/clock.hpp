@@ -15,7 +15,7 @@ namespace assay::cpu {
 /// Gives out stamps, in chunks that belong to one block each, to all OS threads of the launches of one thread.
 class launch_clock {
  public:
-  static constexpr int chunk_bits = 4;  // small: each block takes one at least, and 2^23 bound a launch's blocks
+  static constexpr int chunk_bits = 4;  // small: a block that stores takes one at least, and a launch has 2^23
   static constexpr std::uint32_t stamps_per_chunk = std::uint32_t{1} << chunk_bits;
   static constexpr std::uint32_t num_chunks = std::uint32_t{1} << (record::stamp_bits - chunk_bits);
 

@@ -151,3 +151,29 @@ TEST_CASE("An unchecked launch reports nothing and counts nothing", "[checker]")
   CHECK(seen.empty());
   CHECK(accesses == 0);
 }
+
+namespace {
+
+/// Blocks before `first` only read.
+__global__ void crowd(const int* in, int* out, unsigned int first) {
+  if (in[blockIdx.x % 4] == 0 && blockIdx.x >= first) out[0] = static_cast<int>(blockIdx.x);
+}
+
+}  // namespace
+
+TEST_CASE("A launch of more blocks than there are chunks of stamps is checked where few blocks store",
+          "[checker][long]") {
+  constexpr unsigned int many = (1U << 23) + 5000;
+  std::vector<int> given(4), stored(1);
+  toy_tensor in("in", given.data(), {4}, {1}, ASSAY_INPUT);
+  toy_tensor out("out", stored.data(), {1}, {1}, ASSAY_OUTPUT);
+  const std::array tensors{in.get(), out.get()};
+  const auto launch = [&](unsigned int first) {
+    return [&, first] { hipLaunchKernelGGL(crowd, many, 1, 0, nullptr, given.data(), stored.data(), first); };
+  };
+  const assay_launch one = all_checked_launches().front();
+  CHECK(checked_defects(one, tensors, launch(many - 1)).empty());
+  const std::vector<seen_defect> seen = checked_defects(one, tensors, launch(many - 2));
+  REQUIRE(seen.size() == 1);
+  CHECK(seen[0].kind == ASSAY_DATA_RACE);
+}

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "oracle/decode.hpp"
 #include "oracle/enclosure.hpp"
@@ -35,19 +36,33 @@ std::int64_t offset_of(const tensor& t, const std::vector<std::int64_t>& index) 
 
 namespace {
 
-/// The indices whose first coordinate lies in `first`.
-void visit_indices(const tensor& t, index_range first,
-                   const std::function<void(const std::vector<std::int64_t>&)>& visit) {
-  std::vector<std::int64_t> index(static_cast<std::size_t>(t.rank), 0);
-  index[0] = first.begin;
-  const std::int64_t size = t.size();
-  for (std::int64_t left = size == 0 ? 0 : size / t.shape[0] * first.size(); left > 0; --left) {
-    visit(index);
-    for (std::size_t d = index.size(); d-- > 0;) {
+/// Calls visit(index, n) with the first index of each run of n indices along the last axis whose first coordinate lies
+/// in `first`. The visitor may change the last coordinate.
+template <typename Visit>
+void visit_runs(const tensor& t, index_range first, Visit&& visit) {
+  const auto last = static_cast<std::size_t>(t.rank) - 1;
+  const index_range run = last == 0 ? first : index_range{0, t.shape[last]};
+  if (t.size() == 0 || run.size() == 0) return;
+  std::vector<std::int64_t> index(last + 1, 0);
+  std::int64_t runs = last == 0 ? 1 : first.size();
+  for (std::size_t d = 1; d < last; ++d) runs *= t.shape[d];
+  if (last > 0) index[0] = first.begin;
+  for (; runs > 0; --runs) {
+    index[last] = run.begin;
+    visit(index, run.size());
+    for (std::size_t d = last; d-- > 0;) {
       if (++index[d] < t.shape[d]) break;
       index[d] = 0;
     }
   }
+}
+
+/// The indices whose first coordinate lies in `first`.
+void visit_indices(const tensor& t, index_range first,
+                   const std::function<void(const std::vector<std::int64_t>&)>& visit) {
+  visit_runs(t, first, [&](std::vector<std::int64_t>& index, std::int64_t n) {
+    for (const std::int64_t end = index.back() + n; index.back() < end; ++index.back()) visit(index);
+  });
 }
 
 }  // namespace
@@ -96,11 +111,21 @@ bool may_differ(oracle::element_rule rule, dtype type, std::uint32_t a, std::uin
   return is_admitted(rule, oracle::decode(type, a)) || is_admitted(rule, oracle::decode(type, b));
 }
 
+/// Whether n elements along the last axis, from these offsets on, are bytes side by side that do not differ.
+bool same_bytes(const tensor& x, std::int64_t at_x, const tensor& y, std::int64_t at_y, std::int64_t n) {
+  const int last = x.rank - 1;
+  if (x.stride[last] != 1 || y.stride[last] != 1) return false;
+  const std::int64_t element = size_bytes(x.type);
+  return std::memcmp(static_cast<const std::byte*>(x.data) + at_x * element,
+                     static_cast<const std::byte*>(y.data) + at_y * element,
+                     static_cast<std::size_t>(n * element)) == 0;
+}
+
 /// Where one of them is sparse (margins can make the same pool so), in the pages that are used.
 difference compare(const buffer& x, const buffer& y, const buffer* rules) {
   difference found;
   const tensor &before = x.view(), &after = y.view();
-  for_each_index(y.is_sparse() ? y : x, [&](const std::vector<std::int64_t>& index) {
+  const auto compare_elements = [&](const std::vector<std::int64_t>& index) {
     const std::uint32_t a = bits_at(before, offset_of(before, index));
     const std::uint32_t b = bits_at(after, offset_of(after, index));
     if (a == b || are_same_nan(x, a, b)) return;
@@ -113,7 +138,13 @@ difference compare(const buffer& x, const buffer& y, const buffer* rules) {
       found.before = a;
       found.after = b;
     }
-  });
+  };
+  const buffer& walked = y.is_sparse() ? y : x;
+  for (const index_range& first : walked.used())
+    visit_runs(walked.view(), first, [&](std::vector<std::int64_t>& index, std::int64_t n) {
+      if (same_bytes(before, offset_of(before, index), after, offset_of(after, index), n)) return;
+      for (const std::int64_t end = index.back() + n; index.back() < end; ++index.back()) compare_elements(index);
+    });
   return found;
 }
 

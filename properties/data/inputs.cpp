@@ -1,7 +1,9 @@
 #include "properties/data/inputs.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
+#include <cstring>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
@@ -17,6 +19,33 @@ constexpr std::byte unwritten{oracle::unwritten_byte};  // the judge knows unwri
 /// No two neighbouring guard bytes are equal, so neither a memset nor a run of equal elements can pass for a guard.
 std::byte guard_byte(std::int64_t i) {
   return static_cast<std::byte>((0xA5 + 31 * i) & 0xFF);
+}
+
+/// The pattern repeats after 256 bytes: twice that has each of its phases whole.
+constexpr std::int64_t guard_period = 256;
+const std::byte* guard_bytes_from(std::int64_t i) {
+  static const auto pattern = [] {
+    std::array<std::byte, 2 * guard_period> bytes{};
+    for (std::int64_t at = 0; at < std::ssize(bytes); ++at) bytes[static_cast<std::size_t>(at)] = guard_byte(at);
+    return bytes;
+  }();
+  return pattern.data() + (i & (guard_period - 1));
+}
+
+/// Writes the pattern to [begin, end) of the bytes relative to `elements`.
+void fill_guards(std::byte* elements, index_range r) {
+  for (std::int64_t i = r.begin; i < r.end; i += guard_period)
+    std::memcpy(elements + i, guard_bytes_from(i), static_cast<std::size_t>(std::min(guard_period, r.end - i)));
+}
+
+/// The first byte of the range that is not the pattern's, or the range's end.
+std::int64_t first_changed_guard(const std::byte* elements, index_range r) {
+  for (std::int64_t i = r.begin; i < r.end; i += guard_period) {
+    const std::int64_t n = std::min(guard_period, r.end - i);
+    if (std::memcmp(elements + i, guard_bytes_from(i), static_cast<std::size_t>(n)) == 0) continue;
+    return i + (std::mismatch(elements + i, elements + i + n, guard_bytes_from(i)).first - (elements + i));
+  }
+  return r.end;
 }
 
 /// Strides in that memory order; no data yet.
@@ -82,12 +111,11 @@ buffer::buffer(std::string name, dtype type, const std::vector<std::int64_t>& sh
     view_.data = memory_.body() + start;
     back_guard_ = memory_.body_bytes() - start - element_bytes_;
   }
-  for (std::int64_t i = 1; i <= front_guard_; ++i) elements()[-i] = guard_byte(-i);
-  for (std::int64_t i = 0; i < back_guard_; ++i) elements()[element_bytes_ + i] = guard_byte(element_bytes_ + i);
+  fill_guards(elements(), {-front_guard_, 0});
+  fill_guards(elements(), {element_bytes_, element_bytes_ + back_guard_});
   for (const index_range& r : accessible()) std::ranges::fill(bytes(r), unwritten);
   if (backing_.used) return;
-  for (const index_range& r : gaps())
-    for (std::int64_t i = r.begin; i < r.end; ++i) elements()[i] = guard_byte(i);
+  for (const index_range& r : gaps()) fill_guards(elements(), r);
 }
 
 /// The bytes that a sparse buffer needs memory for.
@@ -177,15 +205,12 @@ index_range buffer::reserved() const {
 }
 
 bool buffer::guards_intact(std::int64_t* first_changed_byte) const {
-  const auto changed = [&](std::int64_t i) {
-    if (elements()[i] == guard_byte(i)) return false;
-    if (first_changed_byte != nullptr) *first_changed_byte = i;
-    return true;
-  };
-  for (std::int64_t i = -front_guard_; i < 0; ++i)
-    if (changed(i)) return false;
-  for (std::int64_t i = element_bytes_; i < element_bytes_ + back_guard_; ++i)
-    if (changed(i)) return false;
+  for (const index_range& r : {index_range{-front_guard_, 0}, {element_bytes_, element_bytes_ + back_guard_}}) {
+    const std::int64_t changed = first_changed_guard(elements(), r);
+    if (changed == r.end) continue;
+    if (first_changed_byte != nullptr) *first_changed_byte = changed;
+    return false;
+  }
   return true;
 }
 

@@ -102,7 +102,10 @@ recipe::recipe(const attention_case& c)
     : case_(c),
       q_amplitude_(amplitude(c.q_type)),
       k_amplitude_(amplitude(c.kv_type)),
-      v_amplitude_(amplitude(v_type(c))) {}
+      v_amplitude_(amplitude(v_type(c))) {
+  for (const sequence& s : c.sequences)
+    if (!s.pages.empty()) last_pages_.insert(s.pages.back());
+}
 
 std::uint64_t recipe::noise(std::uint64_t tensor, const place& at) const {
   const auto part = [](std::int64_t x) { return static_cast<std::uint64_t>(x); };
@@ -346,7 +349,8 @@ std::uint32_t recipe::descale(bool is_k, const place& at) const {
   constexpr std::int64_t of_all_pages = -1, of_the_size = 1;
   const std::uint64_t walk = noise(tensor, {at.sequence, 0, at.head, of_all_pages});
   const std::uint64_t drawn = noise(tensor, {at.sequence, at.index, at.head, of_the_size});
-  const auto turn = static_cast<std::int64_t>((walk >> 8) % 3);
+  auto turn = static_cast<std::int64_t>((walk >> 8) % 3);
+  if (case_.data.descales == descale_size::tiny && turn == 2) turn = 0;  // the first page is where kernels begin
   const std::int64_t step = at.index % 3;
   const std::int64_t level = ((walk & 1) != 0 ? turn + step : turn + 3 - step) % 3;
   const double usual = usual_descale(tensor, at, level);
@@ -356,8 +360,11 @@ std::uint32_t recipe::descale(bool is_k, const place& at) const {
     case descale_size::least: return rounded(level == 0 ? 0x1p-64 : usual);
     case descale_size::tiny:
       if (is_k) break;
-      // O ends in units of the last page's: there a subnormal one would leave it undecided.
-      if (level != 0 || at.index + 1 >= std::ssize(case_.sequences[static_cast<std::size_t>(at.sequence)].pages))
+      // O ends in units of the last page's, be it another sequence's first: there a subnormal one would leave it
+      // undecided.
+      if (level != 0 ||
+          last_pages_.contains(
+              case_.sequences[static_cast<std::size_t>(at.sequence)].pages[static_cast<std::size_t>(at.index)]))
         return rounded(usual * 0x1p-60);
       return rounded(std::ldexp(1 + uniform_of(drawn) / 2, -129 - static_cast<int>(drawn % 21)));
     case descale_size::near_new_rows: {

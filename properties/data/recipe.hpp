@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_set>
 
 #include "properties/case/case.hpp"
 
@@ -116,6 +117,7 @@ class recipe {
 
   const attention_case& case_;
   double q_amplitude_, k_amplitude_, v_amplitude_;
+  std::unordered_set<std::int64_t> last_pages_;  ///< of sequences, be they shared
 };
 
 /// The pattern that page_tagged gives to a key of a sequence: tag = key + 1021 * sequence counts upwards through the

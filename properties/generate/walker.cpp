@@ -148,12 +148,12 @@ void space_walker::long_tail() {
   if (limits.vary_data && flag(had_long_tail_, is_apt ? 48 : 60, is_apt ? 12 : 1)) c.data.fill = fill_kind::long_tail;
 }
 
-void space_walker::descale_sizes(std::span<const descale_size> sizes) {
+void space_walker::descale_sizes(std::span<const descale_size> sizes, std::int32_t usual_weight) {
   if (!limits.vary_data || c.kv_descale == descale_kind::per_tensor) {
     c.data.descales = descale_size::near_1;
     return;
   }
-  set_one_of<descale_size>(c.data.descales, sizes, 16);
+  set_one_of<descale_size>(c.data.descales, sizes, usual_weight);
   // Makes values of normal size of descales near 2^-60.
   if (c.data.descales == descale_size::tiny) c.v_scale = extreme_scale / static_cast<float>(amplitude(v_type(c)));
 }

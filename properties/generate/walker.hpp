@@ -102,8 +102,9 @@ class space_walker {
   void far_dimension();
   /// Of attention, sometimes the fill of that name in place of the one that was drawn. Drawn last, as specials().
   void long_tail();
-  /// Sizes of per-page descales, the usual one first. Drawn last, as specials().
-  void descale_sizes(std::span<const descale_size> sizes);
+  /// Sizes of per-page descales, the usual one first: it has the weight, all others together 4. Drawn last, as
+  /// specials().
+  void descale_sizes(std::span<const descale_size> sizes, std::int32_t usual_weight = 16);
 
  private:
   choice_source& source_;

@@ -5,7 +5,7 @@ namespace assay::relations {
 namespace {
 
 verdict check(const library& lib, const attention_case& c) {
-  relation r(head_permutation, lib, c);
+  relation r(head_permutation, lib, c, other_runs::unchecked);
   if (c.heads_q < 2) r.discard("there is only one head");
   if (r.decided()) return r.conclude();
 

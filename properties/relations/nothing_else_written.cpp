@@ -57,7 +57,7 @@ std::optional<std::string> leave_padding_as_in_base(const inputs& in, outputs& w
 }
 
 verdict check(const library& lib, const attention_case& c) {
-  relation r(nothing_else_written, lib, c);
+  relation r(nothing_else_written, lib, c, other_runs::unchecked);
   for (const int byte : {0x00, 0x5A}) {
     if (r.decided()) break;
     inputs same = clone(r.given());
@@ -65,7 +65,7 @@ verdict check(const library& lib, const attention_case& c) {
     for (buffer& b : prepared.buffers)
       for (const index_range& part : b.accessible()) std::ranges::fill(b.bytes(part), static_cast<std::byte>(byte));
     const std::string change = fmt::format("outputs held the byte 0x{:02x} before the run", byte);
-    execution ran = execute_planned(lib, c, same, r.base().planned, std::move(prepared));
+    execution ran = execute_planned(lib, c, same, r.base().planned, std::move(prepared), {1, false});
     if (auto v = verdict_of(ran)) return *v;
     if (const auto written = leave_as_in_base(r.given(), ran.written, byte))
       r.fail("where " + change + ", " + *written);

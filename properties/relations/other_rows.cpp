@@ -49,7 +49,7 @@ outputs only(const outputs& out, const output_row& kept) {
 }
 
 verdict check(const library& lib, const attention_case& c) {
-  relation r(other_rows, lib, c);
+  relation r(other_rows, lib, c, other_runs::unchecked);
   const std::int64_t rows = first_row_of(r.given(), r.given().stated.num_seqs);  // padding rows are not compared
   if (rows == 0 || r.given().stated.total_q < 2) r.discard("there is only one row");
   if (r.decided()) return r.conclude();

@@ -35,7 +35,7 @@ std::vector<page_move> permute_used(const std::vector<std::int64_t>& used, std::
 }
 
 verdict check(const library& lib, const attention_case& c) {
-  relation r(page_permutation, lib, c);
+  relation r(page_permutation, lib, c, other_runs::unchecked);
   if (c.pool_pages < 2) r.discard("the pool has fewer than two pages");
   if (r.decided()) return r.conclude();
 

@@ -9,7 +9,7 @@ namespace assay::relations {
 namespace {
 
 verdict check(const library& lib, const attention_case& c) {
-  relation r(page_sharing, lib, c);
+  relation r(page_sharing, lib, c, other_runs::unchecked);
   if (r.decided()) return r.conclude();
 
   // In the new pool every table entry has its own page, in table order.

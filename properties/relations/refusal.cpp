@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
+#include "oracle/float_environment.hpp"
 #include "properties/case/tensor_plan.hpp"
 #include "properties/data/edit.hpp"
 #include "properties/run/fault_watch.hpp"
@@ -14,8 +16,9 @@ namespace {
 /// Whether outputs hold the bytes of others of the same layout.
 bool same_bytes(const outputs& now, const outputs& before) {
   return std::ranges::equal(now.buffers, before.buffers, [](const buffer& a, const buffer& b) {
-    return std::ranges::all_of(a.accessible(),
-                               [&](const index_range& r) { return std::ranges::equal(a.bytes(r), b.bytes(r)); });
+    return std::ranges::all_of(a.accessible(), [&](const index_range& r) {
+      return std::memcmp(a.bytes(r).data(), b.bytes(r).data(), a.bytes(r).size()) == 0;
+    });
   });
 }
 
@@ -44,6 +47,7 @@ const planned_tensor& refusal_check::described(const std::string& name) const {
 
 std::optional<std::string> refusal_check::plan(const problem& broken, const std::string& name) {
   assay_plan plan{};
+  const oracle::kept_arithmetic kept;
   const assay_status status = kernel_.plan(&broken, case_.workspace_budget_bytes, &plan);
   if (refused(status)) return std::nullopt;
   return fmt::format("plan() accepted {}: status {} '{}'", name, status.code, status.message);
@@ -53,6 +57,7 @@ std::optional<std::string> refusal_check::run(const problem& broken, const std::
                                               const std::string& name) {
   std::vector<platform_defect> defects;
   const assay_launch launch = make_launch(case_, lib_.checks, 1, &defects);
+  const oracle::kept_arithmetic kept;
   const fault_watch watch(given_.buffers, out_.buffers);
   const assay_status status = kernel_.run(&broken, tensors.data(), static_cast<std::int32_t>(tensors.size()), &launch);
   if (!refused(status)) return fmt::format("run() accepted {}: status {} '{}'", name, status.code, status.message);

@@ -6,8 +6,13 @@
 
 namespace assay::relations {
 
-relation::relation(const property& p, const library& lib, const attention_case& c)
-    : property_(p), lib_(lib), case_(c), given_(fill(c)), base_(execute(lib, c, given_)) {
+relation::relation(const property& p, const library& lib, const attention_case& c, other_runs others)
+    : property_(p),
+      lib_(lib),
+      checks_others_(others == other_runs::checked),
+      case_(c),
+      given_(fill(c)),
+      base_(execute(lib, c, given_)) {
   if (auto v = verdict_of(base_)) result_ = std::move(*v);
   // What may be special in the base may be a number in another run, and the other way round.
   if (!decided() && (c.data.specials != special_kind::none || !c.data.overrides.empty()))
@@ -20,13 +25,14 @@ std::optional<execution> relation::run(inputs& edited, const attention_case& how
                                        int workers) {
   if (decided()) return std::nullopt;
   edited.stated.num_splits = base_.planned.num_splits;
-  return taken(execute(lib_, how, edited, workers), change);
+  return taken(execute(lib_, how, edited, {workers, checks_others_}), change);
 }
 
 std::optional<execution> relation::run_into(outputs written, inputs& edited, const attention_case& how,
                                             const std::string& change, const redescription& redescribe) {
   if (decided()) return std::nullopt;
-  return taken(execute_planned(lib_, how, edited, base_.planned, std::move(written), 1, redescribe), change);
+  return taken(execute_planned(lib_, how, edited, base_.planned, std::move(written), {1, checks_others_}, redescribe),
+               change);
 }
 
 std::optional<execution> relation::taken(execution ran, const std::string& change) {

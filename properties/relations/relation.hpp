@@ -1,6 +1,7 @@
 /// Shared by relations: a base run, more runs with edited inputs, and the comparison of their outputs.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -10,11 +11,16 @@
 
 namespace assay::relations {
 
+/// Whether loads and stores are checked in the runs after the base run, too. They need not be where the edited inputs
+/// differ from the base's in data or in which page is which only: a kernel that does not choose addresses by its data
+/// makes the same accesses then.
+enum class other_runs : std::uint8_t { checked, unchecked };
+
 /// One check in progress. The check returns the result of conclude(). The first failure decides.
 class relation {
  public:
   /// Fills and runs the case. If that already decides the verdict (a rejection, a defect), `decided()` is true.
-  relation(const property& p, const library& lib, const attention_case& c);
+  relation(const property& p, const library& lib, const attention_case& c, other_runs others = other_runs::checked);
 
   bool decided() const { return result_.result != outcome::pass; }
   /// The verdict that was decided, if there is one. Else the relation holds, and conclude() also checks that the base's
@@ -51,6 +57,7 @@ class relation {
 
   const property& property_;
   const library& lib_;
+  const bool checks_others_;
   const attention_case case_;
   inputs given_;
   execution base_;

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <bit>
 #include <cmath>
 
 #include "properties/data/bits.hpp"
@@ -29,7 +30,23 @@ constexpr double smallest_compared = 0x1p-10;
 /// Far below f16's 65504, and below every f32.
 constexpr double largest_compared = 0x1p14;
 
+/// The descale that replaces a smaller one in both runs: scaled, it and its products with small codes stay normal.
+constexpr double smallest_descale = 0x1p-100;
+
+void tame_descales(inputs& in) {
+  buffer* descales = find_buffer(in.buffers, "v_descale");
+  if (descales == nullptr) return;
+  const tensor& t = descales->view();
+  for_each_index(*descales, [&](const std::vector<std::int64_t>& index) {
+    const std::int64_t at = offset_of(t, index);
+    const double value = value_at(t, at);
+    if (value > 0 && value < smallest_descale)
+      set_bits(t, at, std::bit_cast<std::uint32_t>(static_cast<float>(smallest_descale)));
+  });
+}
+
 void tame(inputs& in) {
+  tame_descales(in);
   const buffer& pool = *find_buffer(in.buffers, "v");
   const tensor& v = pool.view();
   for_each_index(pool, [&](const std::vector<std::int64_t>& index) {
@@ -79,7 +96,7 @@ std::optional<std::string> first_unscaled(const outputs& before, const outputs& 
 }
 
 verdict check(const library& lib, const attention_case& c) {
-  relation r(v_scaling, lib, c);
+  relation r(v_scaling, lib, c, other_runs::unchecked);
   if (r.decided()) return r.conclude();
   inputs tamed = clone(r.given());
   tame(tamed);

@@ -10,7 +10,7 @@ namespace {
 
 // The wave size does not change: it determines the matrix atoms, so the contract depends on it.
 verdict check(const library& lib, const attention_case& c) {
-  if (std::string_view(lib.platform()) != "cpu") return discarded("only the cpu platform has schedules");
+  if (lib.platform() != "cpu") return discarded("only the cpu platform has schedules");
   relation r(wave_schedule, lib, c);
   attention_case other = c;
   const auto expect = [&](schedule_kind kind, std::uint64_t seed, int workers) {

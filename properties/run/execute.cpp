@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "oracle/float_environment.hpp"
 #include "properties/run/contract_fault.hpp"
 #include "properties/run/fault_watch.hpp"
 #include "properties/run/input_snapshot.hpp"
@@ -87,7 +88,7 @@ assay_launch make_launch(const attention_case& c, const execution_checks& checks
 }
 
 execution execute_planned(const library& lib, const attention_case& c, inputs& in, const problem& planned,
-                          outputs written, int workers, const redescription& redescribe) {
+                          outputs written, const run_manner& manner, const redescription& redescribe) {
   execution ran;
   ran.planned = planned;
   ran.written = std::move(written);
@@ -96,8 +97,11 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
     ran.status = {ASSAY_UNSUPPORTED, "the library has no such kernel"};
     return ran;
   }
-  assay_launch launch = make_launch(c, lib.checks, workers, &ran.defects);
+  execution_checks checks = lib.checks;
+  checks.accesses = checks.accesses && manner.checks_accesses;
+  assay_launch launch = make_launch(c, checks, manner.workers, &ran.defects);
   launch.accesses_checked = &ran.accesses_checked;
+  const oracle::kept_arithmetic kept;  // what the library changes in it must not reach the next case
   ran.declared = undeclared_contract();
   ran.status = kernel->declare(&ran.planned, &launch, &ran.declared);
   if (ran.status.code != ASSAY_OK) return ran;
@@ -124,7 +128,7 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
   return ran;
 }
 
-execution execute(const library& lib, const attention_case& c, inputs& in, int workers) {
+execution execute(const library& lib, const attention_case& c, inputs& in, const run_manner& manner) {
   execution ran;
   ran.planned = in.stated;
   const assay_kernel* kernel = lib.find(c.kernel);
@@ -134,7 +138,7 @@ execution execute(const library& lib, const attention_case& c, inputs& in, int w
   }
   ran.status = plan_problem(*kernel, in.stated, c.workspace_budget_bytes, &ran.planned);
   if (ran.status.code != ASSAY_OK) return ran;
-  return execute_planned(lib, c, in, ran.planned, make_outputs(ran.planned, layout_of(c), in), workers);
+  return execute_planned(lib, c, in, ran.planned, make_outputs(ran.planned, layout_of(c), in), manner);
 }
 
 }  // namespace assay

@@ -38,7 +38,7 @@ using redescription = std::function<void(std::vector<assay_tensor>&)>;
 
 /// Runs a planned problem into existing outputs with any contents, with all memory checks.
 execution execute_planned(const library& lib, const attention_case& c, inputs& in, const problem& planned,
-                          outputs written, int workers = 1, const redescription& redescribe = {});
+                          outputs written, const run_manner& manner = {}, const redescription& redescribe = {});
 
 /// The verdict that an execution reaches by itself: an unsupported problem is a discard; a rejected problem, a failed
 /// launch, a platform defect and a memory fault are failures, for cases are valid. Without a verdict, its outputs can
@@ -50,8 +50,9 @@ std::optional<verdict> verdict_of(const execution& ran);
 const char* origin_of(assay_defect_kind kind);
 
 verdict passed();
-verdict failed(std::string origin, std::string what);
-verdict discarded(std::string reason);
+/// What these say may hold a library's words: it becomes printable.
+verdict failed(std::string origin, const std::string& what);
+verdict discarded(const std::string& reason);
 
 /// The origin of what a refusal decides: a discard for ASSAY_UNSUPPORTED, a failure for ASSAY_REJECTED.
 inline constexpr const char* refusal_origin = "refusal";

@@ -31,8 +31,14 @@ struct execution {
   std::int64_t accesses_checked = 0;
 };
 
+/// How one run is made, beside what case and library say.
+struct run_manner {
+  int workers = 1;              ///< OS threads that the blocks are spread over
+  bool checks_accesses = true;  ///< false: not even where the library's are checked
+};
+
 /// Plans, allocates and runs. Watches inputs (input_snapshot), checks the guards of all buffers and reports faults
-/// (fault_watch). Spreads blocks over `workers` threads. A kernel's defect never makes it throw.
-execution execute(const library& lib, const attention_case& c, inputs& in, int workers = 1);
+/// (fault_watch). A kernel's defect never makes it throw.
+execution execute(const library& lib, const attention_case& c, inputs& in, const run_manner& manner = {});
 
 }  // namespace assay

@@ -21,8 +21,10 @@ void copy_elements(const buffer& from, std::int64_t index, std::vector<std::byte
   const tensor& t = from.view();
   const std::int64_t element = size_bytes(t.type), begin = index * t.stride[0] * element;
   const std::function<void(int, std::int64_t)> copy = [&](int d, std::int64_t offset) {
-    if (d == t.rank) {
-      const auto place = from.bytes({begin + offset * element, begin + (offset + 1) * element});
+    const bool is_run = d == t.rank || (d == t.rank - 1 && t.stride[d] == 1);
+    if (is_run) {
+      const std::int64_t bytes_of_run = (d == t.rank ? 1 : t.shape[d]) * element;
+      const auto place = from.bytes({begin + offset * element, begin + offset * element + bytes_of_run});
       std::ranges::copy(place, bytes.begin() + offset * element);
       return;
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "oracle/float_environment.hpp"
 #include "properties/case/operation.hpp"
 
 namespace assay {
@@ -48,6 +49,7 @@ std::int64_t split_workspace_bytes(const problem& planned) {
 assay_status plan_problem(const assay_kernel& kernel, const problem& stated, std::int64_t workspace_budget_bytes,
                           problem* planned) {
   assay_plan plan{};
+  const oracle::kept_arithmetic kept;
   assay_status status = kernel.plan(&stated, workspace_budget_bytes, &plan);
   if (status.code != ASSAY_OK) return status;
   if (plan.num_splits < 1 || plan.num_splits > max_splits)

@@ -9,6 +9,7 @@
 #include "properties/case/operation.hpp"
 #include "properties/run/execute.hpp"
 #include "properties/run/kept_parts.hpp"
+#include "properties/system/printable.hpp"
 
 namespace assay {
 
@@ -16,19 +17,19 @@ verdict passed() {
   return {};
 }
 
-verdict failed(std::string origin, std::string what) {
+verdict failed(std::string origin, const std::string& what) {
   verdict v;
   v.result = outcome::fail;
   v.origin = std::move(origin);
-  v.what = std::move(what);
+  v.what = printable(what);
   return v;
 }
 
-verdict discarded(std::string reason) {
+verdict discarded(const std::string& reason) {
   verdict v;
   v.result = outcome::discard;
   v.origin = "discard";
-  v.what = std::move(reason);
+  v.what = printable(reason);
   return v;
 }
 

@@ -80,7 +80,7 @@ std::shared_ptr<library> library_of(const assay_kernel& kernel) {
   static std::vector<std::unique_ptr<assay_library>> tables;  // libraries point to them
   tables.push_back(std::make_unique<assay_library>(assay_library{
       1, "cpu", static_cast<std::int32_t>(sizeof(problem)), static_cast<std::int32_t>(sizeof(contract)), 1, &kernel}));
-  return std::make_shared<library>(tables.back().get(), "faulty", nullptr);
+  return std::make_shared<library>(tables.back().get(), "faulty");
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ verdict check_planted(const property& p, const attention_case& c, std::function<
                                   {"append_kv", clean()->plan, clean()->declare, run_planted}};
   const assay_library table{
       1, "cpu", static_cast<std::int32_t>(sizeof(problem)), static_cast<std::int32_t>(sizeof(contract)), 2, kernels};
-  const library faulty(&table, "faulty", nullptr);
+  const library faulty(&table, "faulty");
   return p.check(faulty, c);
 }
 

@@ -60,7 +60,7 @@ verdict check_damaged(const property& p, const attention_case& c, std::function<
   const assay_kernel kernel{"batch_prefill", clean()->plan, clean()->declare, run_damaged};
   const assay_library table{
       1, "cpu", static_cast<std::int32_t>(sizeof(problem)), static_cast<std::int32_t>(sizeof(contract)), 1, &kernel};
-  const library faulty(&table, "faulty", nullptr);
+  const library faulty(&table, "faulty");
   CHECK(run_case(faulty, c).result == outcome::pass);
   return p.check(faulty, c);
 }
@@ -110,6 +110,25 @@ TEST_CASE("properties of per-page descales hold for the clean kernel") {
       CAPTURE(p->name, seed, v.what);
       CHECK(v.result == outcome::pass);
     }
+}
+
+TEST_CASE("relations that scale a descale hold where descales are subnormal") {
+  if (!has_kernel()) SKIP("the library has no batch_prefill");
+  for (const std::uint64_t seed : {2778350475U, 2778350465U, 2778350467U, 2778350473U}) {
+    attention_case c = paged_case();
+    c.heads_q = c.heads_kv = 1;
+    c.v_scale = 1;  // so that v_scaling scales the descales
+    c.sequences = {{.q = 1, .k = 129, .prefix_offset = {}, .pages = {0, 1, 2}}};
+    c.data.descale_ratio = 1;
+    c.data.seed = seed;
+    c.data.fill = fill_kind::constant;
+    c.data.descales = descale_size::tiny;
+    for (const property* p : {&v_scaling, &descale_exchange}) {
+      const verdict v = p->check(*library::built_in(), c);
+      CAPTURE(p->name, seed, v.what);
+      CHECK(v.result != outcome::fail);
+    }
+  }
 }
 
 TEST_CASE("descale_exchange catches a kernel that goes wrong on a large descale") {

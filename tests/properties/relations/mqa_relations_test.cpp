@@ -51,7 +51,7 @@ verdict check_damaged(const property& p, const attention_case& c, std::function<
   const assay_kernel kernel{"mqa_logits", clean()->plan, clean()->declare, run_damaged};
   const assay_library table{
       1, "cpu", static_cast<std::int32_t>(sizeof(problem)), static_cast<std::int32_t>(sizeof(contract)), 1, &kernel};
-  const library faulty(&table, "faulty", nullptr);
+  const library faulty(&table, "faulty");
   return p.check(faulty, c);
 }
 
@@ -75,7 +75,7 @@ verdict check_answering(const property& p, const attention_case& c, assay_status
   const assay_kernel kernel{"mqa_logits", clean()->plan, clean()->declare, run};
   const assay_library table{
       1, "cpu", static_cast<std::int32_t>(sizeof(problem)), static_cast<std::int32_t>(sizeof(contract)), 1, &kernel};
-  return p.check(library(&table, "faulty", nullptr), c);
+  return p.check(library(&table, "faulty"), c);
 }
 
 void flip_last_bit(const tensor& t, std::int64_t offset) {

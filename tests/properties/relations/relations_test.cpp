@@ -283,6 +283,20 @@ TEST_CASE("row_strides catches a kernel that needs an alignment, or the last str
                   change, c);
 }
 
+TEST_CASE("relations that change data or page numbers alone check the accesses of the base run") {
+  const attention_case c = small_case();
+  const std::int64_t once = run_case(*library::built_in(), c).accesses_checked;
+  REQUIRE(once > 0);
+  for (const property* p : {&page_permutation, &page_sharing, &v_scaling, &nothing_else_written}) {
+    CAPTURE(p->name);
+    CHECK(p->check(*library::built_in(), c).accesses_checked == once);
+  }
+  for (const property* p : {&wave_schedule, &row_strides, &pool_shift, &dead_memory}) {
+    CAPTURE(p->name);
+    CHECK(p->check(*library::built_in(), c).accesses_checked >= 2 * once);
+  }
+}
+
 TEST_CASE("v_scaling catches a rounding that depends on the magnitude") {
   expect_caught(v_scaling, corrupting_library([](call& c) {
                   const tensor o = c.view("o");  // every second binade, not the first run's

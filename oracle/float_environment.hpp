@@ -21,4 +21,16 @@ class ieee_arithmetic {
   std::fenv_t before_;
 };
 
+/// While it lives, others may change this thread's arithmetic, as a library's code does: afterwards it is as before.
+class kept_arithmetic {
+ public:
+  kept_arithmetic() { std::fegetenv(&before_); }
+  ~kept_arithmetic() { std::fesetenv(&before_); }
+  kept_arithmetic(const kept_arithmetic&) = delete;
+  kept_arithmetic& operator=(const kept_arithmetic&) = delete;
+
+ private:
+  std::fenv_t before_;
+};
+
 }  // namespace assay::oracle

@@ -19,8 +19,8 @@ namespace json = boost::json;
   throw case_error(path.empty() ? what : path + ": " + what);
 }
 
-std::string printable(std::string_view text) {
-  // One line, whatever the text holds.
+/// One line, whatever the text holds.
+std::string in_one_line(std::string_view text) {
   const std::string quoted = json::serialize(json::string(text.substr(0, 64)));
   return quoted.substr(1, quoted.size() - 2);
 }
@@ -64,7 +64,7 @@ void read(const json::value& from, T& to, const std::string& path) {
   std::string known;
   boost::mp11::mp_for_each<boost::describe::describe_enumerators<T>>(
       [&](auto d) { known += (known.empty() ? "" : ", ") + std::string(d.name); });
-  refuse(path, fmt::format("'{}' is not one of {}", printable(name), known));
+  refuse(path, fmt::format("'{}' is not one of {}", in_one_line(name), known));
 }
 
 template <typename T>
@@ -97,7 +97,7 @@ void read(const json::value& from, T& to, const std::string& path) {
       known = true;
       read(given.value(), to.*pointer, prefix + name);
     });
-    if (!known) refuse(prefix + printable({given.key().data(), given.key().size()}), "unknown field");
+    if (!known) refuse(prefix + in_one_line({given.key().data(), given.key().size()}), "unknown field");
   }
 }
 

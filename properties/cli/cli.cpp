@@ -11,6 +11,7 @@
 #include <ostream>
 #include <thread>
 
+#include "properties/system/printable.hpp"
 #include "properties/system/write_file.hpp"
 
 namespace assay {
@@ -47,7 +48,7 @@ CLI::Validator seconds(bool zero_too) {
 }
 
 int complain(const cli_context& context, int status, const std::string& what) {
-  context.err << "assay: " << one_line(what) << '\n';
+  context.err << "assay: " << one_line(printable(what)) << '\n';
   return status;
 }
 
@@ -80,13 +81,19 @@ int run_command(const command_table& table, const std::vector<std::string>& argu
     return complain(context, exit_usage, e.what());
   } catch (const environment_error& e) {
     return complain(context, exit_environment, e.what());
+  } catch (const std::filesystem::filesystem_error& e) {
+    return complain(context, exit_usage, fmt::format("{}: {}", e.path1().string(), e.code().message()));
+  } catch (const std::bad_alloc&) {
+    return complain(context, exit_environment, "there is not enough memory (see: ulimit -v)");
   } catch (const std::exception& e) {
     return complain(context, exit_environment, fmt::format("internal error: {}", e.what()));
   }
 }
 
 void library_options::add_to(CLI::App& command) {
-  command.add_option("--library", path, "Verify this kernel library (a shared object). Default: the built-in kernels");
+  const auto is_named = [](const std::string& name) { return std::string(name.empty() ? "it names no file" : ""); };
+  command.add_option("--library", path, "Verify this kernel library (a shared object). Default: the built-in kernels")
+      ->check(CLI::Validator(is_named, ""));
   command.add_option("--platform", platform, "Stop unless the library is for this platform: cpu, nvidia or amd");
   auto* off = command.add_flag("--unchecked", unchecked,
                                "Do not check loads and stores (bounds, races, unwritten memory). This is faster");
@@ -130,6 +137,16 @@ std::vector<const property*> select_properties(const std::vector<std::string>& n
 
 attention_case load_case(const std::filesystem::path& file) {
   return from_json(read_file(file), file.string());
+}
+
+int write_report(const cli_context& context, const std::filesystem::path& file, const std::string& text, int status) {
+  try {
+    write_by_rename(file, text);
+    return status;
+  } catch (const environment_error& e) {
+    const int failed = complain(context, exit_environment, e.what());
+    return status == exit_verified ? failed : status;
+  }
 }
 
 void require_place(const char* option, const std::filesystem::path& file) {

@@ -37,6 +37,10 @@ std::vector<const property*> select_properties(const std::vector<std::string>& n
 /// Reads and checks a case. Throws case_error that names file and field.
 attention_case load_case(const std::filesystem::path& file);
 
+/// Writes a report whose verdict was printed. If that fails: says so, and returns the status of a missing thing in
+/// place of "verified"; a defect stays one.
+int write_report(const cli_context& context, const std::filesystem::path& file, const std::string& text, int status);
+
 /// Checks before the work that its result can be written. An empty path means that the option is not given. Throws
 /// usage_error.
 void require_place(const char* option, const std::filesystem::path& file);

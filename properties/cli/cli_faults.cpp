@@ -9,7 +9,6 @@
 #include "properties/nightly/fault_places.hpp"
 #include "properties/nightly/peer_table.hpp"
 #include "properties/system/progress.hpp"
-#include "properties/system/write_file.hpp"
 
 namespace assay {
 namespace {
@@ -58,8 +57,9 @@ int peers(const faults_arguments& given, const cli_context& context) {
       [&](const std::string& name) { shown.show("peers: " + name); });
   shown.clear();
   context.out << (given.markdown ? peer_table_markdown(table) : peer_table_text(table));
-  if (!given.json.empty()) write_by_rename(given.json, peer_table_json(table));
-  return accepts_clean(table) ? exit_verified : exit_defect;
+  context.out << std::flush;
+  const int status = accepts_clean(table) ? exit_verified : exit_defect;
+  return given.json.empty() ? status : write_report(context, given.json, peer_table_json(table), status);
 }
 
 int faults(const faults_arguments& given, const cli_context& context) {
@@ -83,9 +83,9 @@ int faults(const faults_arguments& given, const cli_context& context) {
     rows.push_back(try_fault(*library::load(file.string()), planted, places, options));
   }
   shown.clear();
-  context.out << fault_matrix_text(rows);
-  if (!given.json.empty()) write_by_rename(given.json, fault_matrix_json(rows, options));
-  return std::ranges::all_of(rows, &fault_row::is_caught) ? exit_verified : exit_defect;
+  context.out << fault_matrix_text(rows) << std::flush;
+  const int status = std::ranges::all_of(rows, &fault_row::is_caught) ? exit_verified : exit_defect;
+  return given.json.empty() ? status : write_report(context, given.json, fault_matrix_json(rows, options), status);
 }
 
 }  // namespace

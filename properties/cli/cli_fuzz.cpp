@@ -53,7 +53,7 @@ campaign::options to_options(const fuzz_arguments& given) {
 
 /// A library without the target's kernel would have every input discarded.
 void require_kernel(const campaign::target& t, const library& lib) {
-  const auto has = [&](const std::string& kernel) { return lib.find(kernel) != nullptr; };
+  const auto has = [&](const std::string& kernel) { return lib.has(kernel); };
   if (t.kernel.empty() ? std::ranges::any_of(kernels_of_the_space(), has) : has(t.kernel)) return;
   throw usage_error(
       fmt::format("{}: {} has no kernel '{}' (it has: {})", t.name, lib.path(),
@@ -72,9 +72,9 @@ int fuzz(const fuzz_arguments& given, const cli_context& context) {
   const campaign::result came = campaign::run(options, *lib, [&](const campaign::finding& f) {
     context.out << campaign::finding_line(f) << "\n" << std::flush;
   });
-  context.out << "\n" << campaign::report_text(options, came);
-  if (!given.json.empty()) write_by_rename(given.json, campaign::report_json(options, came));
-  return campaign::exit_status(came);
+  context.out << "\n" << campaign::report_text(options, came) << std::flush;
+  const int status = campaign::exit_status(came);
+  return given.json.empty() ? status : write_report(context, given.json, campaign::report_json(options, came), status);
 }
 
 }  // namespace

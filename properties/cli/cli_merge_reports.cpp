@@ -22,11 +22,14 @@ int merge(const merge_arguments& given, const cli_context& context) {
   shards.reserve(given.files.size());
   for (const std::string& file : given.files) shards.push_back(read_report(read_file(file), file));
   const suite_report merged = merge_reports(shards);
-  context.out << report_text(merged.options, merged.result);
+  context.out << report_text(merged.options, merged.result) << std::flush;
+  int status = exit_status(merged.options, merged.result);
   if (!given.json.empty())
-    write_by_rename(given.json, report_json(merged.library, merged.platform, merged.options, merged.result));
-  if (!given.junit.empty()) write_by_rename(given.junit, report_junit(merged.options, merged.result));
-  return exit_status(merged.options, merged.result);
+    status = write_report(context, given.json,
+                          report_json(merged.library, merged.platform, merged.options, merged.result), status);
+  if (!given.junit.empty())
+    status = write_report(context, given.junit, report_junit(merged.options, merged.result), status);
+  return status;
 }
 
 }  // namespace

@@ -67,6 +67,7 @@ void add_nightly(CLI::App& app, const cli_context& context, int& status) {
   command
       ->add_option("--minutes", given->minutes,
                    "Minutes for the whole night. The corpus, the faults and the benchmark run first")
+      ->check(seconds_above_zero())  // a number; the range lets nan pass
       ->check(CLI::Range(0.1, 24.0 * 60))
       ->capture_default_str();
   command->add_option("--seed", given->seed, "Seed of the night. Default: the date")

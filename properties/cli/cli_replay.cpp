@@ -9,7 +9,6 @@
 #include "properties/suite/replay_cases.hpp"
 #include "properties/suite/sufficiency.hpp"
 #include "properties/system/counted.hpp"
-#include "properties/system/write_file.hpp"
 
 namespace assay {
 namespace {
@@ -63,10 +62,12 @@ int run(const replay_arguments& given, const cli_context& context) {
   const counts& n = result.total;
   context.out << fmt::format("{} in {:.1f} s: {} pass, {} fail, {} discard, {} undecided\n", counted(n.total(), "case"),
                              result.seconds, n.pass, n.fail, n.discard, n.undecided);
-  if (!given.json.empty()) write_by_rename(given.json, replay_json(given.from.text(), result, cases));
   const std::string missing = shortfall(result);
   if (n.fail == 0 && !missing.empty()) context.out << "NOT VERIFIED: " << missing << "\n";
-  return exit_status(result);
+  context.out << std::flush;
+  const int status = exit_status(result);
+  return given.json.empty() ? status
+                            : write_report(context, given.json, replay_json(given.from.text(), result, cases), status);
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ suite_options to_options(const run_arguments& given, const library& lib) {
   suite_options options;
   options.kernels = given.kernels.empty() ? lib.kernels() : given.kernels;
   for (const std::string& kernel : given.kernels)
-    if (lib.find(kernel) == nullptr)
+    if (!lib.has(kernel))
       throw usage_error(fmt::format("--kernel: {} has no kernel '{}' (see: assay list kernels)", lib.path(), kernel));
   if (drawable(options.kernels).empty())
     throw usage_error(fmt::format("{}: cases cannot be generated for its kernels, only for: {}", lib.path(),
@@ -86,10 +86,11 @@ int run(const run_arguments& given, const cli_context& context) {
   require_place("--findings", options.findings / "finding");
   context.out << fmt::format("{} kernels of {}, seed {}\n\n", lib->platform(), lib->path(), options.seed) << std::flush;
   const suite_result result = run_suite(*lib, options);
-  context.out << report_text(options, result);
-  if (!given.json.empty()) write_by_rename(given.json, report_json(*lib, options, result));
-  if (!given.junit.empty()) write_by_rename(given.junit, report_junit(options, result));
-  return exit_status(options, result);
+  context.out << report_text(options, result) << std::flush;
+  int status = exit_status(options, result);
+  if (!given.json.empty()) status = write_report(context, given.json, report_json(*lib, options, result), status);
+  if (!given.junit.empty()) status = write_report(context, given.junit, report_junit(options, result), status);
+  return status;
 }
 
 }  // namespace

@@ -1,7 +1,44 @@
+#include <fcntl.h>
+#include <sys/resource.h>
+
+#include <csignal>
 #include <iostream>
 
 #include "properties/cli/program.hpp"
 
+namespace assay {
+namespace {
+
+/// A file that is opened later must not become stdin, stdout or stderr because that one was closed. What is written to
+/// a closed stdout is lost, and must fail.
+void open_standard_files() {
+  for (const int fd : {0, 1, 2})
+    if (fcntl(fd, F_GETFD) < 0) static_cast<void>(open(fd == 1 ? "/dev/full" : "/dev/null", O_RDWR));
+}
+
+/// Too small a stack would end the program without a word.
+bool has_stack() {
+  constexpr rlim_t least_bytes = rlim_t{512} << 10;
+  rlimit limit{};
+  return getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= least_bytes;
+}
+
+int run_and_flush(const std::vector<std::string>& arguments) {
+  const int status = run_program(arguments, {std::cout, std::cerr, nullptr});
+  if (std::cout.flush() || status != exit_verified) return status;
+  std::cerr << "assay: stdout cannot be written\n";
+  return exit_environment;
+}
+
+}  // namespace
+}  // namespace assay
+
 int main(int argc, char** argv) {
-  return assay::run_program({argv + 1, argv + argc}, {std::cout, std::cerr, nullptr});
+  assay::open_standard_files();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is a write that fails (ulimit -f)
+  if (!assay::has_stack()) {
+    std::cerr << "assay: the stack may have too few bytes (see: ulimit -s)\n";
+    return assay::exit_environment;
+  }
+  return assay::run_and_flush({argv + 1, argv + argc});
 }

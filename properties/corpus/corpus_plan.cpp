@@ -43,6 +43,7 @@ std::vector<stored_case> read_cases(const std::vector<std::string>& places, cons
   std::vector<stored_case> cases;
   for (const std::string& place : places) {
     const std::vector<fs::path> files = files_below(place, t.kernel.empty() ? ".json" : "");
+    if (files.empty()) throw case_error(fmt::format("{}: holds no case", place));
     cases.reserve(cases.size() + files.size());
     for (const fs::path& file : files) cases.push_back({file, read_case(file, t), false, {}});
   }

@@ -1,8 +1,11 @@
 /// Which combinations of features a run has met. A case has one value of each categorical feature: on or off, a kind,
-/// or an extent relative to tile, page and split. Bugs need two or three features together, so pairs are counted.
+/// or an extent relative to tile, page and split. Bugs need two or three features together, so pairs and triples are
+/// counted.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
@@ -41,16 +44,23 @@ class pair_coverage {
   std::set<std::uint32_t> pairs_;
 };
 
-/// Triples, in the same way.
+/// Triples, in the same way: a bit for each, by kernel, since a case has thousands of them.
 class triple_coverage {
  public:
   void add(const attention_case& c);
-  void merge(std::span<const std::uint64_t> triples) { triples_.insert(triples.begin(), triples.end()); }
-  std::vector<std::uint64_t> triples() const { return {triples_.begin(), triples_.end()}; }
-  std::int64_t seen() const { return static_cast<std::int64_t>(triples_.size()); }
+  void merge(const triple_coverage& other);
+
+  /// Of each kernel the bits, 4 to a hexadecimal digit. Their places mean the same in every run of this version.
+  std::map<std::string, std::string> digits() const;
+  /// The inverse. Throws std::invalid_argument where it is none.
+  static triple_coverage of_digits(const std::map<std::string, std::string>& digits);
+
+  std::int64_t seen() const;
+  /// Of three values of different features, by their numbers among the values of all features, ascending.
+  bool has(const std::string& kernel, std::size_t i, std::size_t j, std::size_t k) const;
 
  private:
-  std::set<std::uint64_t> triples_;
+  std::map<std::string, std::vector<std::uint8_t>> met_;  ///< 4 bits to an element
 };
 
 /// The pairs that the space of these kernels has: those of 6,000 cases of each kernel, drawn from all of the space. It
@@ -64,6 +74,9 @@ struct covered_share {
   double share() const { return possible == 0 ? 0 : static_cast<double>(seen) / static_cast<double>(possible); }
 };
 covered_share share_of(const pair_coverage& met, std::span<const std::string> kernels);
+/// Possible are here the triples of which each pair is possible. Some of these cannot be, so the share is the least
+/// that it may be.
+covered_share share_of(const triple_coverage& met, std::span<const std::string> kernels);
 
 /// "split_kv: window = within a tile, sinks = huge".
 std::string name_of_pair(std::uint32_t pair);

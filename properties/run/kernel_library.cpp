@@ -1,11 +1,16 @@
 #include <dlfcn.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <sstream>
+#include <utility>
 
 #include "properties/run/kernel_library.hpp"
 #include "properties/system/errors.hpp"
+#include "properties/system/worker.hpp"
 
 namespace assay {
 namespace {
@@ -29,13 +34,51 @@ const char* defect_of(const assay_library* table) {
   return nullptr;
 }
 
+void demand_usable(const assay_library* table, const std::string& path) {
+  if (const char* defect = defect_of(table))
+    throw environment_error(fmt::format("{}: not a usable kernel library: {}", path, defect));
+}
+
+library_description description_of(const assay_library& table, bool supports_generated) {
+  library_description d{table.platform, {}, supports_generated};
+  for (std::int32_t i = 0; i < table.num_kernels; ++i) d.kernels.emplace_back(table.kernels[i].name);
+  return d;
+}
+
+/// The handle of dlopen and the table that the file's entry returns; the table may be unusable.
+std::pair<void*, const assay_library*> open_file(const std::string& path) {
+  // A bare file name would be searched for on the loader's path instead of here.
+  const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
+  void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (handle == nullptr) throw environment_error(fmt::format("{}: cannot be loaded: {}", path, dlerror()));
+  auto* entry = reinterpret_cast<const assay_library* (*)()>(dlsym(handle, "assay_library_v1"));
+  if (entry == nullptr) throw environment_error(fmt::format("{}: exports no assay_library_v1", path));
+  return {handle, entry()};
+}
+
+/// In a child: the description as text, a line each for what is wrong, platform, support and kernels.
+std::string described_text(const std::string& path) {
+  try {
+    const auto [handle, table] = open_file(path);
+    demand_usable(table, path);
+    auto* supports =
+        reinterpret_cast<decltype(&assay_supports_generated_v1)>(dlsym(handle, "assay_supports_generated_v1"));
+    const library_description d = description_of(*table, supports != nullptr && supports() == 1);
+    return fmt::format("\n{}\n{}\n{}", d.platform, d.supports_generated ? "generated" : "", fmt::join(d.kernels, "\n"));
+  } catch (const environment_error& e) {
+    return e.what();
+  }
+}
+
 }  // namespace
 
-library::library(const assay_library* table, std::string path, void* handle)
-    : table_(table), path_(std::move(path)), handle_(handle) {
-  if (const char* defect = defect_of(table))
-    throw environment_error(fmt::format("{}: not a usable kernel library: {}", path_, defect));
+library::library(const assay_library* table, std::string path) : path_(std::move(path)), table_(table) {
+  demand_usable(table, path_);
+  described_ = description_of(*table, false);
 }
+
+library::library(library_description described, const std::string& file)
+    : supports_generated(described.supports_generated), described_(std::move(described)), path_(file), file_(file) {}
 
 // Opened with RTLD_NODELETE: threads and fibers of the library's platform may hold its thread-local state until exit.
 library::~library() {
@@ -44,7 +87,7 @@ library::~library() {
 
 std::shared_ptr<library> library::built_in() {
   static const auto only = [] {
-    auto made = std::make_shared<library>(assay_library_v1(), "built-in", nullptr);
+    auto made = std::make_shared<library>(assay_library_v1(), "built-in");
     made->supports_generated = assay_supports_generated_v1() == 1;
     return made;
   }();
@@ -61,20 +104,33 @@ std::shared_ptr<library> library::built_in_unchecked() {
 }
 
 std::shared_ptr<library> library::load(const std::string& path) {
-  // A bare file name would be searched for on the loader's path instead of here.
-  const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
-  void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (handle == nullptr) throw environment_error(fmt::format("{}: cannot be loaded: {}", path, dlerror()));
-  auto* entry = reinterpret_cast<const assay_library* (*)()>(dlsym(handle, "assay_library_v1"));
-  if (entry == nullptr) throw environment_error(fmt::format("{}: exports no assay_library_v1", path));
-  auto loaded = std::make_shared<library>(entry(), path, handle);
-  auto* supports =
-      reinterpret_cast<decltype(&assay_supports_generated_v1)>(dlsym(handle, "assay_supports_generated_v1"));
-  loaded->supports_generated = supports != nullptr && supports() == 1;
-  return loaded;
+  constexpr double limit_seconds = 20;
+  isolated child([&](const std::string& file) { return described_text(file); }, limit_seconds);
+  const work_result said = child.ask(path);
+  if (!said.reply) throw environment_error(fmt::format("{}: the process that loaded it {}", path, said.death));
+  if (!said.reply->starts_with('\n')) throw environment_error(*said.reply);
+  std::istringstream lines(said.reply->substr(1));
+  library_description d;
+  std::string line;
+  std::getline(lines, d.platform);
+  std::getline(lines, line);
+  d.supports_generated = !line.empty();
+  while (std::getline(lines, line)) d.kernels.push_back(line);
+  return std::make_shared<library>(std::move(d), path);
+}
+
+const assay_library& library::table() const {
+  if (table_ == nullptr) {
+    const auto [handle, table] = open_file(file_);
+    demand_usable(table, file_);
+    handle_ = handle;
+    table_ = table;
+  }
+  return *table_;
 }
 
 std::span<std::uint8_t> library::edge_flags() const {
+  static_cast<void>(table());
   auto* entry = &assay_edge_flags_v1;
   if (handle_ != nullptr) entry = reinterpret_cast<decltype(entry)>(dlsym(handle_, "assay_edge_flags_v1"));
   const assay_edge_flags* given = entry == nullptr ? nullptr : entry();
@@ -82,21 +138,15 @@ std::span<std::uint8_t> library::edge_flags() const {
   return {given->flags, static_cast<std::size_t>(given->count)};
 }
 
-const char* library::platform() const {
-  return table_->platform;
+bool library::has(const std::string& kernel) const {
+  return std::ranges::find(described_.kernels, kernel) != described_.kernels.end();
 }
 
 const assay_kernel* library::find(const std::string& kernel) const {
-  for (std::int32_t i = 0; i < table_->num_kernels; ++i)
-    if (kernel == table_->kernels[i].name) return &table_->kernels[i];
+  const assay_library& all = table();
+  for (std::int32_t i = 0; i < all.num_kernels; ++i)
+    if (kernel == all.kernels[i].name) return &all.kernels[i];
   return nullptr;
-}
-
-std::vector<std::string> library::kernels() const {
-  std::vector<std::string> names;
-  names.reserve(static_cast<std::size_t>(table_->num_kernels));
-  for (std::int32_t i = 0; i < table_->num_kernels; ++i) names.emplace_back(table_->kernels[i].name);
-  return names;
 }
 
 }  // namespace assay

@@ -18,33 +18,53 @@ struct execution_checks {
   bool lockstep_waves = false;  ///< assume that every instruction orders the lanes of a wave
 };
 
-/// A kernel library: the built-in cpu one, or a shared object.
+/// What a library says of itself.
+struct library_description {
+  std::string platform;
+  std::vector<std::string> kernels;
+  bool supports_generated = false;  ///< assay_supports_generated_v1()
+};
+
+/// A kernel library: the built-in cpu one, or a shared object. A shared object is first loaded in a child process,
+/// which says what it holds; this process maps it when it first needs a kernel, which in a run is a worker. So a
+/// library that ends the process, crashes or hangs while it is loaded or unloaded cannot take a verdict with it.
 class library {
  public:
   static std::shared_ptr<library> built_in();  ///< the cpu kernels linked into the program, compiled to be checked
   /// The same kernels, compiled without checks and therefore faster: a shared object that is installed with the
   /// program. Throws environment_error.
   static std::shared_ptr<library> built_in_unchecked();
-  static std::shared_ptr<library> load(const std::string& path);  ///< throws environment_error
-  const char* platform() const;
-  const assay_kernel* find(const std::string& kernel) const;  ///< nullptr if there is no such kernel
-  std::vector<std::string> kernels() const;
+  /// Throws environment_error that says what is wrong with the file, or how the child ended that loaded it.
+  static std::shared_ptr<library> load(const std::string& path);
+  const std::string& platform() const { return described_.platform; }
+  const std::vector<std::string>& kernels() const { return described_.kernels; }
+  bool has(const std::string& kernel) const;
+  /// nullptr if there is no such kernel. Maps the library: throws environment_error.
+  const assay_kernel* find(const std::string& kernel) const;
   const std::string& path() const { return path_; }
   /// One byte per edge of the kernels' code, 1 if it ran since the byte was cleared; empty if the library does not say.
+  /// Maps the library.
   std::span<std::uint8_t> edge_flags() const;
   execution_checks checks;
   bool supports_generated = false;  ///< as the library says: assay_supports_generated_v1()
   bool measures_teeth = false;      ///< of each case that passes; see teeth.hpp
 
-  explicit library(const assay_library* table, std::string path, void* handle);
+  /// Of a table in this process. Throws environment_error if the table cannot be used.
+  library(const assay_library* table, std::string path);
+  /// Of a shared object that is mapped later.
+  library(library_description described, const std::string& file);
   ~library();
   library(const library&) = delete;
   library& operator=(const library&) = delete;
 
  private:
-  const assay_library* table_;
-  std::string path_;
-  void* handle_;
+  const assay_library& table() const;
+
+  library_description described_;
+  std::string path_;                              ///< for people
+  std::string file_;                              ///< of a shared object
+  mutable const assay_library* table_ = nullptr;  ///< null: not mapped yet
+  mutable void* handle_ = nullptr;
 };
 
 }  // namespace assay

@@ -11,19 +11,57 @@ namespace {
 
 namespace json = boost::json;
 
+/// The field, read by `read`. What is wrong with it names it: reports are large.
+template <typename Read>
+auto read_at(const json::object& o, const char* key, Read&& read) {
+  const json::value* field = o.if_contains(key);
+  if (field == nullptr) throw case_error(fmt::format("{}: missing", key));
+  try {
+    return read(*field);
+  } catch (const case_error&) {
+    throw;
+  } catch (const std::exception& e) {
+    throw case_error(fmt::format("{}: {}", key, e.what()));
+  }
+}
+
+template <typename T>
+T value_at(const json::object& o, const char* key) {
+  return read_at(o, key, [](const json::value& v) { return json::value_to<T>(v); });
+}
+
 std::string text_at(const json::object& o, const char* key) {
-  return json::value_to<std::string>(o.at(key));
+  return value_at<std::string>(o, key);
+}
+double number_at(const json::object& o, const char* key) {
+  return read_at(o, key, [](const json::value& v) { return v.to_number<double>(); });
+}
+bool flag_at(const json::object& o, const char* key) {
+  return read_at(o, key, [](const json::value& v) { return v.as_bool(); });
+}
+json::array array_at(const json::object& o, const char* key) {
+  return read_at(o, key, [](const json::value& v) { return v.as_array(); });
+}
+json::object object_at(const json::object& o, const char* key) {
+  return read_at(o, key, [](const json::value& v) { return v.as_object(); });
 }
 
+/// A count, or a number of something: none is negative.
 std::int64_t whole_at(const json::object& o, const char* key) {
-  return o.at(key).to_number<std::int64_t>();
+  const auto whole = read_at(o, key, [](const json::value& v) { return v.to_number<std::int64_t>(); });
+  if (whole < 0) throw case_error(fmt::format("{}: {} is negative", key, whole));
+  return whole;
 }
 
-const property& property_at(const json::value& name) {
+const property& property_named(const json::value& name) {
   const auto text = json::value_to<std::string>(name);
   const auto at = std::ranges::find(properties(), text, &property::name);
   if (at == properties().end()) throw case_error(fmt::format("unknown property '{}'", text));
   return *at;
+}
+
+const property& property_at(const json::object& o, const char* key) {
+  return *read_at(o, key, [](const json::value& v) { return &property_named(v); });
 }
 
 counts counts_of(const json::object& o) {
@@ -33,20 +71,34 @@ counts counts_of(const json::object& o) {
 finding finding_of(const json::object& o) {
   finding f;
   f.index = whole_at(o, "index");
-  f.met_by = &property_at(o.at("met_by"));
-  f.broken = &property_at(o.at("property"));
+  f.met_by = &property_at(o, "met_by");
+  f.broken = &property_at(o, "property");
   f.origin = text_at(o, "failed_as");
   f.what = text_at(o, "seen");
   f.file = text_at(o, "file");
   f.alike = whole_at(o, "alike");
-  f.shrunk.smallest = from_json(json::serialize(o.at("case")), "case");
+  f.shrunk.smallest = from_json(json::serialize(object_at(o, "case")), "case");
   f.shrunk.result.result = outcome::fail;
   f.shrunk.result.origin = text_at(o, "origin");
   f.shrunk.result.what = text_at(o, "what");
-  f.shrunk.reproduced = o.at("reproduced").as_bool();
-  f.shrunk.steps = o.at("steps").to_number<int>();
-  f.shrunk.tries = o.at("tries").to_number<int>();
+  f.shrunk.reproduced = flag_at(o, "reproduced");
+  f.shrunk.steps = static_cast<int>(whole_at(o, "steps"));
+  f.shrunk.tries = static_cast<int>(whole_at(o, "tries"));
   return f;
+}
+
+/// Throws where the report contradicts itself: its total must be what its tables and findings say.
+void require_consistent(const suite_report& r) {
+  counts sum;
+  for (const auto& [key, cell] : r.result.table) sum += cell;
+  const counts& total = r.result.total;
+  if (sum.pass != total.pass || sum.fail != total.fail || sum.discard != total.discard ||
+      sum.undecided != total.undecided)
+    throw case_error("total: is not the sum of the table");
+  std::int64_t alike = 0;
+  for (const finding& f : r.result.findings) alike += f.alike;
+  if (alike != total.fail) throw case_error("findings: are not those of the failures that total counts");
+  if (r.options.shard < 1 || r.options.shard > r.options.shards) throw case_error("shard: there are not so many");
 }
 
 suite_report report_of(const json::object& o) {
@@ -54,47 +106,49 @@ suite_report report_of(const json::object& o) {
   if (whole_at(o, "version") != 1) throw case_error("version must be 1");
   r.library = text_at(o, "library");
   r.platform = text_at(o, "platform");
-  const json::object& asked = o.at("asked").as_object();
-  r.options.kernels = json::value_to<std::vector<std::string>>(asked.at("kernels"));
-  r.options.types = json::value_to<std::vector<std::string>>(asked.at("types"));
-  r.options.accept_blunt = o.at("accept_blunt").as_bool();
+  const json::object asked = object_at(o, "asked");
+  r.options.kernels = value_at<std::vector<std::string>>(asked, "kernels");
+  r.options.types = value_at<std::vector<std::string>>(asked, "types");
+  r.options.accept_blunt = flag_at(o, "accept_blunt");
   r.options.cases = whole_at(asked, "cases");
-  r.options.seconds = asked.at("seconds").to_number<double>();
+  r.options.seconds = number_at(asked, "seconds");
   r.options.workspace_budget_bytes = whole_at(asked, "workspace_budget");
-  for (const json::value& name : o.at("properties").as_array()) r.options.selected.push_back(&property_at(name));
-  r.options.seed = o.at("seed").to_number<std::uint64_t>();
+  for (const json::value& name : array_at(o, "properties")) r.options.selected.push_back(&property_named(name));
+  r.options.seed = read_at(o, "seed", [](const json::value& v) { return v.to_number<std::uint64_t>(); });
   r.options.shard = whole_at(o, "shard");
   r.options.shards = whole_at(o, "shards");
-  r.options.jobs = o.at("jobs").to_number<int>();
+  r.options.jobs = static_cast<int>(whole_at(o, "jobs"));
   r.options.library_arguments = text_at(o, "library_arguments");
-  r.result.seconds = o.at("seconds").to_number<double>();
+  r.result.seconds = number_at(o, "seconds");
   r.result.outputs_judged = whole_at(o, "outputs_judged");
   r.result.outputs_sharp = whole_at(o, "outputs_sharp");
   r.result.accesses_checked = whole_at(o, "accesses_checked");
-  r.result.kernel_seconds = o.at("kernel_seconds").to_number<double>();
-  r.result.oracle_seconds = o.at("oracle_seconds").to_number<double>();
-  r.result.total = counts_of(o.at("total").as_object());
-  for (const json::value& row : o.at("table").as_array()) {
+  r.result.kernel_seconds = number_at(o, "kernel_seconds");
+  r.result.oracle_seconds = number_at(o, "oracle_seconds");
+  r.result.total = counts_of(object_at(o, "total"));
+  for (const json::value& row : array_at(o, "table")) {
     const json::object& cell = row.as_object();
     r.result.table[{text_at(cell, "kernel"), text_at(cell, "property"), text_at(cell, "types")}] = counts_of(cell);
   }
-  for (const json::value& row : o.at("reached").as_array()) {
+  for (const json::value& row : array_at(o, "reached")) {
     const json::object& cell = row.as_object();
     r.result.reached[{text_at(cell, "kernel"), text_at(cell, "thing")}] = counts_of(cell);
   }
-  r.result.pairs.merge(json::value_to<std::vector<std::uint32_t>>(o.at("pairs")));
-  for (const json::value& row : o.at("teeth").as_array()) {
+  r.result.pairs.merge(value_at<std::vector<std::uint32_t>>(o, "pairs"));
+  r.result.triples = triple_coverage::of_digits(value_at<std::map<std::string, std::string>>(o, "triples"));
+  for (const json::value& row : array_at(o, "teeth")) {
     const json::object& cell = row.as_object();
     bite& b = r.result.teeth[{text_at(cell, "kernel"), text_at(cell, "types"), text_at(cell, "fault")}];
     b = {whole_at(cell, "asked"), whole_at(cell, "seen")};
-    if (b.seen > 0) b.smallest = cell.at("smallest").to_number<double>();
+    if (b.seen > 0) b.smallest = number_at(cell, "smallest");
   }
-  for (const auto& [reason, count] : o.at("discards").as_object())
+  for (const auto& [reason, count] : object_at(o, "discards"))
     r.result.discards[reason] = count.to_number<std::int64_t>();
-  for (const json::value& u : o.at("undecided").as_array())
-    r.result.undecided.push_back({whole_at(u.as_object(), "index"), &property_at(u.at("property")),
+  for (const json::value& u : array_at(o, "undecided"))
+    r.result.undecided.push_back({whole_at(u.as_object(), "index"), &property_at(u.as_object(), "property"),
                                   text_at(u.as_object(), "what"), text_at(u.as_object(), "file")});
-  for (const json::value& f : o.at("findings").as_array()) r.result.findings.push_back(finding_of(f.as_object()));
+  for (const json::value& f : array_at(o, "findings")) r.result.findings.push_back(finding_of(f.as_object()));
+  require_consistent(r);
   return r;
 }
 
@@ -133,6 +187,9 @@ void require_same_run(const suite_report& one, const suite_report& other) {
 void require_one_run(std::span<const suite_report> shards) {
   if (shards.empty()) throw case_error("found no report to merge");
   const suite_report& first = shards.front();
+  if (first.options.shards > std::ssize(shards) + 1'000'000)  // also what no machine holds a list of
+    throw case_error(
+        fmt::format("{} of {} shards are missing", first.options.shards - std::ssize(shards), first.options.shards));
   std::vector<bool> here(static_cast<std::size_t>(first.options.shards), false);
   for (const suite_report& r : shards) {
     require_same_run(first, r);
@@ -149,6 +206,7 @@ void add(suite_result& sum, const suite_result& shard) {
   for (const auto& [key, cell] : shard.table) sum.table[key] += cell;
   for (const auto& [key, cell] : shard.reached) sum.reached[key] += cell;
   sum.pairs.merge(shard.pairs.pairs());
+  sum.triples.merge(shard.triples);
   for (const auto& [key, counted] : shard.teeth) sum.teeth[key] += counted;
   for (const auto& [reason, count] : shard.discards) sum.discards[reason] += count;
   sum.total += shard.total;

@@ -82,6 +82,9 @@ verdict check_property(const library& lib, const property& p, const attention_ca
     if (is_refused && is_supported(lib, c))
       return failed(refusal_origin, "the library says that it supports generated cases, but: " + v.what);
     return v;
+  } catch (const std::bad_alloc&) {
+    if (worker::has_memory_limit()) throw;  // it is this machine's then, not the kernel's
+    return failed("exception", "std::bad_alloc");
   } catch (const std::exception& e) {
     return failed("exception", e.what());
   }

@@ -91,7 +91,7 @@ std::vector<replayed_case> read_replays(const std::vector<std::string>& places, 
     for (const fs::path& file : files) {
       replayed_case r{file, from_json(read_file(file), file.string()), {}, {}};
       const bool is_named = !fs::is_directory(place);
-      if (lib.find(r.stored.kernel) == nullptr) {
+      if (!lib.has(r.stored.kernel)) {
         if (is_named)
           throw case_error(fmt::format("{}: kernel: {} has no kernel '{}' (see: assay list kernels)", file.string(),
                                        lib.path(), r.stored.kernel));

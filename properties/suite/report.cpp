@@ -79,7 +79,7 @@ std::string case_text(const finding& f) {
   std::string json = to_json(f.shrunk.smallest);
   if (!json.ends_with('\n')) json += '\n';
   const auto lines = static_cast<std::size_t>(std::ranges::count(json, '\n'));
-  if (lines <= most_lines) return json;
+  if (lines <= most_lines || f.file.empty()) return json;
   std::size_t end = 0;
   for (std::size_t line = 0; line < shown_lines; ++line) end = json.find('\n', end) + 1;
   return fmt::format("{}... and {} lines more: see {}\n", json.substr(0, end), lines - shown_lines, f.file.string());
@@ -99,6 +99,7 @@ std::string finding_text(const suite_options& options, const finding& f) {
                         f.what, f.index, options.seed);
   }
   text += case_text(f);
+  if (f.file.empty()) return text + "This case could not be written: copy it from here\n";
   return text + replay_line(options.library_arguments, f.file) + "\n";
 }
 
@@ -107,9 +108,11 @@ namespace {
 std::string undecided_text(const suite_options& options, const suite_result& result) {
   if (result.undecided.empty()) return "";
   std::string text = "undecided:\n";
-  for (const undecided_case& u : result.undecided)
-    text += fmt::format("  case {}: {}: {}\n  {} --property {}\n", u.index, u.met_by->name, u.what,
-                        replay_line(options.library_arguments, u.file), u.met_by->name);
+  for (const undecided_case& u : result.undecided) {
+    text += fmt::format("  case {}: {}: {}\n", u.index, u.met_by->name, u.what);
+    if (!u.file.empty())
+      text += fmt::format("  {} --property {}\n", replay_line(options.library_arguments, u.file), u.met_by->name);
+  }
   const std::int64_t more = result.total.undecided - std::ssize(result.undecided);
   return text + (more > 0 ? fmt::format("  and {} more\n\n", more) : "\n");
 }
@@ -128,6 +131,7 @@ std::string report_text(const suite_options& options, const suite_result& result
   }
   text += undecided_text(options, result);
   for (const finding& f : result.findings) text += finding_text(options, f) + "\n";
+  for (const std::string& why : result.unwritten) text += why + "\n";
   const auto all = static_cast<double>(std::max<std::int64_t>(1, result.total.total()));
   text +=
       fmt::format("{} cases in {:.1f} s ({:.1f}/s on {} jobs): {} pass, {} fail, {} discard ({:.1f}%), {} undecided\n",

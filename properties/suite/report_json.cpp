@@ -23,7 +23,7 @@ json::object to_object(const suite_options& options, const finding& f) {
           {"steps", f.shrunk.steps},
           {"tries", f.shrunk.tries},
           {"file", f.file.string()},
-          {"replay", replay_line(options.library_arguments, f.file)},
+          {"replay", f.file.empty() ? "" : replay_line(options.library_arguments, f.file)},
           {"case", json::parse(to_json(f.shrunk.smallest))}};
 }
 
@@ -72,6 +72,9 @@ std::string report_json(const std::string& path, const std::string& platform, co
   json::array pairs;
   if (options.shards > 1)
     for (const std::uint32_t pair : result.pairs.pairs()) pairs.emplace_back(pair);
+  json::object triples;
+  if (options.shards > 1)
+    for (const auto& [kernel, digits] : result.triples.digits()) triples[kernel] = digits;
   json::object discards;
   for (const auto& [reason, count] : result.discards) discards[reason] = count;
   json::array findings;
@@ -104,6 +107,7 @@ std::string report_json(const std::string& path, const std::string& platform, co
                             {"reached", std::move(reached)},
                             {"teeth", std::move(teeth)},
                             {"pairs", std::move(pairs)},
+                            {"triples", std::move(triples)},
                             {"discards", std::move(discards)},
                             {"undecided", std::move(undecided)},
                             {"findings", std::move(findings)}};

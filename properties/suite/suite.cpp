@@ -93,7 +93,7 @@ class tally {
     result_.outputs_sharp += v.outputs_sharp;
     result_.accesses_checked += v.accesses_checked;
     for (const named_bite& b : v.teeth) result_.teeth[{c.kernel, types_of(c), b.fault}] += b.counts;
-    if (v.result == outcome::pass) result_.pairs.add(c);
+    if (v.result == outcome::pass) result_.pairs.add(c), result_.triples.add(c);
     for (std::size_t i = 0; i < reachable().size(); ++i)
       if ((v.reached >> i & 1U) != 0) ++result_.reached[{c.kernel, reachable()[i].name}].of(v.result);
     result_.kernel_seconds += v.kernel_seconds;
@@ -161,22 +161,28 @@ class numbering {
   std::int64_t index_ = 0;
 };
 
-/// Writes the file of a case that is worth keeping.
-std::filesystem::path write_case(const suite_options& options, const attention_case& c, const std::string& name) {
+/// Writes the file of a case that is worth keeping. A full disk must not cost the verdict: then there is no file.
+std::filesystem::path write_case(const suite_options& options, const attention_case& c, const std::string& name,
+                                 std::vector<std::string>& unwritten) {
   const std::string text = to_json(c);
   std::filesystem::path file = options.findings / fmt::format("{}-{:08x}.json", name, fingerprint(text));
-  write_by_rename(file, text);
+  try {
+    write_by_rename(file, text);
+  } catch (const environment_error& e) {
+    unwritten.emplace_back(e.what());
+    return {};
+  }
   return file;
 }
 
-void keep(const suite_options& options, undecided_case& u) {
+void keep(const suite_options& options, undecided_case& u, std::vector<std::string>& unwritten) {
   attention_case c = suite_case(options, u.index);
   c.why = fmt::format("{}: {}; case {} of seed {}", u.met_by->name, u.what, u.index, options.seed);
-  u.file = write_case(options, c, "undecided");
+  u.file = write_case(options, c, "undecided", unwritten);
 }
 
 /// Finds the smallest case that fails like the first, and writes its file.
-void shrink(const library& lib, const suite_options& options, finding& f) {
+void shrink(const library& lib, const suite_options& options, finding& f, std::vector<std::string>& unwritten) {
   f.broken = f.met_by;
   // Candidates are no larger than the case: one that takes four times its time hangs, and must not use up the budget.
   const double limit = std::min(options.limit_seconds, std::max(10.0, 4 * f.seconds));
@@ -192,7 +198,17 @@ void shrink(const library& lib, const suite_options& options, finding& f) {
   c.why = fmt::format("{}: {}; {} from case {} of seed {}", f.broken->name,
                       f.shrunk.reproduced ? f.shrunk.result.what : f.what + ", but not when repeated",
                       f.shrunk.steps > 0 ? "shrunk" : "not shrunk", f.index, options.seed);
-  f.file = write_case(options, c, f.broken->name);
+  f.file = write_case(options, c, f.broken->name, unwritten);
+}
+
+/// A finding that this machine cannot shrink is the case as it was found.
+void keep_as_found(const suite_options& options, finding& f, std::vector<std::string>& unwritten) {
+  f.broken = f.met_by;
+  f.shrunk = {suite_case(options, f.index), failed(f.origin, f.what)};
+  f.shrunk.reproduced = true;
+  f.shrunk.smallest.why =
+      fmt::format("{}: {}; not shrunk, case {} of seed {}", f.broken->name, f.what, f.index, options.seed);
+  f.file = write_case(options, f.shrunk.smallest, f.broken->name, unwritten);
 }
 
 }  // namespace
@@ -243,29 +259,41 @@ suite_result run_suite(const library& lib, const suite_options& given) {
     const std::int64_t index = parse_index(request);
     try {
       return verdict_to_json(check_property(lib, suite_property(options, index), suite_case(options, index)));
+    } catch (const std::bad_alloc&) {
+      throw;
     } catch (const std::exception& e) {
       return verdict_to_json(failed("exception", e.what()));
     }
   };
-  run_workers(
-      options.jobs, options.limit_seconds, serve,
-      [&] {
-        const bool is_over = options.stops_at_failure && result.total.fail > 0;
-        return is_over ? std::nullopt : numbers.next();
-      },
-      [&](const work_result& worked) {
-        counted.add(worked);
-        shown.show(fmt::format("{}{} cases, {} failed", result.total.total(),
-                               options.seconds > 0 ? "" : fmt::format("/{}", options.cases), result.total.fail));
-      });
+  try {
+    run_workers(
+        options.jobs, options.limit_seconds, serve,
+        [&] {
+          const bool is_over = options.stops_at_failure && result.total.fail > 0;
+          return is_over ? std::nullopt : numbers.next();
+        },
+        [&](const work_result& worked) {
+          counted.add(worked);
+          shown.show(fmt::format("{}{} cases, {} failed", result.total.total(),
+                                 options.seconds > 0 ? "" : fmt::format("/{}", options.cases), result.total.fail));
+        });
+  } catch (const environment_error& e) {
+    if (result.total.fail == 0) throw;  // what was found before this machine gave up counts
+    result.unwritten.emplace_back(e.what());
+  }
   for (finding& f : counted.first_failures()) {
     if (!options.origins.empty() && !options.origins.contains(f.origin)) continue;
     shown.show(fmt::format("shrinking case {}", f.index));
-    shrink(lib, options, f);
+    try {
+      shrink(lib, options, f, result.unwritten);
+    } catch (const environment_error& e) {
+      result.unwritten.emplace_back(e.what());
+      keep_as_found(options, f, result.unwritten);
+    }
     result.findings.push_back(std::move(f));
   }
   result.undecided = counted.first_undecided();
-  for (undecided_case& u : result.undecided) keep(options, u);
+  for (undecided_case& u : result.undecided) keep(options, u, result.unwritten);
   shown.clear();
   result.seconds = std::chrono::duration<double>(clock::now() - start).count();
   return result;

@@ -82,9 +82,11 @@ struct suite_result {
   std::int64_t accesses_checked = 0;  ///< loads and stores of the kernels
   std::map<std::tuple<std::string, std::string, std::string>, bite> teeth;  ///< kernel, types, standard fault
   std::map<std::pair<std::string, std::string>, counts> reached;            ///< kernel, name of reachable()
-  pair_coverage pairs;                                                      ///< of features, in cases that passed
-  double kernel_seconds = 0;                                                ///< over all processes
+  triple_coverage triples;
+  pair_coverage pairs;        ///< of features, in cases that passed
+  double kernel_seconds = 0;  ///< over all processes
   double oracle_seconds = 0;
+  std::vector<std::string> unwritten;  ///< what could not be written, and why: a case that failed or is undecided
 };
 
 /// Whether the property applies to one of the run's kernels in one of its types.

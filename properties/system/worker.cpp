@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,10 +17,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <new>
 #include <set>
-#include <stdexcept>
 
 #include "properties/system/child_process.hpp"
+#include "properties/system/errors.hpp"
 
 namespace assay {
 namespace {
@@ -83,11 +85,26 @@ bool read_some(int fd, std::string& bytes) {
   return true;
 }
 
+/// Exit status of a child that may have no more memory.
+constexpr int out_of_memory = 113;
+
+/// The reply, or the end of the process: a copy of it that the request made with fork() must not reply too.
+std::string reply_of(const worker::serve_function& serve, const std::string& request) {
+  const pid_t self = getpid();
+  try {
+    std::string reply = serve(request);
+    if (getpid() != self) _exit(0);
+    return reply;
+  } catch (const std::bad_alloc&) {
+    _exit(getpid() != self ? 0 : worker::has_memory_limit() ? out_of_memory : 1);
+  }
+}
+
 [[noreturn]] void serve_requests(int request_fd, int reply_fd, const worker::serve_function& serve) {
   std::string bytes;
   for (;;) {
     while (const auto request = unframe(bytes))
-      if (!write_all(reply_fd, framed(serve(*request)))) _exit(0);
+      if (!write_all(reply_fd, framed(reply_of(serve, *request)))) _exit(0);
     if (!read_some(request_fd, bytes)) _exit(0);
   }
 }
@@ -98,14 +115,16 @@ worker::worker(const serve_function& serve) {
   int request[2];
   int reply[2];
   if (pipe2(request, O_CLOEXEC) != 0 || pipe2(reply, O_CLOEXEC) != 0)
-    throw std::runtime_error(fmt::format("cannot make a pipe for a worker: {}", std::strerror(errno)));
+    throw environment_error(fmt::format("cannot make a pipe for a worker: {}", std::strerror(errno)));
   std::fflush(nullptr);  // the child would write the buffers a second time
   const pid_t parent = getpid();
   pid_ = fork();
-  if (pid_ < 0) throw std::runtime_error(fmt::format("cannot fork a worker: {}", std::strerror(errno)));
+  if (pid_ < 0) throw environment_error(fmt::format("cannot fork a worker: {}", std::strerror(errno)));
   if (pid_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(0);
+    setpgid(0, 0);                       // what the child starts ends with it: kill()
+    dup2(STDERR_FILENO, STDOUT_FILENO);  // stdout is the report's
     for (const int fd : parent_fds()) close(fd);
     parent_fds().clear();
     close(request[1]);
@@ -116,6 +135,7 @@ worker::worker(const serve_function& serve) {
     child_reply_fd = reply[1];
     serve_requests(request[0], reply[1], serve);
   }
+  setpgid(pid_, pid_);  // whichever of the two comes first
   close(request[0]);
   close(reply[1]);
   request_fd_ = request[1];
@@ -126,6 +146,11 @@ worker::worker(const serve_function& serve) {
 
 worker::~worker() {
   kill();
+}
+
+bool worker::has_memory_limit() {
+  rlimit limit{};
+  return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
 void worker::send(const std::string& request) {
@@ -166,10 +191,21 @@ void worker::end_with_last_words(const char* text, std::size_t size) {
 std::string worker::end() {
   if (pid_ < 0) return "was ended";
   int status = 0;
-  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  // A child that closed its pipe may go on for ever.
+  constexpr int tries = 200, pause_ms = 5;
+  pid_t ended = 0;
+  for (int i = 0; ended == 0 && i < tries; ++i) {
+    ended = waitpid(pid_, &status, WNOHANG);
+    if (ended == 0) poll(nullptr, 0, pause_ms);
+  }
+  ::kill(-pid_, SIGKILL);  // its own children, too
+  while (ended == 0 && waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
   pid_ = -1;
-  return end_text(status);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == out_of_memory && has_memory_limit())
+    throw environment_error("a case needs more memory than this process may have (see: ulimit -v)");
+  const bool was_ended_here = ended == 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+  return was_ended_here ? "closed its pipe and did not end" : end_text(status);
 }
 
 double worker::processor_seconds() const {
@@ -181,8 +217,11 @@ double worker::processor_seconds() const {
 
 void worker::kill() {
   if (pid_ > 0) {
-    ::kill(pid_, SIGKILL);
-    end();
+    ::kill(-pid_, SIGKILL);
+    ::kill(pid_, SIGKILL);  // where it has not become a group yet
+    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    pid_ = -1;
   }
   if (request_fd_ >= 0) close_parent_fd(request_fd_);
   if (reply_fd_ >= 0) close_parent_fd(reply_fd_);

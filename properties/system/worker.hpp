@@ -12,12 +12,13 @@
 
 namespace assay {
 
-/// A child process that answers requests one after the other. The parent must have no threads when it starts one.
+/// A child process that answers requests one after the other. The parent must have no threads when it starts one. What
+/// the child writes to stdout goes to stderr; when its parent ends it, the processes of its group end, too.
 class worker {
  public:
   using serve_function = std::function<std::string(const std::string& request)>;
 
-  /// Forks; the child calls `serve` for each request and ends with its parent.
+  /// Forks; the child calls `serve` for each request and ends with its parent. Throws environment_error.
   explicit worker(const serve_function& serve);
   ~worker();
   worker(const worker&) = delete;
@@ -31,7 +32,8 @@ class worker {
   bool receive();
   /// After receive(): the reply, or nothing if the child ended first.
   const std::optional<std::string>& reply() const { return reply_; }
-  /// After the child ended: "killed by signal 11 (Segmentation fault)", "exited with status 1".
+  /// After the child ended: "killed by signal 11 (Segmentation fault)", "exited with status 1". Ends a child that only
+  /// closed its pipe. Throws environment_error if the child had no more memory than a limit gives it.
   std::string end();
   /// After receive() without a reply: the child's last words, if it sent any.
   const std::string& last_words() const { return last_words_; }
@@ -40,6 +42,9 @@ class worker {
   /// Ends the child at once.
   void kill();
 
+  /// Whether this process may have only so much memory (ulimit -v). Where it may have all, running out of it is a fault
+  /// of what it runs.
+  static bool has_memory_limit();
   /// In a child: sends these words instead of a reply and ends the process. Elsewhere: does nothing.
   /// Async-signal-safe, for fault handlers.
   static void end_with_last_words(const char* text, std::size_t size);

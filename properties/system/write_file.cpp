@@ -21,25 +21,64 @@ fs::path partial_name(const fs::path& path) {
   return path.string() + fmt::format(".{}.part", getpid());
 }
 
+[[noreturn]] void refuse(const fs::path& path, const std::string& why) {
+  throw environment_error(fmt::format("{}: cannot be written: {}", path.string(), why));
+}
+
+/// False if that fails; then errno says why.
+bool write_whole(const fs::path& path, std::string_view text) {
+  errno = 0;
+  std::ofstream file(path, std::ios::binary);
+  file.write(text.data(), static_cast<std::streamsize>(text.size()));
+  file.close();
+  return !file.fail();
+}
+
+/// How a place is written: a regular file, or one that is not there yet, by rename; a device or a pipe, such as
+/// /dev/stdout or what a shell makes of >(jq), through it; nothing else.
+enum class place { file, stream, neither };
+
+place place_of(const fs::path& path) {
+  std::error_code error;
+  switch (fs::status(path, error).type()) {
+    case fs::file_type::regular: return place::file;
+    case fs::file_type::not_found:
+      return fs::is_symlink(fs::symlink_status(path, error)) ? place::neither : place::file;
+    case fs::file_type::character:
+    case fs::file_type::fifo: return place::stream;
+    default: return place::neither;
+  }
+}
+
 }  // namespace
 
 void write_by_rename(const fs::path& path, std::string_view text) {
   std::error_code error;
-  if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
-  const fs::path partial = partial_name(path);
-  {
-    std::ofstream file(partial, std::ios::binary);
-    file.write(text.data(), static_cast<std::streamsize>(text.size()));
-    file.flush();
-    if (!file) throw environment_error(fmt::format("{}: cannot be written: {}", path.string(), std::strerror(errno)));
+  const place where = place_of(path);
+  if (where == place::neither) refuse(path, "it is no regular file, device or pipe");
+  if (where == place::stream) {
+    if (!write_whole(path, text)) refuse(path, std::strerror(errno));
+    return;
   }
-  fs::rename(partial, path, error);
-  if (error) throw environment_error(fmt::format("{}: cannot be written: {}", path.string(), error.message()));
+  if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
+  // A link stays, and what it names is replaced.
+  const fs::path target = fs::is_symlink(fs::symlink_status(path, error)) ? fs::canonical(path, error) : path;
+  const fs::path partial = partial_name(target);
+  if (!write_whole(partial, text)) {
+    const std::string why = std::strerror(errno);
+    fs::remove(partial, error);
+    refuse(path, why);
+  }
+  fs::rename(partial, target, error);
+  if (!error) return;
+  const std::string why = error.message();
+  fs::remove(partial, error);
+  refuse(path, why);
 }
 
 bool can_be_written(const fs::path& path) {
   std::error_code error;
-  if (fs::is_directory(path, error)) return false;
+  if (const place where = place_of(path); where != place::file) return where == place::stream;
   fs::path folder = fs::absolute(path).parent_path();
   while (!fs::exists(folder, error) && folder.has_relative_path()) folder = folder.parent_path();
   const fs::path probe = partial_name(folder / "probe");
@@ -56,16 +95,32 @@ std::uint32_t fingerprint(std::string_view text) {
 }
 
 std::vector<fs::path> files_below(const fs::path& place, std::string_view extension) {
-  if (!fs::is_directory(place)) return {place};
+  std::error_code error;
+  if (!fs::is_directory(place, error)) return {place};
   std::vector<fs::path> files;
-  for (const auto& entry : fs::recursive_directory_iterator(place))
-    if (entry.is_regular_file() && (extension.empty() || entry.path().extension() == extension))
-      files.push_back(entry.path());
+  const auto refuse_if = [&](const fs::path& at) {
+    if (error) throw case_error(fmt::format("{}: cannot be read: {}", at.string(), error.message()));
+  };
+  auto entry = fs::recursive_directory_iterator(place, error);
+  refuse_if(place);
+  for (; entry != fs::recursive_directory_iterator(); entry.increment(error), refuse_if(place)) {
+    std::error_code unknown;  // of a link to nothing: no regular file
+    if (entry->is_regular_file(unknown) && (extension.empty() || entry->path().extension() == extension))
+      files.push_back(entry->path());
+  }
   std::ranges::sort(files);
   return files;
 }
 
 std::string read_file(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (error) throw case_error(fmt::format("{}: cannot be read: {}", path.string(), error.message()));
+  if (!fs::is_regular_file(status) && !fs::is_directory(status) && fs::exists(status))
+    throw case_error(fmt::format("{}: cannot be read: it is no regular file", path.string()));
+  if (fs::is_regular_file(status) && fs::file_size(path, error) > most_file_bytes)
+    throw case_error(fmt::format("{}: cannot be read: it has more than {} bytes", path.string(), most_file_bytes));
+  errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   if (file) text << file.rdbuf();

@@ -68,13 +68,18 @@ TEST_CASE("each feature of a case moves its pairs, and only them", "[coverage]")
 
 TEST_CASE("sets of shards merge, and a pair has a name", "[coverage]") {
   pair_coverage whole, first, second;
+  triple_coverage whole_triples, first_triples, second_triples;
   for (std::uint64_t i = 0; i < 60; ++i) {
     const attention_case c = test::arbitrary(i, 50);
     whole.add(c);
     (i % 2 == 0 ? first : second).add(c);
+    whole_triples.add(c);
+    (i % 2 == 0 ? first_triples : second_triples).add(c);
   }
   first.merge(second.pairs());
   CHECK(first.pairs() == whole.pairs());
+  first_triples.merge(triple_coverage::of_digits(second_triples.digits()));
+  CHECK(first_triples.digits() == whole_triples.digits());
   attention_case c;
   c.sequences = {{1, 1, std::nullopt, {0}}};
   pair_coverage small;
@@ -82,6 +87,15 @@ TEST_CASE("sets of shards merge, and a pair has a name", "[coverage]") {
   const std::vector<std::uint32_t> pairs = small.pairs();
   CHECK(std::ranges::any_of(
       pairs, [](std::uint32_t p) { return name_of_pair(p) == "split_kv: causal = off, window = none"; }));
+}
+
+TEST_CASE("a report of triples that is none of this version's is refused", "[coverage]") {
+  CHECK_THROWS_AS(triple_coverage::of_digits({{"split_kv", "0123"}}), std::invalid_argument);
+  triple_coverage some;
+  some.add(drawn(0));
+  std::map<std::string, std::string> digits = some.digits();
+  digits.begin()->second[7] = 'g';
+  CHECK_THROWS_AS(triple_coverage::of_digits(digits), std::invalid_argument);
 }
 
 TEST_CASE("2,000 cases cover nine tenths of the possible pairs, and more triples than cases drawn by weight alone",
@@ -102,6 +116,10 @@ TEST_CASE("2,000 cases cover nine tenths of the possible pairs, and more triples
                 << met_triples.seen() << " and " << plain_triples.seen() << " triples");
   CHECK(drawn.share() >= 0.9);
   CHECK(met_triples.seen() > plain_triples.seen());
+  const covered_share triples = share_of(met_triples, kernels);
+  CHECK(triples.seen <= met_triples.seen());
+  CHECK(triples.seen >= met_triples.seen() * 99 / 100);  // the others' pairs were too rare for 6,000 draws
+  CHECK(triples.possible > triples.seen);
 }
 
 TEST_CASE("a case depends on seed, index and options alone", "[coverage]") {

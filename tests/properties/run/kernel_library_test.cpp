@@ -28,7 +28,7 @@ TEST_CASE("a table that this program cannot use is refused") {
   const assay_kernel good = *library::built_in()->find("split_kv");
   const auto refuses = [](const assay_library& table) {
     try {
-      library lib(&table, "x.so", nullptr);
+      library lib(&table, "x.so");
       return false;
     } catch (const environment_error& e) {
       return std::string(e.what()).starts_with("x.so: ");
@@ -54,7 +54,7 @@ TEST_CASE("a table that this program cannot use is refused") {
   runless.run = nullptr;
   CHECK(refuses(table_of(&runless, 1)));
   CHECK(refuses(table_of(nullptr, 1)));
-  CHECK_THROWS_AS(library(nullptr, "x.so", nullptr), environment_error);
+  CHECK_THROWS_AS(library(nullptr, "x.so"), environment_error);
 }
 
 TEST_CASE("a shared object with the built-in kernels gives the same bits") {

@@ -63,7 +63,7 @@ TEST_CASE("JUnit stays well-formed whatever the messages hold") {
   const auto& suite = xml.get_child("testsuites.testsuite");
   CHECK(suite.get<int>("<xmlattr>.tests") == 2);
   CHECK(suite.get<int>("<xmlattr>.failures") == 1);
-  CHECK(suite.get<std::string>("testcase.failure.<xmlattr>.message") == "o[0] = 1 lies < outside & ? [2, 3]");
+  CHECK(suite.get<std::string>("testcase.failure.<xmlattr>.message") == "o[0] = 1 lies < outside & \\x01 [2, 3]");
 }
 
 TEST_CASE("a failure that did not repeat is called flaky") {

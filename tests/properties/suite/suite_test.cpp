@@ -2,6 +2,7 @@
 #include "properties/case/types.hpp"
 #include "properties/data/difference.hpp"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
@@ -161,6 +162,56 @@ TEST_CASE("failures of one kind are one finding, shrunk, written whole and faili
   CHECK(unreported.findings.empty());
   CHECK(unreported.total.fail == result.total.fail);
   CHECK(exit_status(unreported) == 1);
+}
+
+TEST_CASE("a finding that cannot be written is in the report, whole") {
+  const auto faulty = testing::corrupting_library([](testing::call& c) {
+    if (c.view("lse").size() > 0) set_bits(c.view("lse"), 0, 0x7F7FFFFF);
+  });
+  const testing::scratch folder;
+  write_by_rename(folder.path() / "file", "");
+  suite_options options = options_for(8);
+  options.selected = {&enclosure_property()};
+  options.findings = folder.path() / "file" / "findings";
+  const suite_result result = run_suite(*faulty, options);
+  CHECK(exit_status(result) == 1);
+  REQUIRE(result.findings.size() == 1);
+  CHECK(result.findings.front().file.empty());
+  REQUIRE_FALSE(result.unwritten.empty());
+  const std::string text = report_text(options, result);
+  CHECK(text.find("DEFECT") != std::string::npos);
+  CHECK(text.find(to_json(result.findings.front().shrunk.smallest)) != std::string::npos);
+  CHECK(text.find(result.unwritten.front()) != std::string::npos);
+  CHECK(text.find("assay replay") == std::string::npos);
+}
+
+TEST_CASE("running out of memory costs no failure that was found before") {
+  int runs = 0;  // of one process
+  const auto faulty = testing::faulty_library([&](testing::call& c) {
+    if (++runs > 3) throw std::bad_alloc();
+    const assay_status status = c.run();
+    if (c.view("lse").size() > 0) set_bits(c.view("lse"), 0, 0x7F7FFFFF);
+    return status;
+  });
+  const testing::scratch folder;
+  suite_options options = options_for(8);
+  options.jobs = 1;
+  options.selected = {&enclosure_property()};
+  options.findings = folder.path();
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_AS, &before) == 0);
+  rlimit limited = before;
+  limited.rlim_cur = RLIM_INFINITY - 1;  // a limit, but none that a sanitizer meets
+  REQUIRE(setrlimit(RLIMIT_AS, &limited) == 0);
+  const suite_result result = run_suite(*faulty, options);
+  setrlimit(RLIMIT_AS, &before);
+  CHECK(exit_status(result) == 1);
+  CHECK(result.total.fail > 0);
+  REQUIRE(result.findings.size() == 1);
+  CHECK(result.findings.front().origin == "enclosure");
+  CHECK_FALSE(result.findings.front().file.empty());
+  REQUIRE_FALSE(result.unwritten.empty());
+  CHECK(result.unwritten.front().find("needs more memory") != std::string::npos);
 }
 
 TEST_CASE("a run can stop at its first failure") {

@@ -1,12 +1,18 @@
 #include "properties/system/worker.hpp"
 
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
+#include <new>
+
+#include "properties/system/errors.hpp"
 
 namespace assay {
 namespace {
@@ -17,6 +23,20 @@ std::string serve(const std::string& request) {
   if (request == "speak") worker::end_with_last_words("farewell", 8);
   if (request == "hang") pause();
   for (volatile bool forever = request == "spin"; forever;) {
+  }
+  if (request == "leave") {
+    for (int fd = 3; fd < 64; ++fd) close(fd);
+    for (volatile bool forever = true; forever;) {
+    }
+  }
+  if (request == "fork" && fork() == 0) return "from the child of the child";
+  if (request == "fork") usleep(20'000);
+  if (request == "print") std::printf("not the report's\n"), std::fflush(stdout);
+  if (request == "no memory") throw std::bad_alloc();
+  if (request == "leave a child") {
+    const pid_t left = fork();
+    for (volatile bool forever = left == 0; forever;) pause();
+    return std::to_string(left);
   }
   if (request == "big") return std::string(1 << 20, 'x');
   return request + "!";
@@ -89,6 +109,54 @@ TEST_CASE("what a worker did for others is not on a request's account") {
       },
       0.25);
   for (const char* request : {"a", "b", "c"}) CHECK(child.ask(request).reply == request);
+}
+
+TEST_CASE("a worker that closes its pipe and goes on is ended") {
+  const auto results = run(1, {"leave", "a"}, 60);
+  CHECK(results.at("leave").death == "closed its pipe and did not end");
+  CHECK(results.at("a").reply == "a!");
+}
+
+TEST_CASE("a copy of a worker does not answer in its place") {
+  const auto results = run(1, {"fork", "a", "b"});
+  CHECK(results.at("fork").reply == "fork!");
+  CHECK(results.at("a").reply == "a!");
+  CHECK(results.at("b").reply == "b!");
+}
+
+TEST_CASE("what a worker leaves behind ends with it") {
+  const std::string left = *run(1, {"leave a child"}).at("leave a child").reply;
+  const auto pid = static_cast<pid_t>(std::stol(left));
+  int tries = 0;
+  while (kill(pid, 0) == 0 && std::filesystem::exists("/proc/" + left + "/exe") && ++tries < 200) usleep(5000);
+  CHECK(tries < 200);
+}
+
+TEST_CASE("what a worker prints does not get into the report") {
+  int pipe_ends[2];
+  REQUIRE(pipe(pipe_ends) == 0);
+  std::fflush(nullptr);
+  const int before = dup(STDOUT_FILENO);
+  REQUIRE(dup2(pipe_ends[1], STDOUT_FILENO) == STDOUT_FILENO);
+  const auto results = run(1, {"print"});
+  dup2(before, STDOUT_FILENO);
+  close(before);
+  close(pipe_ends[1]);
+  char byte = 0;
+  CHECK(read(pipe_ends[0], &byte, 1) == 0);
+  close(pipe_ends[0]);
+  CHECK(results.at("print").reply == "print!");
+}
+
+TEST_CASE("running out of memory is a fault of the machine where there is a limit, else of the request") {
+  CHECK(run(1, {"no memory"}).at("no memory").death == "exited with status 1");
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_AS, &before) == 0);
+  rlimit limited = before;
+  limited.rlim_cur = RLIM_INFINITY - 1;  // a limit, but none that a sanitizer meets
+  REQUIRE(setrlimit(RLIMIT_AS, &limited) == 0);
+  CHECK_THROWS_AS(run(1, {"no memory"}), environment_error);
+  setrlimit(RLIMIT_AS, &before);
 }
 
 TEST_CASE("an isolated child answers on after a crash") {

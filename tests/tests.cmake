@@ -1,5 +1,5 @@
-# Tests. Labels: unit (Catch2), unit-long (those that take seconds, mostly runs of the suite: sanitizers leave them to
-# the night), faults (the suite on faulty kernels), compile (the GPUs' compilers), fuzz, cli (the program).
+# Tests. Labels: unit (Catch2; the launcher), unit-long (those that take seconds, mostly runs of the suite: sanitizers
+# leave them to the night), faults (the suite on faulty kernels), compile (the GPUs' compilers), fuzz, cli (program).
 enable_testing()
 include(Catch)
 
@@ -57,9 +57,21 @@ foreach(name IN LISTS fuzz_targets)
   add_test(NAME "${name} finds nothing in the corpus, as any bytes and as cases" COMMAND ${name} ${sample_inputs})
   set_tests_properties("${name} finds nothing in the corpus, as any bytes and as cases" PROPERTIES LABELS fuzz)
 endforeach()
+add_script_test("the launcher builds its own sources, one at a time, and exits with 3 where it cannot" unit
+  launcher_test.sh)
 add_script_test("a night's pull request survives a case that fails" cli propose_corpus_test.sh)
 add_script_test("the fuzzing services' images come to sources and libraries" cli dockerfiles_test.sh)
 add_script_test("the house is drawn without a build" cli layering --graph)
+if(NOT ASSAY_SANITIZE AND NOT ASSAY_FUZZ)
+  add_library(attacks MODULE tests/attacks/library.cpp)
+  target_link_libraries(attacks PRIVATE assay_flags ${CMAKE_DL_LIBS})
+  set_target_properties(attacks PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+  add_dependencies(assay_tests attacks)
+  # The other parts take minutes: the night runs all.
+  add_script_test("the program withstands places that cannot be written, limits and kills" cli attacks/run
+    $<TARGET_FILE:assay> $<TARGET_FILE:attacks> ${CMAKE_BINARY_DIR}/lib/assay_kernels_cpu.so
+    bad_places bad_limits bad_ends)
+endif()
 add_script_test("the corpus replays" cli replay_test.sh $<TARGET_FILE:assay> ${kernels})
 if(NOT ASSAY_FUZZ)
   add_test(NAME "the program of the suite names the whole one for other commands" COMMAND assay_suite fuzz)

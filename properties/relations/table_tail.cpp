@@ -31,10 +31,12 @@ void check_exact(relation& r, const attention_case& c) {
   if (c.sequences.size() < 2) return;
 
   // A block table of several rows ends flush for its last row only if that is the longest: the first alone, too. Its
-  // data stays: it follows sequence and key.
+  // data stays: it follows sequence and key. But the descale of a page depends on who else has that page.
   exact.sequences.resize(1);
   exact.padding_rows = 0;
   inputs alone = fill(exact);
+  for (const char* name : {"k_descale", "v_descale"})
+    if (buffer* b = find_buffer(alone.buffers, name)) *b = copy_of(*find_buffer(r.given().buffers, name));
   std::vector<std::int64_t> rows(static_cast<std::size_t>(exact.sequences[0].q));
   std::iota(rows.begin(), rows.end(), std::int64_t{0});
   const std::string change = "leaving only sequence 0, with a page table of its exact length,";

@@ -181,4 +181,19 @@ TEST_CASE("a run outside the enclosure of the other kind of descale is reported,
 }
 
 }  // namespace
+TEST_CASE("table_tail leaves a page its descale when it drops the sequence that ends there") {
+  if (!has_kernel()) SKIP("the library has no batch_prefill");
+  attention_case c = paged_case();
+  c.heads_q = c.heads_kv = 1;
+  c.pool_pages = 3;
+  c.v_scale = 0x1p55F;
+  c.data.descales = descale_size::tiny;
+  // A page that ends no sequence may have a tiny descale: page 0 does once sequence 1 is gone.
+  c.sequences = {{.q = 1, .k = 65, .prefix_offset = {}, .pages = {0, 1}},
+                 {.q = 0, .k = 257, .prefix_offset = {}, .pages = {2, 2, 2, 2, 0}}};
+  const verdict v = table_tail.check(*library::built_in(), c);
+  INFO(v.what);
+  CHECK(v.result == outcome::pass);
+}
+
 }  // namespace assay::relations

@@ -5,24 +5,35 @@ file(GLOB_RECURSE sources CONFIGURE_DEPENDS kernels/platform/cpu/*.cpp)
 add_library(assay_platform_cpu STATIC ${sources})
 target_precompile_headers(assay_platform_cpu PRIVATE ${headers_of_standard})
 target_include_directories(assay_platform_cpu PUBLIC kernels/platform/cpu)
-target_link_libraries(assay_platform_cpu PUBLIC assay_flags Boost::context ${DW} PRIVATE Threads::Threads)
+target_link_libraries(assay_platform_cpu PUBLIC assay_flags Boost::context ${DW} ${ELF} PRIVATE Threads::Threads)
 
-# Kernels call the checker back at each load and store (of at most 16 bytes: hence no vectorisation), and name lines. Of
-# ThreadSanitizer, which excludes AddressSanitizer, only its calls for memcpy and memset are wanted, and that no load is
-# moved to where the source has none.
+# Kernels call the checker back (kernels/platform/cpu/checker/callbacks.cpp), and name lines. The calls are those of two
+# sanitizers, without their runtimes: AddressSanitizer's for loads and stores, of any width and under names of our own,
+# and ThreadSanitizer's for atomics, fences, memcpy and memset. The driver refuses to combine them, the compiler does
+# not. Neither may leave out what it thinks safe: a store after a load of the same place, or a scalar global. It leaves
+# out accesses to locals that it proves in bounds, which no other thread sees. UBSan's handlers tell of indices past
+# an array of known extent, and of misaligned vectors.
 # Edges are flags, set once: 8-bit counters of what 256 GPU threads run are 0 again (kernels/platform/cpu/checker/edge_flags.cpp).
-set(checked_kernel_flags -fsanitize-coverage=edge,inline-bool-flag,trace-loads,trace-stores -gline-tables-only
-  -fno-vectorize -fno-slp-vectorize)
+set(checked_kernel_flags -fsanitize-coverage=edge,inline-bool-flag -gline-tables-only -fno-vectorize -fno-slp-vectorize)
 if(ASSAY_FUZZ)
   list(PREPEND checked_kernel_flags -fno-sanitize=fuzzer-no-link)
 endif()
 if(ASSAY_SANITIZE STREQUAL thread)
   set(checked_kernel_flags "")  # it takes the calls that the checker needs
 elseif(ASSAY_SANITIZE)
-  list(APPEND checked_kernel_flags -fsanitize-address-use-after-return=never)  # locals stay on the thread's own stack
+  # AddressSanitizer keeps its own calls. The checker gets those of coverage: accesses of at most 16 bytes, no atomics.
+  # Locals stay on the thread's own stack.
+  list(APPEND checked_kernel_flags -fsanitize-coverage=trace-loads,trace-stores
+    -fsanitize-address-use-after-return=never)
 else()
-  list(APPEND checked_kernel_flags -fsanitize=alignment -fsanitize=thread -mllvm=-tsan-instrument-memory-accesses=0
-    -mllvm=-tsan-instrument-atomics=0 -mllvm=-tsan-instrument-func-entry-exit=0)
+  set(of_address instrumentation-with-call-threshold=0 memory-access-callback-prefix=__assay_ constructor-kind=none
+    opt-globals=0 opt-same-temp=0 globals=0 stack=0 use-after-scope=0 instrument-dynamic-allocas=0
+    instrument-atomics=0)
+  set(of_thread instrument-memory-accesses=0 instrument-func-entry-exit=0)
+  list(TRANSFORM of_address PREPEND -mllvm=-asan-)
+  list(TRANSFORM of_thread PREPEND -mllvm=-tsan-)
+  list(APPEND checked_kernel_flags -DASSAY_ASAN=0 -fsanitize=alignment,array-bounds,thread
+    -Xclang=-fsanitize=address ${of_address} ${of_thread})
 endif()
 
 # A library of kernels for the cpu platform is objects, and a shared object of them: NAME is the host code, NAME_device

@@ -42,28 +42,28 @@ inline constexpr dtype dtype_of<float> = dtype::f32;
 // The small formats' exponent and fraction, moved to f32's place, are the value times a power of two that is the
 // difference of the biases; multiplying by it is exact, and turns small subnormals into normal numbers.
 
-__device__ inline float to_float(f16 x) {
+__device__ __forceinline__ float to_float(f16 x) {
   const unsigned int sign = static_cast<unsigned int>(x.bits & 0x8000U) << 16, rest = x.bits & 0x7FFFU;
   const unsigned int magnitude =
       rest >= 0x7C00U ? 0x7F800000U | (rest & 0x3FFU) << 13 : __float_as_uint(__uint_as_float(rest << 13) * 0x1p112F);
   return __uint_as_float(sign | magnitude);
 }
-__device__ inline float to_float(bf16 x) {
+__device__ __forceinline__ float to_float(bf16 x) {
   return __uint_as_float(static_cast<unsigned int>(x.bits) << 16);
 }
 /// OCP E4M3: bias 7, no infinities, 0x7F and 0xFF are NaN.
-__device__ inline float to_float(e4m3fn x) {
+__device__ __forceinline__ float to_float(e4m3fn x) {
   const unsigned int sign = static_cast<unsigned int>(x.bits & 0x80U) << 24, rest = x.bits & 0x7FU;
   const unsigned int magnitude = rest == 0x7FU ? 0x7FC00000U : __float_as_uint(__uint_as_float(rest << 20) * 0x1p120F);
   return __uint_as_float(sign | magnitude);
 }
 /// AMD's FNUZ E4M3: bias 8, no infinities, no -0: 0x80 is the only NaN.
-__device__ inline float to_float(e4m3fnuz x) {
+__device__ __forceinline__ float to_float(e4m3fnuz x) {
   if (x.bits == 0x80U) return __uint_as_float(0x7FC00000U);
   const unsigned int sign = static_cast<unsigned int>(x.bits & 0x80U) << 24, rest = x.bits & 0x7FU;
   return __uint_as_float(sign | __float_as_uint(__uint_as_float(rest << 20) * 0x1p119F));
 }
-__device__ inline float to_float(float x) {
+__device__ __forceinline__ float to_float(float x) {
   return x;
 }
 

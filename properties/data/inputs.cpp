@@ -89,6 +89,14 @@ std::int64_t extent(const tensor& t) {
 
 buffer::buffer(std::string name, dtype type, const std::vector<std::int64_t>& shape, std::vector<int> order,
                buffer_backing backing)
+    : buffer(guards_only{}, std::move(name), type, shape, std::move(order), std::move(backing)) {
+  for (const index_range& r : accessible()) std::ranges::fill(bytes(r), unwritten);
+  if (backing_.used) return;
+  for (const index_range& r : gaps()) fill_guards(elements(), r);
+}
+
+buffer::buffer(guards_only, std::string name, dtype type, const std::vector<std::int64_t>& shape,
+               std::vector<int> order, buffer_backing backing)
     : name_(std::move(name)),
       backing_(std::move(backing)),
       view_(strided_view(type, shape, std::move(order), backing_)) {
@@ -113,9 +121,6 @@ buffer::buffer(std::string name, dtype type, const std::vector<std::int64_t>& sh
   }
   fill_guards(elements(), {-front_guard_, 0});
   fill_guards(elements(), {element_bytes_, element_bytes_ + back_guard_});
-  for (const index_range& r : accessible()) std::ranges::fill(bytes(r), unwritten);
-  if (backing_.used) return;
-  for (const index_range& r : gaps()) fill_guards(elements(), r);
 }
 
 /// The bytes that a sparse buffer needs memory for.
@@ -159,6 +164,7 @@ std::vector<index_range> buffer::gaps() const {
       if (parts[part].end > gap.end) break;
     }
   };
+  all.reserve(static_cast<std::size_t>(rows));
   std::int64_t index[max_rank] = {}, end = 0;
   for (std::int64_t left = rows; left > 0; --left) {
     const std::int64_t begin = view_.offset(index[0], index[1], index[2], index[3]);
@@ -261,7 +267,7 @@ std::vector<int> memory_order(const tensor& t) {
 
 buffer copy_of(const buffer& b) {
   const tensor& t = b.view();
-  buffer same(b.name(), t.type, {t.shape, t.shape + t.rank}, memory_order(t), b.backing());
+  buffer same(buffer::guards_only{}, b.name(), t.type, {t.shape, t.shape + t.rank}, memory_order(t), b.backing());
   if (same.size_bytes() != b.size_bytes()) throw std::logic_error(b.name() + ": not dense");
   for (const index_range& r : b.accessible()) std::ranges::copy(b.bytes(r), same.bytes(r).begin());
   return same;

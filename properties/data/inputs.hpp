@@ -62,7 +62,6 @@ class buffer {
   /// std::bad_alloc.
   buffer(std::string name, dtype type, const std::vector<std::int64_t>& shape, std::vector<int> order = {},
          buffer_backing backing = {});
-
   const std::string& name() const { return name_; }
   tensor& view() { return view_; }
   const tensor& view() const { return view_; }
@@ -97,6 +96,12 @@ class buffer {
   index_range reserved() const;
 
  private:
+  friend buffer copy_of(const buffer& b);
+  /// What lies between the guards is for the caller to write.
+  struct guards_only {};
+  buffer(guards_only, std::string name, dtype type, const std::vector<std::int64_t>& shape, std::vector<int> order,
+         buffer_backing backing);
+
   std::byte* elements() const { return static_cast<std::byte*>(view_.data); }
   std::vector<index_range> used_bytes() const;
 

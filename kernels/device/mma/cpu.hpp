@@ -13,6 +13,7 @@
 #include "kernels/contract.hpp"
 #include "kernels/device/convert.hpp"
 #include "kernels/library.hpp"
+#include "kernels/platform/cpu/base/unchecked.hpp"
 #include "kernels/platform/cpu/executor/wave.hpp"
 
 namespace assay::device {
@@ -78,8 +79,8 @@ struct joined<std::int32_t> {
 };
 
 // The matrix unit itself is not kernel code: it runs unchecked, and vectorised where kernels are not (kernels.cmake).
-#pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
-#if __has_feature(address_sanitizer)  // its checks prevent it
+#pragma clang attribute push(ASSAY_NOT_CHECKED, apply_to = function)
+#if ASSAY_ASAN  // its checks prevent it
 #define ASSAY_VECTORIZE
 #else
 #define ASSAY_VECTORIZE _Pragma("clang loop vectorize(enable)")

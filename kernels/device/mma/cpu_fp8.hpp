@@ -37,7 +37,7 @@ inline bool leads_row() {
   return cpu::lane_id() % 16 == 0;
 }
 
-#pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)  // as in cpu.hpp
+#pragma clang attribute push(ASSAY_NOT_CHECKED, apply_to = function)  // as in cpu.hpp
 template <class Join>
 void join_rows(cpu::wave_records& records) {
   const int slots = 256 / records.size;
@@ -81,7 +81,7 @@ struct panel_record {
 };
 
 // The code from here on is not kernel code; see cpu.hpp.
-#pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
+#pragma clang attribute push(ASSAY_NOT_CHECKED, apply_to = function)
 
 /// One operand of an atom: [outer][k] decoded from the lanes' words at index `at` of their fragments.
 template <class T, class Fragments>

@@ -57,10 +57,10 @@ __device__ inline std::uint32_t widen_pair(std::uint32_t word, int first, Multip
 }
 
 struct larger {
-  __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
+  __device__ __forceinline__ float operator()(float a, float b) const { return fmaxf(a, b); }
 };
 struct sum {
-  __device__ float operator()(float a, float b) const { return a + b; }
+  __device__ __forceinline__ float operator()(float a, float b) const { return a + b; }
 };
 
 }  // namespace assay::device

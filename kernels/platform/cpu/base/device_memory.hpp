@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 namespace assay::cpu {
@@ -9,10 +10,11 @@ namespace assay::cpu {
 struct allocation {
   void* start;
   std::size_t size_bytes;
+  std::string place;  ///< where it was asked for: "split_kv.cpp:68"
 };
 
 /// 256-byte aligned memory; nullptr if the host has no more.
-void* allocate(std::size_t size_bytes);
+void* allocate(std::size_t size_bytes, std::string place);
 void release(void* memory);
 
 /// What is allocated at the moment, by all OS threads.

@@ -70,11 +70,20 @@ inline void scheduling_point(const char* name, std::source_location where) {
   follow(arrive_at_scheduling_point(name, where));
 }
 
+/// What an atomic operation does to its location, and whether it orders what the thread did before it. Whether it
+/// acquires makes no difference: see atomic_order.hpp.
+struct atomic_operation {
+  bool loads = true;
+  bool stores = true;
+  bool releases = false;
+};
+inline constexpr atomic_operation relaxed_update{};
+
 /// Tells the checker of an atomic operation of the running thread on these bytes, which takes effect while the note
-/// lives.
+/// lives. `pc` names the place; without one, the place that makes the note.
 class atomic_note {
  public:
-  atomic_note(const void* accessed, std::size_t size);
+  atomic_note(const void* accessed, std::size_t size, atomic_operation operation, std::uintptr_t pc = 0);
   ~atomic_note();
   atomic_note(const atomic_note&) = delete;
   atomic_note& operator=(const atomic_note&) = delete;
@@ -82,6 +91,11 @@ class atomic_note {
  private:
   class access_checker* checker_ = nullptr;
 };
+
+/// Who sees what the running thread did before a fence, once they see an atomic of its after the fence.
+enum class fence_scope : std::uint8_t { block, device };
+/// A fence of both directions. Outside of a kernel, one of the OS thread.
+void fence(fence_scope scope);
 
 /// Says that the block did something that others may have waited for.
 void note_progress();

@@ -7,35 +7,28 @@
 #include "kernels/platform/cpu/checker/source_line.hpp"
 
 namespace assay::cpu {
-namespace {
-
-const memory_region nowhere;
-
-}  // namespace
-
 access_checker::access_checker(void (*leave_block)(checked_thread& self))
     : leave_block_(leave_block), code_start_(code_start()) {
-  last_regions_.fill(&nowhere);
   const thread_local_image own = own_thread_locals();
-  static_locations_ = mapped_array<location_record>(own.size_bytes);
-  static_ = {own.low, own.size_bytes, static_locations_.data(), "static __shared__ memory,"};
+  static_records_ = mapped_array<access_record>(2 * own.size_bytes);
+  static_ = {own.low, own.size_bytes, static_records_.data(), static_records_.data() + own.size_bytes};
 }
 
 void access_checker::begin_block(launch_session& session, const block_coordinates& coordinates, std::int64_t block,
                                  std::uintptr_t lds_low, std::uint64_t lds_bytes) {
   if (session.clock().era() != era_) {
     era_ = session.clock().era();
-    static_locations_.clear();
-    dynamic_locations_.clear();
+    static_records_.clear();
+    dynamic_records_.clear();
   }
   if (session.launches() != launch_) {
     launch_ = session.launches();
     defects_.clear();
     reported_.clear();
-    last_regions_.fill(&nowhere);
+    last_runs_.fill({});
   }
-  if (dynamic_locations_.count() < lds_bytes) dynamic_locations_ = mapped_array<location_record>(lds_bytes);
-  dynamic_ = {lds_low, lds_bytes, dynamic_locations_.data(), "LDS"};
+  if (dynamic_records_.count() < 2 * lds_bytes) dynamic_records_ = mapped_array<access_record>(2 * lds_bytes);
+  dynamic_ = {lds_low, lds_bytes, dynamic_records_.data(), dynamic_records_.data() + dynamic_records_.count() / 2};
   session_ = &session;
   block_ = block;
   fatal_.reset();
@@ -47,11 +40,11 @@ void access_checker::begin_block(launch_session& session, const block_coordinate
   stamp_ = session.clock().next_stamp() - 1;
   launch_floor_ = session.launch_floor();
   block_floor_ = barrier_floor_ = record::at(stamp_ + 1);
-  if (uses_atomics_) {
-    thread_pasts_.clear();
-    wave_pasts_.clear();
-    block_past_.clear();
-    uses_atomics_ = false;
+  if (has_order_) {
+    of_threads_.clear();
+    of_waves_.clear();
+    of_block_.clear();
+    has_order_ = false;
   }
 }
 
@@ -68,52 +61,80 @@ access_record access_checker::begin_interval(wave_time& time) {
 
 void access_checker::pass_barrier() {
   barrier_floor_ = record::at(stamp_ + 1);
-  for (const known_past& past : thread_pasts_) block_past_.learn(past);
+  if (!has_order_) return;
+  for (order_state& thread : of_threads_) of_block_.learn(thread), thread.clear();
+  for (order_state& wave : of_waves_) wave.clear();  // its threads', and therefore the block's by now
 }
 
 void access_checker::pass_collective(checked_thread& any_lane, std::uint64_t lanes) {
   any_lane.time->pass_collective();
-  if (!uses_atomics_) return;
+  if (!has_order_) return;
   const auto first = static_cast<std::size_t>(any_lane.wave) << wave_shift_;
   for (std::size_t lane = 0; lane < std::size_t{1} << wave_shift_; ++lane)
-    if ((lanes >> lane & 1) != 0)
-      wave_pasts_[static_cast<std::size_t>(any_lane.wave)].learn(thread_pasts_[first + lane]);
+    if ((lanes >> lane & 1) != 0) of_waves_[static_cast<std::size_t>(any_lane.wave)].learn(of_threads_[first + lane]);
 }
 
 bool access_checker::is_known_past(access_record earlier, access_record now) const {
-  if (!uses_atomics_) return false;
+  if (!has_order_) return false;
   const std::int64_t block = session_->clock().block_of(record::stamp(earlier));
   const std::uint32_t stamp = record::stamp(earlier);
   // A record of several lanes or waves names only one thread: they must all be known to be past.
   const int thread = record::spread(earlier) == access_spread::one_thread ? record::thread(earlier) : -1;
   const int wave = record::spread(earlier) >= access_spread::waves ? -1 : record::thread(earlier) >> wave_shift_;
   const int self = record::thread(now);
-  const known_past& of_wave = wave_pasts_[static_cast<std::size_t>(self >> wave_shift_)];
-  return thread_pasts_[static_cast<std::size_t>(self)].holds(block, wave, thread, stamp) ||
-         of_wave.holds(block, wave, thread, stamp) || block_past_.holds(block, wave, thread, stamp);
+  const known_past& of_wave = of_waves_[static_cast<std::size_t>(self >> wave_shift_)].past;
+  return of_threads_[static_cast<std::size_t>(self)].past.holds(block, wave, thread, stamp) ||
+         of_wave.holds(block, wave, thread, stamp) || of_block_.past.holds(block, wave, thread, stamp);
 }
 
-void access_checker::begin_atomic(checked_thread& self, std::uintptr_t address) {
-  if (!uses_atomics_) {
-    uses_atomics_ = true;
-    thread_pasts_.assign(max_block_size, {});
-    wave_pasts_.assign(max_block_size / 32, {});
-  }
+void access_checker::begin_order() {
+  if (has_order_) return;
+  has_order_ = true;
+  of_threads_.assign(max_block_size, {});
+  of_waves_.assign(max_block_size / 32, {});
+}
+
+void access_checker::learn_now(known_past& to, const checked_thread& self) const {
+  const auto thread = static_cast<std::size_t>(record::thread(self.thread_bits));
+  const std::int32_t wave = self.wave;
+  to.learn(of_threads_[thread].past);
+  to.learn(of_waves_[static_cast<std::size_t>(wave)].past);
+  to.learn(of_block_.past);
+  to.learn({block_, wave, static_cast<std::int32_t>(thread)}, record::stamp(self.time->now));
+  to.learn({block_, wave, -1}, record::stamp(self.time->floor));
+  to.learn({block_, -1, -1}, record::stamp(barrier_floor_));
+}
+
+void access_checker::pass_fence(checked_thread& self, fence_scope scope) {
+  begin_order();
+  begin_interval(*self.time);  // a new stamp for the thread's next access: lower stamps are what it did before
+  order_state& own = of_threads_[static_cast<std::size_t>(record::thread(self.thread_bits))];
+  learn_now(own.released_in_block, self);
+  if (scope == fence_scope::device) own.released.learn(own.released_in_block);
+}
+
+void access_checker::begin_atomic(checked_thread& self, std::uintptr_t address, const atomic_operation& operation) {
+  begin_order();
   atomic_locations& locations = session_->atomics();
   if (shared_) locations.mutex().lock();
-  known_past& location = locations.at(address);
-  const auto thread = static_cast<std::size_t>(record::thread(self.thread_bits));
-  known_past& own = thread_pasts_[thread];
-  own.learn(location);
-  // A new stamp for the thread's next access: lower stamps are what it did before.
+  atomic_location& location = locations.at(address);
+  order_state& own = of_threads_[static_cast<std::size_t>(record::thread(self.thread_bits))];
+  if (operation.loads) {
+    own.past.learn(location.released);
+    if (const auto in_block = location.released_in_block.find(block_); in_block != location.released_in_block.end())
+      own.past.learn(in_block->second);
+  } else if (operation.stores) {
+    location = {};  // what others released is not in what it stores
+  }
   begin_interval(*self.time);
-  const auto wave = static_cast<std::int32_t>(self.wave);
-  location.learn(own);
-  location.learn(wave_pasts_[static_cast<std::size_t>(wave)]);
-  location.learn(block_past_);
-  location.learn({block_, wave, static_cast<std::int32_t>(thread)}, record::stamp(self.time->now));
-  location.learn({block_, wave, -1}, record::stamp(self.time->floor));
-  location.learn({block_, -1, -1}, record::stamp(barrier_floor_));
+  if (!operation.stores) return;
+  if (operation.releases) return learn_now(location.released, self);
+  known_past& in_block = location.released_in_block[block_];
+  for (const order_state* known : {&std::as_const(own), &std::as_const(of_waves_[static_cast<std::size_t>(self.wave)]),
+                                   &std::as_const(of_block_)}) {
+    location.released.learn(known->released);
+    in_block.learn(known->released_in_block);
+  }
 }
 
 void access_checker::end_atomic() {

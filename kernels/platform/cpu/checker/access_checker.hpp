@@ -3,8 +3,9 @@
 /// - a launch or a barrier of their block ended between them; or
 /// - they belong to one wave, and a collective of all its living lanes completed between them, or the launch assumes
 ///   lanes in lockstep; or
-/// - the earlier thread executed an atomic after its access, and then the later thread an atomic on the same location
-///   before its own (atomic_order.hpp).
+/// - the earlier thread executed a fence and then an atomic after its access, and then the later thread an atomic on
+/// the
+///   same location before its own (atomic_order.hpp).
 /// Otherwise they race if at least one of them writes, any value, and at least one is not an atomic. So the verdict
 /// does not depend on the order in which the executor happened to run the threads.
 #pragma once
@@ -19,6 +20,7 @@
 #include "kernels/platform/cpu/checker/access_defect.hpp"
 #include "kernels/platform/cpu/checker/access_record.hpp"
 #include "kernels/platform/cpu/checker/atomic_order.hpp"
+#include "kernels/platform/cpu/checker/module_image.hpp"
 #include "kernels/platform/cpu/checker/session.hpp"
 
 namespace assay::cpu {
@@ -60,11 +62,29 @@ class own_accesses {
 struct local_area {
   std::uintptr_t low = 0;
   std::uint64_t size_bytes = 0;
-  location_record* locations = nullptr;  ///< one a byte
-  const char* name = "";
+  access_record* writes = nullptr;  ///< last ones, a word for each byte
+  access_record* reads = nullptr;
 };
 
-enum class access_kind : std::uint8_t { load, store, atomic };
+/// `atomic` loads and stores.
+enum class access_kind : std::uint8_t { load, store, atomic, atomic_load, atomic_store };
+constexpr bool is_atomic(access_kind kind) {
+  return kind != access_kind::load && kind != access_kind::store;
+}
+constexpr bool only_loads(access_kind kind) {
+  return kind == access_kind::load || kind == access_kind::atomic_load;
+}
+
+/// A run of bytes without gaps that belongs to one region, or to one variable of the module.
+struct memory_run {
+  std::uintptr_t low = 0;
+  std::uint64_t size_bytes = 0;
+  const memory_region* region = nullptr;
+  bool holds(std::uintptr_t address, std::uint64_t size) const {
+    const std::uint64_t offset = address - low;
+    return offset < size_bytes && size <= size_bytes - offset;
+  }
+};
 
 /// Problems of an access to a location, as bits.
 enum problem : unsigned { unwritten = 1, races_with_write = 2, races_with_read = 4 };
@@ -86,9 +106,17 @@ class access_checker {
   void pass_barrier();
   /// The lanes of a wave, of which this is one, met.
   void pass_collective(checked_thread& any_lane, std::uint64_t lanes);
-  /// Around an atomic of the running thread: from note_atomic until it has taken effect.
-  void begin_atomic(checked_thread& self, std::uintptr_t address);
+  /// Around an atomic of the running thread, until it has taken effect.
+  void begin_atomic(checked_thread& self, std::uintptr_t address, const atomic_operation& operation);
   void end_atomic();
+  /// clang leaves the load in place that its call for an atomic load replaces, and the load calls back as any other,
+  /// right after that call: a load of this address within these bytes of code is not the kernel's.
+  void expect_left_over_load(std::uintptr_t address, std::uintptr_t pc) {
+    left_over_address_ = address;
+    left_over_pc_ = pc;
+  }
+  /// At a fence of the running thread.
+  void pass_fence(checked_thread& self, fence_scope scope);
   /// Accesses outside of the own stack that were checked since the last call.
   std::int64_t take_count();
   std::vector<access_defect>& defects() { return defects_; }
@@ -101,6 +129,8 @@ class access_checker {
   /// Ends the block: vector loads of misaligned addresses fault on CPUs as on GPUs.
   [[noreturn]] void report_misaligned(checked_thread& self, std::uintptr_t address, std::uint64_t alignment,
                                       const char* type, const char* file, int line);
+  /// Ends the block: an index past the extent that the array's type says. `line` as in "paging.hpp:68".
+  [[noreturn]] void report_index(checked_thread& self, std::int64_t index, const char* type, std::string line);
 
  private:
   struct access {
@@ -111,13 +141,18 @@ class access_checker {
   };
   /// Notes which two places of the code a barrier ordered, if it ordered this access after an earlier one.
   template <access_kind Kind>
-  void note_order(const location_record& before, std::uintptr_t site) const;
+  void note_order(access_record write, access_record read, std::uintptr_t site) const;
+  template <access_kind Kind>
+  void check_static(checked_thread& self, std::uint64_t offset, std::uint64_t size, std::uintptr_t pc);
   template <access_kind Kind>
   void check_local(checked_thread& self, const local_area& area, std::uint64_t offset, std::uint64_t size,
                    std::uintptr_t pc);
   template <access_kind Kind>
   void check_region(checked_thread& self, const memory_region& region, std::uint64_t offset, std::uint64_t size,
                     std::uintptr_t pc);
+  /// The run that holds the access. Empty, but with the region, if several runs that touch do; without a region if the
+  /// access is to nothing that the launch knows.
+  [[gnu::noinline]] memory_run find_run(checked_thread& self, std::uintptr_t address, std::uint64_t size) const;
 
   access_record mine(checked_thread& self, std::uintptr_t pc) {
     access_record interval = self.time->now;
@@ -139,14 +174,25 @@ class access_checker {
   void note(access_record& location, access_record now, access_record wave_floor) const;
   /// Whether atomics order it before the access of `now`.
   bool is_known_past(access_record earlier, access_record now) const;
+  bool is_left_over(std::uintptr_t address, std::uintptr_t pc) {
+    constexpr std::uintptr_t nearby = 64;  // bytes of code: some ten instructions
+    if (address != left_over_address_) [[likely]]
+      return false;
+    left_over_address_ = 0;
+    return pc - left_over_pc_ < nearby;
+  }
   /// Which of `problem` the access has with that location.
   template <access_kind Kind, bool Global>
   unsigned touch(access_record& write, access_record& read, access_record now, access_record wave_floor,
                  access_record born, access_record& other) const;
 
+  /// Learns what the running thread did before this moment, and what it knows.
+  void learn_now(known_past& to, const checked_thread& self) const;
+  void begin_order();
+
   // Reports: checker_report.cpp.
   const memory_region* find_region(std::uintptr_t address, std::uint64_t size) const;
-  const memory_region*& last_region_of(std::uintptr_t pc) { return last_regions_[(pc ^ pc >> 6) % 64]; }
+  memory_run& last_run_of(std::uintptr_t pc) { return last_runs_[(pc ^ pc >> 6) % 64]; }
   [[gnu::cold, gnu::noinline]] void report_local(checked_thread& self, const access& what, unsigned problems,
                                                  access_record other, const local_area& area, std::uint64_t offset);
   [[gnu::cold, gnu::noinline]] void report_global(checked_thread& self, const access& what, unsigned problems,
@@ -158,6 +204,9 @@ class access_checker {
   [[noreturn, gnu::cold, gnu::noinline]] void report_input_store(checked_thread& self, const access& what,
                                                                  const memory_region& region);
   [[gnu::cold, gnu::noinline]] void report_outside(checked_thread& self, const access& what);
+  void report_outside_variable(const checked_thread& self, const access& what, const module_variable* nearest,
+                               std::uint64_t place, const std::string& name);
+  [[gnu::cold, gnu::noinline]] void report_outside_static(checked_thread& self, const access& what);
   bool is_new(assay_defect_kind kind, std::uintptr_t pc);
   access_defect make_defect(const checked_thread& self, assay_defect_kind kind, const access& what,
                             std::string message) const;
@@ -165,6 +214,8 @@ class access_checker {
   std::string what_it_is(const access& what) const;
   std::string who(access_record other, bool is_global) const;
   std::string place_of(std::uintptr_t address) const;
+  std::string place_in(const local_area& area, std::uint64_t offset) const;
+  std::string place_in(const memory_region& region, std::uint64_t offset) const;
 
   void (*leave_block_)(checked_thread& self);
   local_area dynamic_, static_;
@@ -177,19 +228,21 @@ class access_checker {
   std::uint32_t stamp_ = 0;  // the last one given
   int wave_shift_ = 6;
   bool lockstep_ = false;
-  bool shared_ = false;                                // other OS threads run blocks of the launch
-  std::array<const memory_region*, 64> last_regions_;  // by place in the code, which mostly accesses one region
+  bool shared_ = false;                   // other OS threads run blocks of the launch
+  std::array<memory_run, 64> last_runs_;  // by place in the code, which mostly accesses one run
+  module_variable last_static_;
   std::int64_t count_ = 0;
 
-  bool uses_atomics_ = false;  // in this block so far
-  std::vector<known_past> thread_pasts_, wave_pasts_;
-  known_past block_past_;
+  std::uintptr_t left_over_address_ = 0, left_over_pc_ = 0;
+  bool has_order_ = false;  // by atomics or fences, in this block so far
+  std::vector<order_state> of_threads_, of_waves_;
+  order_state of_block_;
 
   launch_session* session_ = nullptr;
   std::uint64_t era_ = 0;
   std::uint64_t launch_ = 0;
   std::int64_t block_ = 0;
-  mapped_array<location_record> dynamic_locations_, static_locations_;
+  mapped_array<access_record> dynamic_records_, static_records_;  // writes, then reads
   std::vector<access_defect> defects_;
   std::vector<std::pair<assay_defect_kind, std::uintptr_t>> reported_;  // in this launch
   std::optional<access_defect> fatal_;

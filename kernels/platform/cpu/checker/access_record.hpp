@@ -62,11 +62,4 @@ constexpr bool same_thread_and_interval(access_record a, access_record b) {
 
 }  // namespace record
 
-/// Last write and last reads of a location.
-struct location_record {
-  access_record write;
-  access_record read;
-  bool operator==(const location_record&) const = default;
-};
-
 }  // namespace assay::cpu

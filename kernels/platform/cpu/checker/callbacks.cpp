@@ -1,8 +1,9 @@
 /// The callbacks of instrumented kernel code, called before each load and store (flags: kernels.cmake):
-/// - accesses of 1 to 16 bytes: clang's -fsanitize-coverage=trace-loads,trace-stores;
-/// - memcpy, memmove and memset: the calls of clang's ThreadSanitizer pass, of which nothing else is used;
-/// - misaligned pointers: UBSan's check, since only it knows the types of the source. The accesses do not show them: a
-///   vector may be loaded piece by piece, and a memcpy needs no alignment.
+/// - accesses of any width: clang's AddressSanitizer pass, under names of our own; where that sanitizer is at work
+///   itself, -fsanitize-coverage=trace-loads,trace-stores, which knows accesses of at most 16 bytes;
+/// - memcpy, memmove and memset: clang's ThreadSanitizer pass, as atomics and fences (atomic_callbacks.cpp);
+/// - misaligned pointers and indices past an array: UBSan's checks, since only it knows the types of the source. The
+///   accesses do not show them: a vector may be loaded piece by piece, and a memcpy needs no alignment.
 #include <cstring>
 
 #include "kernels/platform/cpu/checker/check_access.hpp"
@@ -48,47 +49,104 @@ template <access_kind Kind, int Size>
 
 namespace assay::cpu {
 
-[[gnu::noinline]] atomic_note::atomic_note(const void* accessed, std::size_t size) {
+[[gnu::noinline]] atomic_note::atomic_note(const void* accessed, std::size_t size, atomic_operation operation,
+                                           std::uintptr_t pc) {
   const auto address = reinterpret_cast<std::uintptr_t>(accessed);
   checked_thread* const self = checked_access(address);
   if (self == nullptr) return;
-  self->checker->check<access_kind::atomic>(*self, address, size,
-                                            reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)));
+  if (pc == 0) pc = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
+  if (!operation.stores) {
+    self->checker->check<access_kind::atomic_load>(*self, address, size, pc);
+    self->checker->expect_left_over_load(address, pc);
+  } else if (!operation.loads)
+    self->checker->check<access_kind::atomic_store>(*self, address, size, pc);
+  else
+    self->checker->check<access_kind::atomic>(*self, address, size, pc);
   checker_ = self->checker;
   const own_accesses own(*self);
-  checker_->begin_atomic(*self, address);
+  checker_->begin_atomic(*self, address, operation);
 }
 
 atomic_note::~atomic_note() {
   if (checker_ != nullptr) checker_->end_atomic();
 }
 
+void fence(fence_scope scope) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  auto* const self = static_cast<checked_thread*>(const_cast<thread_coordinates*>(this_thread));
+  if (self == nullptr || self->checker == nullptr) return;
+  access_checker& checker = *self->checker;
+  const own_accesses own(*self);
+  checker.pass_fence(*self, scope);
+}
+
 }  // namespace assay::cpu
 
 // NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming): clang's names
-#define ASSAY_CALLBACKS(size)                                                                              \
-  void __sanitizer_cov_load##size(const void* address) {                                                   \
+#define ASSAY_CALLBACKS(on_load, on_store, size)                                                           \
+  void on_load(const void* address) {                                                                      \
     on_access<access_kind::load, size>(address, __builtin_frame_address(0), __builtin_return_address(0));  \
   }                                                                                                        \
-  void __sanitizer_cov_store##size(const void* address) {                                                  \
+  void on_store(const void* address) {                                                                     \
     on_access<access_kind::store, size>(address, __builtin_frame_address(0), __builtin_return_address(0)); \
   }
 
 extern "C" {
-ASSAY_CALLBACKS(1)
-ASSAY_CALLBACKS(2)
-ASSAY_CALLBACKS(4)
-ASSAY_CALLBACKS(8)
-ASSAY_CALLBACKS(16)
+#if ASSAY_ASAN
+ASSAY_CALLBACKS(__sanitizer_cov_load1, __sanitizer_cov_store1, 1)
+ASSAY_CALLBACKS(__sanitizer_cov_load2, __sanitizer_cov_store2, 2)
+ASSAY_CALLBACKS(__sanitizer_cov_load4, __sanitizer_cov_store4, 4)
+ASSAY_CALLBACKS(__sanitizer_cov_load8, __sanitizer_cov_store8, 8)
+ASSAY_CALLBACKS(__sanitizer_cov_load16, __sanitizer_cov_store16, 16)
+#else
+ASSAY_CALLBACKS(__assay_load1, __assay_store1, 1)
+ASSAY_CALLBACKS(__assay_load2, __assay_store2, 2)
+ASSAY_CALLBACKS(__assay_load4, __assay_store4, 4)
+ASSAY_CALLBACKS(__assay_load8, __assay_store8, 8)
+ASSAY_CALLBACKS(__assay_load16, __assay_store16, 16)
+void __assay_loadN(const void* address, std::size_t size) {
+  on_range(access_kind::load, address, size, __builtin_return_address(0));
+}
+void __assay_storeN(const void* address, std::size_t size) {
+  on_range(access_kind::store, address, size, __builtin_return_address(0));
+}
+/// Before calls that do not return.
+void __asan_handle_no_return() {}
+/// Of the object that clang makes of a precompiled header where it links one, without the flags.
+void __asan_init() {}
+void __asan_version_mismatch_check_v8() {}
+#endif
 
 #if !ASSAY_ASAN && !ASSAY_TSAN  // there UBSan's own runtime ends the program
-struct ubsan_type_mismatch {
+struct ubsan_place {
   const char* file;
   std::uint32_t line, column;
-  const struct {
-    std::uint16_t kind, info;
-    char name[1];
-  }* type;
+};
+struct ubsan_type {
+  std::uint16_t kind, info;  ///< of an integer, info is twice the logarithm of its bits, and 1 if it is signed
+  char name[1];
+};
+struct ubsan_out_of_bounds {
+  ubsan_place place;
+  const ubsan_type* array;
+  const ubsan_type* index;
+};
+/// Indices of up to 64 bits are passed as they are, not by address.
+void __ubsan_handle_out_of_bounds(const ubsan_out_of_bounds* what, std::uintptr_t index) {
+  auto* const self = static_cast<checked_thread*>(const_cast<thread_coordinates*>(this_thread));
+  if (self == nullptr || self->checker == nullptr) return;
+  const int unused_bits = 64 - (1 << (what->index->info >> 1));
+  const bool is_signed = (what->index->info & 1U) != 0 && unused_bits >= 0;
+  const auto value =
+      is_signed ? static_cast<std::int64_t>(index << unused_bits) >> unused_bits : static_cast<std::int64_t>(index);
+  const char* const slash = std::strrchr(what->place.file, '/');
+  self->checker->report_index(
+      *self, value, what->array->name,
+      std::string(slash != nullptr ? slash + 1 : what->place.file) + ":" + std::to_string(what->place.line));
+}
+struct ubsan_type_mismatch {
+  ubsan_place place;
+  const ubsan_type* type;
   unsigned char log_alignment;
   unsigned char use;
 };
@@ -96,7 +154,7 @@ void __ubsan_handle_type_mismatch_v1(const ubsan_type_mismatch* what, std::uintp
   auto* const self = static_cast<checked_thread*>(const_cast<thread_coordinates*>(this_thread));
   if (self == nullptr || self->checker == nullptr) return;
   self->checker->report_misaligned(*self, address, std::uint64_t{1} << what->log_alignment, what->type->name,
-                                   what->file, static_cast<int>(what->line));
+                                   what->place.file, static_cast<int>(what->place.line));
 }
 #endif
 

@@ -26,10 +26,11 @@ template <bool Global>
   return !is_known_past(earlier, now);
 }
 
-/// What a location's record of reads (or of atomics) becomes.
+/// What a location's record of reads (or of atomics) becomes. It counts as atomic only if all of them are.
 template <bool Global>
-[[gnu::always_inline]] inline access_record access_checker::merged(access_record earlier, access_record now,
+[[gnu::always_inline]] inline access_record access_checker::merged(access_record recorded, access_record now,
                                                                    access_record wave_floor) const {
+  const access_record earlier = recorded & (now | ~record::atomic_mask);
   if constexpr (Global) {
     if (earlier < launch_floor_) return now;
     if (record::spread(earlier) == access_spread::blocks) return earlier;
@@ -66,12 +67,12 @@ template <access_kind Kind, bool Global>
                                                              access_record now, access_record wave_floor,
                                                              access_record born, access_record& other) const {
   unsigned problems = 0;
-  if constexpr (Kind == access_kind::load) {
-    note<Global>(read, now, wave_floor);
+  if constexpr (only_loads(Kind)) {
+    note<Global>(read, is_atomic(Kind) ? now | record::atomic_mask : now, wave_floor);
     const access_record w = Global ? std::atomic_ref(write).load(std::memory_order_seq_cst) : write;
     if (w < born)
       problems = unwritten;
-    else if (races<Global>(w, now, wave_floor))
+    else if (!(is_atomic(Kind) && record::is_atomic(w)) && races<Global>(w, now, wave_floor))
       problems = races_with_write, other = w;
     return problems;
   }
@@ -83,7 +84,7 @@ template <access_kind Kind, bool Global>
       write = now;
     if (races<Global>(w, now, wave_floor)) problems = races_with_write, other = w;
   } else {
-    if (w < born) problems = unwritten;
+    if (Kind == access_kind::atomic && w < born) problems = unwritten;
     if (record::is_atomic(w)) {
       note<Global>(write, now | record::atomic_mask, wave_floor);
     } else {
@@ -92,19 +93,20 @@ template <access_kind Kind, bool Global>
     }
   }
   const access_record r = Global ? std::atomic_ref(read).load(std::memory_order_seq_cst) : read;
-  if (problems == 0 && races<Global>(r, now, wave_floor)) problems = races_with_read, other = r;
+  if (problems == 0 && !(is_atomic(Kind) && record::is_atomic(r)) && races<Global>(r, now, wave_floor))
+    problems = races_with_read, other = r;
   if constexpr (Kind == access_kind::store)
     if (r != 0) std::atomic_ref(read).store(0, std::memory_order_relaxed);
   return problems;
 }
 
 template <access_kind Kind>
-[[gnu::always_inline]] inline void access_checker::note_order(const location_record& before,
+[[gnu::always_inline]] inline void access_checker::note_order(access_record write, access_record read,
                                                               std::uintptr_t site) const {
   const auto precedes = [this](access_record r) { return r >= block_floor_ && r < barrier_floor_; };
-  if (precedes(before.write)) note_conflict(record::site(before.write), site);
-  if constexpr (Kind != access_kind::load)
-    if (precedes(before.read)) note_conflict(record::site(before.read), site);
+  if (precedes(write)) note_conflict(record::site(write), site);
+  if constexpr (!only_loads(Kind))
+    if (precedes(read)) note_conflict(record::site(read), site);
 }
 
 template <access_kind Kind>
@@ -112,30 +114,50 @@ template <access_kind Kind>
                                                                std::uint64_t offset, std::uint64_t size,
                                                                std::uintptr_t pc) {
   const access_record now = mine(self, pc);
-  location_record* const first = area.locations + offset;
+  access_record* const writes = area.writes + offset;
+  access_record* const reads = area.reads + offset;
   unsigned problems = 0;
   access_record other = 0;
   std::uint64_t at = 0;
   // Bytes with the same history, such as those of one element, are checked once.
   for (std::uint64_t i = 0; i < size;) {
-    const location_record before = first[i];
-    location_record after = before;
-    access_record seen = 0;
-    const unsigned found = touch<Kind, false>(after.write, after.read, now, self.time->floor, block_floor_, seen);
+    const access_record write = writes[i], read = reads[i];
+    access_record differs = i;  // mostly all bytes are alike, which the processor sees best without branches
+    for (std::uint64_t j = 1; i == 0 && j < size; ++j) differs |= (writes[j] ^ write) | (reads[j] ^ read);
+    std::uint64_t end = differs == 0 ? size : i + 1;
+    while (end < size && writes[end] == write && reads[end] == read) ++end;
+    access_record new_write = write, new_read = read, seen = 0;
+    const unsigned found = touch<Kind, false>(new_write, new_read, now, self.time->floor, block_floor_, seen);
     if (found != 0 && problems == 0) {
       problems = found;
       other = seen;
       at = i;
     }
-    note_order<Kind>(before, pc - code_start_);
-    const bool is_news = !(after == before);
-    do {
-      if (is_news) first[i] = after;
-      ++i;
-    } while (i < size && first[i] == before);
+    note_order<Kind>(write, read, pc - code_start_);
+    if (new_write != write)
+      for (std::uint64_t j = i; j < end; ++j) writes[j] = new_write;
+    if (new_read != read)
+      for (std::uint64_t j = i; j < end; ++j) reads[j] = new_read;
+    i = end;
   }
   if (problems != 0) [[unlikely]]
     report_local(self, {Kind, area.low + offset, size, pc}, problems, other, area, offset + at);
+}
+
+template <access_kind Kind>
+[[gnu::always_inline]] inline void access_checker::check_static(checked_thread& self, std::uint64_t offset,
+                                                                std::uint64_t size, std::uintptr_t pc) {
+  if (!last_static_.holds(offset, size)) [[unlikely]] {
+    const own_accesses own(self);
+    const module_variables& all = module_variables::thread_locals();
+    const module_variable* const found = all.at(offset);
+    if (found == nullptr || !found->holds(offset, size)) {
+      if (!all.empty()) return report_outside_static(self, {Kind, static_.low + offset, size, pc});
+    } else {
+      last_static_ = *found;
+    }
+  }
+  check_local<Kind>(self, static_, offset, size, pc);
 }
 
 template <access_kind Kind>
@@ -143,10 +165,9 @@ template <access_kind Kind>
                                                                 std::uint64_t offset, std::uint64_t size,
                                                                 std::uintptr_t pc) {
   if (region.role == memory_role::input || region.role == memory_role::constants) {
-    if constexpr (Kind != access_kind::load) report_input_store(self, {Kind, region.low + offset, size, pc}, region);
+    if constexpr (!only_loads(Kind)) report_input_store(self, {Kind, region.low + offset, size, pc}, region);
     return;
   }
-  if (region.role == memory_role::module) return;
   const access_record born = region.role == memory_role::output ? session_->run_floor() : 0;
   const access_record now = mine(self, pc);
   const std::uint64_t last = (offset + size - 1) / region.element_bytes;
@@ -164,20 +185,27 @@ template <access_kind Kind>
 template <access_kind Kind>
 [[gnu::always_inline]] inline void access_checker::check(checked_thread& self, std::uintptr_t address,
                                                          std::uint64_t size, std::uintptr_t pc) {
+  if (Kind == access_kind::load && is_left_over(address, pc)) return;
   ++count_;
-  for (const local_area* area : {&dynamic_, &static_}) {
-    const std::uint64_t offset = address - area->low;
-    if (offset < area->size_bytes && size <= area->size_bytes - offset)
-      return check_local<Kind>(self, *area, offset, size, pc);
+  if (const std::uint64_t offset = address - dynamic_.low;
+      offset < dynamic_.size_bytes && size <= dynamic_.size_bytes - offset)
+    return check_local<Kind>(self, dynamic_, offset, size, pc);
+  memory_run& last = last_run_of(pc);
+  const memory_region* region = last.region;
+  if (!last.holds(address, size)) {
+    if (const std::uint64_t offset = address - static_.low;
+        offset < static_.size_bytes && size <= static_.size_bytes - offset)
+      return check_static<Kind>(self, offset, size, pc);
+    if (address - executor_low_ < executor_bytes_) return;
+    // The next row of the same tensor, mostly.
+    if (region == nullptr || region->is_dense || !region->holds(address - region->low, size)) {
+      const memory_run found = find_run(self, address, size);
+      if (found.region == nullptr) return report_outside(self, {Kind, address, size, pc});
+      if (found.size_bytes != 0) last = found;
+      region = found.region;
+    }
   }
-  if (address - executor_low_ < executor_bytes_) return;
-  const memory_region*& last = last_region_of(pc);
-  if (!last->holds(address - last->low, size)) {
-    const memory_region* const found = find_region(address, size);
-    if (found == nullptr) return report_outside(self, {Kind, address, size, pc});
-    last = found;
-  }
-  check_region<Kind>(self, *last, address - last->low, size, pc);
+  check_region<Kind>(self, *region, address - region->low, size, pc);
 }
 
 }  // namespace assay::cpu

@@ -19,8 +19,15 @@ const char* name_of(access_kind kind) {
     case access_kind::load: return "load";
     case access_kind::store: return "store";
     case access_kind::atomic: return "atomic";
+    case access_kind::atomic_load: return "atomic load";
+    case access_kind::atomic_store: return "atomic store";
   }
   return "";
+}
+
+bool is_of_module(const memory_region& region) {
+  const std::vector<memory_region>& parts = module_image();
+  return std::any_of(parts.begin(), parts.end(), [&](const memory_region& part) { return part.low == region.low; });
 }
 
 std::string in_brackets(std::uintptr_t pc) {
@@ -33,6 +40,20 @@ const memory_region* access_checker::find_region(std::uintptr_t address, std::ui
   for (const memory_region& r : session_->regions())
     if (r.holds(address - r.low, size)) return &r;
   return nullptr;
+}
+
+memory_run access_checker::find_run(checked_thread& self, std::uintptr_t address, std::uint64_t size) const {
+  const own_accesses own(self);
+  const memory_region* const region = find_region(address, size);
+  if (region == nullptr) return {};
+  if (region->role == memory_role::globals && !module_variables::globals().empty()) {
+    const module_variable* const variable = module_variables::globals().at(address);
+    if (variable == nullptr || !variable->holds(address, size)) return {};
+    return {variable->start, variable->size_bytes, region};
+  }
+  const memory_region::run run = region->run_at(address - region->low);
+  const memory_run found{region->low + run.offset, run.size_bytes, region};
+  return found.holds(address, size) ? found : memory_run{0, 0, region};
 }
 
 bool access_checker::is_new(assay_defect_kind kind, std::uintptr_t pc) {
@@ -77,24 +98,41 @@ void access_checker::report_misaligned(checked_thread& self, std::uintptr_t addr
   end_block(self, std::move(defect));
 }
 
+std::string access_checker::place_in(const local_area& area, std::uint64_t offset) const {
+  if (&area == &dynamic_) return "LDS byte " + std::to_string(offset);
+  const module_variable* const variable = module_variables::thread_locals().at(offset);
+  if (variable == nullptr || !variable->holds(offset, 1))
+    return "static __shared__ memory, byte " + std::to_string(offset);
+  return "static __shared__ " + variable->name() + " byte " + std::to_string(offset - variable->start);
+}
+
+std::string access_checker::place_in(const memory_region& region, std::uint64_t offset) const {
+  if (region.role == memory_role::globals) {
+    const std::uintptr_t address = region.low + offset;
+    const module_variable* const variable = module_variables::globals().at(address);
+    if (variable != nullptr && variable->holds(address, 1))
+      return "global " + variable->name() + " byte " + std::to_string(address - variable->start);
+  }
+  return region.describe(static_cast<std::int64_t>(offset));
+}
+
 std::string access_checker::place_of(std::uintptr_t address) const {
   for (const local_area* area : {&dynamic_, &static_})
-    if (address - area->low < area->size_bytes)
-      return std::string(area->name) + " byte " + std::to_string(address - area->low);
-  if (const memory_region* r = find_region(address, 1)) return r->describe(static_cast<std::int64_t>(address - r->low));
+    if (address - area->low < area->size_bytes) return place_in(*area, address - area->low);
+  if (const memory_region* r = find_region(address, 1)) return place_in(*r, address - r->low);
   return "memory outside all tensors and the LDS";  // an address would differ from run to run
 }
 
 void access_checker::report_local(checked_thread& self, const access& what, unsigned problems, access_record other,
                                   const local_area& area, std::uint64_t offset) {
   const own_accesses own(self);
-  report_problems(self, what, problems, other, false, std::string(area.name) + " byte " + std::to_string(offset));
+  report_problems(self, what, problems, other, false, place_in(area, offset));
 }
 
 void access_checker::report_global(checked_thread& self, const access& what, unsigned problems, access_record other,
                                    const memory_region& region, std::uint64_t offset) {
   const own_accesses own(self);
-  report_problems(self, what, problems, other, true, region.describe(static_cast<std::int64_t>(offset)));
+  report_problems(self, what, problems, other, true, place_in(region, offset));
 }
 
 void access_checker::report_problems(const checked_thread& self, const access& what, unsigned problems,
@@ -114,18 +152,46 @@ void access_checker::report_problems(const checked_thread& self, const access& w
   defects_.push_back(make_defect(self, ASSAY_DATA_RACE, what,
                                  "race on " + place + ": " + what_it_is(what) + " by thread " + std::to_string(thread) +
                                      " and " + earlier + " by " + who(other, is_global) +
-                                     ", with no barrier, wave-level order or atomic between them"));
+                                     ", with no barrier, wave-level order, or fence and atomic between them"));
 }
 
 void access_checker::report_input_store(checked_thread& self, const access& what, const memory_region& region) {
   const own_accesses own(self);
   std::string message = what_it_is(what) + " to " + (region.role == memory_role::input ? "the input " : "the ") +
-                        region.describe(static_cast<std::int64_t>(what.address - region.low));
+                        place_in(region, what.address - region.low);
   end_block(self, make_defect(self, ASSAY_INPUT_STORE, what, std::move(message)));
+}
+
+void access_checker::report_index(checked_thread& self, std::int64_t index, const char* type, std::string line) {
+  const own_accesses own(self);
+  access_defect defect{ASSAY_OUT_OF_BOUNDS, {}, std::move(line), self.block->block_index, self.wave, self.lane};
+  defect.message = "index " + std::to_string(index) + " (" + defect.line + ") of an array of type " + type;
+  end_block(self, std::move(defect));
+}
+
+void access_checker::report_outside_variable(const checked_thread& self, const access& what,
+                                             const module_variable* nearest, std::uint64_t place,
+                                             const std::string& name) {
+  if (!is_new(ASSAY_OUT_OF_BOUNDS, what.pc)) return;
+  std::string message = what_it_is(what) + " outside of all " + name;
+  if (nearest != nullptr)
+    message += ", the last before it is " + nearest->name() + " of " + std::to_string(nearest->size_bytes) +
+               " bytes: its byte " + std::to_string(place - nearest->start);
+  defects_.push_back(make_defect(self, ASSAY_OUT_OF_BOUNDS, what, std::move(message)));
+}
+
+void access_checker::report_outside_static(checked_thread& self, const access& what) {
+  const own_accesses own(self);
+  const std::uint64_t offset = what.address - static_.low;
+  // The bytes belong to nobody: the access does no harm, so the block continues.
+  report_outside_variable(self, what, module_variables::thread_locals().at(offset), offset,
+                          "static __shared__ variables");
 }
 
 void access_checker::report_outside(checked_thread& self, const access& what) {
   const own_accesses own(self);
+  if (const memory_region* r = find_region(what.address, 1); r != nullptr && r->role == memory_role::globals)
+    return report_outside_variable(self, what, module_variables::globals().at(what.address), what.address, "variables");
   // Canaries lie past the dynamic LDS: the access does no harm, so the block continues.
   if (what.address - dynamic_.low + local_memory::canary_bytes < dynamic_.size_bytes + 2 * local_memory::canary_bytes) {
     const auto offset = static_cast<std::int64_t>(what.address - dynamic_.low);
@@ -138,7 +204,7 @@ void access_checker::report_outside(checked_thread& self, const access& what) {
   const memory_region* nearest = nullptr;
   std::uint64_t distance = near_bytes;
   for (const memory_region& r : session_->regions()) {
-    if (r.role == memory_role::module) continue;
+    if (is_of_module(r)) continue;
     const std::uintptr_t end = r.low + r.span_bytes;
     const std::uint64_t away = what.address < r.low  ? r.low - what.address
                                : what.address >= end ? what.address - end + 1

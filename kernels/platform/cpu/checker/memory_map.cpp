@@ -18,7 +18,7 @@ bool memory_region::holds_strided(std::uint64_t offset, std::uint64_t size) cons
   for (std::uint64_t element = offset / element_bytes; element <= last;) {
     std::uint64_t rest = element, run = 1;
     for (const dimension& d : joined) {
-      const std::uint64_t index = rest / d.stride;
+      const std::uint64_t index = d.index_of(rest);
       if (index >= d.extent) return false;
       rest -= index * d.stride;
       if (d.stride == 1) run = d.extent - index;
@@ -27,6 +27,17 @@ bool memory_region::holds_strided(std::uint64_t offset, std::uint64_t size) cons
     element += run;
   }
   return true;
+}
+
+memory_region::run memory_region::run_at(std::uint64_t offset) const {
+  if (is_dense) return {0, span_bytes};
+  const std::uint64_t element = offset / element_bytes;
+  std::uint64_t rest = element, index = 0, extent = 1;
+  for (const dimension& d : joined) {
+    if (d.stride == 1) index = rest, extent = d.extent;
+    rest -= d.index_of(rest) * d.stride;
+  }
+  return {(element - index) * element_bytes, extent * element_bytes};
 }
 
 std::string memory_region::describe(std::int64_t offset) const {
@@ -89,9 +100,9 @@ memory_region region_of(const assay_tensor& given) {
   for (const std::size_t d : r.by_stride) {
     const memory_region::dimension& next = r.dimensions[d];
     if (!r.joined.empty() && r.joined.back().stride == next.extent * next.stride)
-      r.joined.back() = {r.joined.back().extent * next.extent, next.stride};
+      r.joined.back() = {r.joined.back().extent * next.extent, next.stride, 1.0 / static_cast<double>(next.stride)};
     else
-      r.joined.push_back(next);
+      r.joined.push_back({next.extent, next.stride, 1.0 / static_cast<double>(next.stride)});
   }
   // If each dimension fits into one step of the next wider one, an offset has at most one index.
   bool nested = true;

@@ -18,15 +18,24 @@ enum class memory_role {
   output,     ///< may be written, and read where it was written
   in_out,     ///< may be read and written: it holds data from the start
   scratch,    ///< of hipMalloc: may be read and written; earlier writes are unknown
-  constants,  ///< arguments of the kernel, the executor's own: may be read
-  module,     ///< constants and globals of the module: not checked
+  constants,  ///< arguments of the kernel, the module's constants: may be read
+  globals,    ///< the module's variables: may be read and written; earlier writes are unknown
 };
 
 /// A range of memory and the shape of its content.
 struct memory_region {
   struct dimension {
     std::uint64_t extent;
-    std::uint64_t stride;  ///< in elements
+    std::uint64_t stride;          ///< in elements
+    double steps_per_element = 0;  ///< 1 / stride, of `joined`
+    /// offset / stride. A product of doubles is off by less than one for offsets below 2^52, and cheaper by far.
+    std::uint64_t index_of(std::uint64_t offset) const {
+      auto index =
+          static_cast<std::uint64_t>(static_cast<double>(static_cast<std::int64_t>(offset)) * steps_per_element);
+      if (index * stride > offset) --index;
+      if (offset - index * stride >= stride) ++index;
+      return index;
+    }
   };
 
   std::uintptr_t low = 0;
@@ -46,6 +55,12 @@ struct memory_region {
     if (offset >= span_bytes || size > span_bytes - offset) return false;
     return is_dense || holds_strided(offset, size);
   }
+  /// Bytes without a gap, in one dimension's step, around an offset that it holds.
+  struct run {
+    std::uint64_t offset;
+    std::uint64_t size_bytes;
+  };
+  run run_at(std::uint64_t offset) const;
   /// "o[1, 0, 3]": the element at that offset. Outside of the tensor, an index is past its extent.
   std::string describe(std::int64_t offset) const;
   /// "o of shape [4, 8, 64]".

@@ -1,6 +1,17 @@
 #include "kernels/platform/cpu/checker/module_image.hpp"
 
+#include <cxxabi.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <libelf.h>
 #include <link.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
 
 #include "kernels/platform/cpu/base/thread.hpp"
 #include "kernels/platform/cpu/checker/source_line.hpp"
@@ -34,8 +45,8 @@ std::vector<memory_region> load_image() {
     memory_region part;
     part.low = info.dlpi_addr + segment.p_vaddr;
     part.span_bytes = segment.p_memsz;
-    part.role = memory_role::module;
-    part.name = "the module";
+    part.role = (segment.p_flags & PF_W) != 0 ? memory_role::globals : memory_role::constants;
+    part.name = part.role == memory_role::globals ? "module's variables" : "module's constants";
     part.dimensions = {{segment.p_memsz, 1}};
     part.by_stride = {0};
     parts.push_back(part);
@@ -43,7 +54,71 @@ std::vector<memory_region> load_image() {
   return parts;
 }
 
+struct close_elf {
+  void operator()(Elf* e) const { elf_end(e); }
+};
+
+/// The file's table of symbols. Bytes between __shared__ variables (hip_runtime.h) are no variables.
+std::vector<module_variable> load_variables(unsigned char type) {
+  std::vector<module_variable> all;
+  std::string file = "/proc/self/exe";
+  std::uintptr_t base = 0;
+  visit_own_segments([&](const dl_phdr_info& info, const ElfW(Phdr)&) {
+    if (info.dlpi_name != nullptr && info.dlpi_name[0] != '\0') file = info.dlpi_name;
+    base = info.dlpi_addr;
+  });
+  elf_version(EV_CURRENT);
+  const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  const std::unique_ptr<Elf, close_elf> elf(fd < 0 ? nullptr : elf_begin(fd, ELF_C_READ, nullptr));
+  for (Elf_Scn* section = nullptr; elf != nullptr && (section = elf_nextscn(elf.get(), section)) != nullptr;) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_SYMTAB || header.sh_entsize == 0) continue;
+    Elf_Data* const data = elf_getdata(section, nullptr);
+    for (int i = 0; data != nullptr && i < static_cast<int>(header.sh_size / header.sh_entsize); ++i) {
+      GElf_Sym symbol;
+      if (gelf_getsym(data, i, &symbol) == nullptr) break;
+      if (GELF_ST_TYPE(symbol.st_info) != type || symbol.st_size == 0 || symbol.st_shndx == SHN_UNDEF) continue;
+      const char* const name = elf_strptr(elf.get(), header.sh_link, symbol.st_name);
+      if (name == nullptr || std::strstr(name, "assay_shared_guard_") != nullptr) continue;
+      all.push_back({symbol.st_value + (type == STT_TLS ? 0 : base), symbol.st_size, name});
+    }
+  }
+  if (fd >= 0) close(fd);
+  return all;
+}
+
 }  // namespace
+
+// Of "_ZZ6kernelPfE4tile", which reads "kernel(float*)::tile".
+std::string module_variable::name() const {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> readable(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status),
+                                                        &std::free);
+  const std::string full = status == 0 ? readable.get() : symbol;
+  const std::size_t scope = full.rfind("::");
+  return scope == std::string::npos ? full : full.substr(scope + 2);
+}
+
+module_variables::module_variables(std::vector<module_variable> all) : all_(std::move(all)) {
+  std::sort(all_.begin(), all_.end(),
+            [](const module_variable& a, const module_variable& b) { return a.start < b.start; });
+}
+
+const module_variable* module_variables::at(std::uint64_t place) const {
+  const auto after = std::upper_bound(all_.begin(), all_.end(), place,
+                                      [](std::uint64_t p, const module_variable& v) { return p < v.start; });
+  return after == all_.begin() ? nullptr : &*std::prev(after);
+}
+
+const module_variables& module_variables::globals() {
+  static const module_variables all(load_variables(STT_OBJECT));
+  return all;
+}
+
+const module_variables& module_variables::thread_locals() {
+  static const module_variables all(load_variables(STT_TLS));
+  return all;
+}
 
 const std::vector<memory_region>& module_image() {
   static const std::vector<memory_region> parts = load_image();

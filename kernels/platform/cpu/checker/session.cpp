@@ -46,7 +46,7 @@ access_record* launch_session::shadow(std::uint64_t words) {
 
 void launch_session::add(memory_region region) {
   if (region.span_bytes == 0) return;
-  if (region.role == memory_role::output || region.role == memory_role::in_out || region.role == memory_role::scratch) {
+  if (region.role != memory_role::input && region.role != memory_role::constants) {
     const std::uint64_t words = (region.span_bytes + region.element_bytes - 1) / region.element_bytes;
     region.writes = shadow(words);
     region.reads = shadow(words);
@@ -74,7 +74,7 @@ void launch_session::begin_launch(const void* arguments, std::size_t argument_by
     region.low = reinterpret_cast<std::uintptr_t>(a.start);
     region.span_bytes = a.size_bytes;
     region.role = memory_role::scratch;
-    region.name = "memory of hipMalloc";
+    region.name = "memory of hipMalloc (" + a.place + ")";
     region.dimensions = {{a.size_bytes, 1}};
     region.by_stride = {0};
     add(std::move(region));

@@ -1,15 +1,18 @@
 /// Atomics and fences. Real atomics, since blocks may run on several OS threads; each is a scheduling point *before* it
-/// takes effect. Relaxed order, as on the GPUs: order between threads comes from __threadfence.
+/// takes effect. Relaxed order, as on the GPUs: order between threads comes from __threadfence. The compiler's own
+/// atomics and fences (__atomic_*, __hip_atomic_*, __scoped_atomic_*, std::atomic_ref) may be used as well: in checked
+/// kernels they call back (checker/atomic_callbacks.cpp). Of their scopes a CPU's compiler tells nothing: each counts
+/// as the device's.
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <source_location>
 #include <type_traits>
 
 #include "kernels/platform/cpu/base/thread.hpp"
+#include "kernels/platform/cpu/base/unchecked.hpp"
 
 namespace assay::cpu {
 
@@ -22,11 +25,12 @@ bool same_bits(T a, T b) {
 
 /// The part of update_atomically that belongs to the platform: not inlined into kernels, and not checked.
 template <class T, class F>
-[[gnu::noinline, clang::no_sanitize("coverage")]] T update_now(T* address, F change) {
-  const std::atomic_ref<T> cell(*address);
-  T old = cell.load(std::memory_order_relaxed);
+[[gnu::noinline]] ASSAY_NOT_INSTRUMENTED T update_now(T* address, F change) {
+  T old;
+  __atomic_load(address, &old, __ATOMIC_RELAXED);
   T desired = change(old);
-  while (!cell.compare_exchange_weak(old, desired, std::memory_order_relaxed)) desired = change(old);
+  while (!__atomic_compare_exchange(address, &old, &desired, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    desired = change(old);
   if (!same_bits(old, desired)) note_progress();
   return old;
 }
@@ -39,7 +43,7 @@ template <class T, class F>
 template <class T, class F>
 T update_atomically(const char* name, std::source_location where, T* address, F change) {
   scheduling_point(name, where);
-  const atomic_note note(address, sizeof(T));
+  const atomic_note note(address, sizeof(T), relaxed_update);
   return update_now(address, change);
 }
 
@@ -117,13 +121,14 @@ inline unsigned int atomicInc(unsigned int* address, unsigned int limit, ASSAY_H
 // A fence is a scheduling point too: it is where a loop that polls plain memory can let others run.
 inline void __threadfence(ASSAY_HERE) {
   assay::cpu::scheduling_point("__threadfence", where);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  assay::cpu::fence(assay::cpu::fence_scope::device);
 }
+/// Orders what threads of the block see, and no others.
 inline void __threadfence_block(ASSAY_HERE) {
   assay::cpu::scheduling_point("__threadfence_block", where);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  assay::cpu::fence(assay::cpu::fence_scope::block);
 }
 inline void __threadfence_system(ASSAY_HERE) {
   assay::cpu::scheduling_point("__threadfence_system", where);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  assay::cpu::fence(assay::cpu::fence_scope::device);
 }

@@ -23,9 +23,9 @@
 #include "hip/atomics.h"
 #include "hip/cross_lane.h"
 #include "hip/runtime_api.h"
+#include "kernels/platform/cpu/base/thread.hpp"
 #include "kernels/platform/cpu/base/vector_types.hpp"
 #include "kernels/platform/cpu/executor/executor.hpp"
-#include "kernels/platform/cpu/base/thread.hpp"
 
 #define __global__
 #define __device__
@@ -34,7 +34,12 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
 // A block never leaves its OS thread and an OS thread runs one block at a time, so thread-local is block-local.
-#define __shared__ static thread_local
+// Before each variable lie bytes that belong to none: an overrun hits them, not the neighbour.
+#define ASSAY_JOINED_NOW(a, b) a##b
+#define ASSAY_JOINED(a, b) ASSAY_JOINED_NOW(a, b)
+#define __shared__                                                                            \
+  [[gnu::used]] static thread_local char ASSAY_JOINED(assay_shared_guard_, __COUNTER__)[256]; \
+  static thread_local
 // NOLINTNEXTLINE(bugprone-macro-parentheses): the arguments are a type and a name
 #define HIP_DYNAMIC_SHARED(type, variable) type* const variable = static_cast<type*>(::assay::cpu::dynamic_lds())
 
@@ -107,11 +112,11 @@ inline int __ffs(unsigned int x) {
 inline int __ffsll(unsigned long long x) {
   return x == 0 ? 0 : std::countr_zero(x) + 1;
 }
-inline unsigned int __float_as_uint(float x) {
-  return std::bit_cast<unsigned int>(x);
+__forceinline__ unsigned int __float_as_uint(float x) {
+  return __builtin_bit_cast(unsigned int, x);
 }
-inline float __uint_as_float(unsigned int x) {
-  return std::bit_cast<float>(x);
+__forceinline__ float __uint_as_float(unsigned int x) {
+  return __builtin_bit_cast(float, x);
 }
 inline int __float_as_int(float x) {
   return std::bit_cast<int>(x);

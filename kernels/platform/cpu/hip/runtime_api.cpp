@@ -1,6 +1,7 @@
 #include "kernels/platform/cpu/hip/runtime_api.h"
 
 #include <cstring>
+#include <string>
 
 #include "kernels/platform/cpu/base/device_memory.hpp"
 
@@ -36,9 +37,11 @@ const char* hipGetErrorString(hipError_t error) {
   return "unrecognized error code";
 }
 
-hipError_t hipMalloc(void** memory, std::size_t size_bytes) {
+hipError_t hipMalloc(void** memory, std::size_t size_bytes, std::source_location where) {
   if (memory == nullptr) return outcome(hipErrorInvalidValue);
-  *memory = size_bytes == 0 ? nullptr : allocate(size_bytes);
+  const char* const slash = std::strrchr(where.file_name(), '/');
+  const std::string file = slash != nullptr ? slash + 1 : where.file_name();
+  *memory = size_bytes == 0 ? nullptr : allocate(size_bytes, file + ":" + std::to_string(where.line()));
   return *memory == nullptr && size_bytes > 0 ? outcome(hipErrorOutOfMemory) : hipSuccess;
 }
 

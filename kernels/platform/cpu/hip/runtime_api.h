@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "kernels/platform/cpu/base/last_error.hpp"
+#include "kernels/platform/cpu/base/thread.hpp"
 
 enum hipMemcpyKind : int {
   hipMemcpyHostToHost = 0,
@@ -24,7 +25,8 @@ hipError_t hipPeekAtLastError();
 /// One line, never null.
 const char* hipGetErrorString(hipError_t error);
 
-hipError_t hipMalloc(void** memory, std::size_t size_bytes);  ///< 256-byte aligned
+/// 256-byte aligned. Defects in it name the caller's line.
+hipError_t hipMalloc(void** memory, std::size_t size_bytes, ASSAY_HERE);
 hipError_t hipFree(void* memory);
 hipError_t hipMemcpy(void* to, const void* from, std::size_t size_bytes, hipMemcpyKind kind);
 hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t size_bytes, hipMemcpyKind kind,
@@ -35,9 +37,9 @@ hipError_t hipDeviceSynchronize();
 hipError_t hipStreamSynchronize(hipStream_t stream);
 
 template <class T>
-hipError_t hipMalloc(T** memory, std::size_t size_bytes) {
+hipError_t hipMalloc(T** memory, std::size_t size_bytes, ASSAY_HERE) {
   void* raw = nullptr;
-  const hipError_t error = hipMalloc(&raw, size_bytes);
+  const hipError_t error = hipMalloc(&raw, size_bytes, where);
   *memory = static_cast<T*>(raw);
   return error;
 }

@@ -1,0 +1,14 @@
+/// For code of the platform that is compiled together with kernels, but is not theirs: its accesses are not checked.
+#pragma once
+
+#include "kernels/platform/cpu/base/fiber.hpp"
+
+/// Of a function. A function without a sanitizer does not inline one that has it, unless that must be inlined.
+#if ASSAY_ASAN || ASSAY_TSAN  // of the build: they check the platform, too
+#define ASSAY_NOT_CHECKED __attribute__((no_sanitize("coverage")))
+#define ASSAY_NOT_INSTRUMENTED ASSAY_NOT_CHECKED
+#else
+#define ASSAY_NOT_CHECKED __attribute__((no_sanitize("coverage", "address", "alignment", "bounds")))
+/// The same, and its atomics call no one back.
+#define ASSAY_NOT_INSTRUMENTED __attribute__((no_sanitize("coverage"), disable_sanitizer_instrumentation))
+#endif

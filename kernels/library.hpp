@@ -103,6 +103,9 @@ struct assay_launch {
   std::int32_t checked;
   std::int32_t lockstep_waves;
   std::int64_t* accesses_checked;  ///< may be null; run() adds the number of checked accesses, 0 if not compiled for it
+  /// cpu only, may be null. Asked, with `context`, of each defect of a checked launch after which the kernel went on.
+  /// Not 0 accepts it: then it is not reported, and the launch does not fail for it.
+  std::int32_t (*accepts)(void* context, const assay_defect* defect);
 };
 
 struct assay_kernel {

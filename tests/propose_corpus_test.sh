@@ -5,7 +5,8 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-mkdir -p "$scratch/.github" "$scratch/bin" "$scratch"/corpus/{split_kv,batch_prefill,mqa_logits} "$scratch"/out/nightly/campaigns/fuzz_{split_kv,mqa_logits}/corpus
+mkdir -p "$scratch/.github" "$scratch/bin" "$scratch"/corpus/{split_kv,batch_prefill,mqa_logits} "$scratch"/out/nightly/campaigns/fuzz_{split_kv,batch_prefill,mqa_logits}/corpus
+touch "$scratch"/out/nightly/campaigns/fuzz_{split_kv,mqa_logits}/corpus/found # the third found nothing
 cp "$root/.github/propose-corpus" "$scratch/.github/"
 # shellcheck disable=SC2016 # the stand-ins expand these
 printf '#!/bin/sh\necho "assay $*" >>"$CALLS"\ncase $2 in merge) exit "$MERGE" ;; *) exit "$MINIMIZE" ;; esac\n' >"$scratch/assay"

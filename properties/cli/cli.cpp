@@ -102,11 +102,17 @@ void library_options::add_to(CLI::App& command) {
                 "Assume that every instruction orders the lanes of a wave. Default: only collectives of the whole wave "
                 "order them")
       ->excludes(off);
+  command
+      .add_option(
+          "--accept", accept,
+          "Accept the defects that this file names, one a line: data-race, unwritten-read or out-of-bounds, then "
+          "file:line, then a reason. The report of a run says how often")
+      ->excludes(off);
 }
 
 std::string library_options::text() const {
   return (path.empty() ? "" : " --library " + path) + (unchecked ? " --unchecked" : "") +
-         (lockstep_waves ? " --lockstep-waves" : "");
+         (lockstep_waves ? " --lockstep-waves" : "") + (accept.empty() ? "" : " --accept " + accept);
 }
 
 std::shared_ptr<library> library_options::open(const cli_context& context) const {
@@ -117,6 +123,7 @@ std::shared_ptr<library> library_options::open(const cli_context& context) const
                                  : unchecked      ? library::built_in_unchecked()
                                                   : library::built_in();
   lib->checks = {!unchecked, lockstep_waves};
+  if (!accept.empty()) lib->checks.accepted = std::make_shared<accepted_defects>(read_file(accept), accept);
   if (!platform.empty() && platform != lib->platform())
     throw environment_error(fmt::format("--platform: {} is a library for {}, not for {}; name one with --library",
                                         lib->path(), lib->platform(), platform));

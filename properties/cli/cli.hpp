@@ -24,6 +24,7 @@ struct library_options {
   std::string platform;
   bool unchecked = false;
   bool lockstep_waves = false;
+  std::string accept;  ///< a file: accepted_defects.hpp
   void add_to(CLI::App& command);
   /// As arguments of a command line, each with a space before it.
   std::string text() const;

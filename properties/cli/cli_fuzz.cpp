@@ -88,6 +88,7 @@ void add_fuzz(CLI::App& app, const cli_context& context, int& status) {
       "finds one. After Ctrl-C it prints its summary and ends. Exit status: see assay --help.");
   command->add_option("target", given->target, "The fuzz target (see: assay list targets)")->required();
   given->from.add_to(*command);
+  command->remove_option(command->get_option("--accept"));  // fuzz targets judge in processes of their own
   command
       ->add_option("--seconds", given->options.seconds, "Campaign seconds. Triage of the last findings may run longer")
       ->check(seconds_above_zero())

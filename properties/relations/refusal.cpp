@@ -55,14 +55,15 @@ std::optional<std::string> refusal_check::plan(const problem& broken, const std:
 
 std::optional<std::string> refusal_check::run(const problem& broken, const std::vector<assay_tensor>& tensors,
                                               const std::string& name) {
-  std::vector<platform_defect> defects;
-  const assay_launch launch = make_launch(case_, lib_.checks, 1, &defects);
+  launch_report report;
+  const assay_launch launch = make_launch(case_, lib_.checks, 1, &report);
   const oracle::kept_arithmetic kept;
   const fault_watch watch(given_.buffers, out_.buffers);
   const assay_status status = kernel_.run(&broken, tensors.data(), static_cast<std::int32_t>(tensors.size()), &launch);
   if (!refused(status)) return fmt::format("run() accepted {}: status {} '{}'", name, status.code, status.message);
   message_ = status.message;
-  if (!defects.empty() || !same_bytes(out_, unwritten_)) return fmt::format("run() launched in spite of {}", name);
+  if (!report.defects.empty() || !same_bytes(out_, unwritten_))
+    return fmt::format("run() launched in spite of {}", name);
   return std::nullopt;
 }
 

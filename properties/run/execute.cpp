@@ -15,12 +15,16 @@ namespace assay {
 namespace {
 
 void collect(void* context, const assay_defect* defect) {
-  auto& defects = *static_cast<std::vector<platform_defect>*>(context);
+  auto& defects = static_cast<launch_report*>(context)->defects;
   constexpr std::size_t enough = 64;  // every block reports a broken barrier; the first reports are enough
   if (defects.size() >= enough) return;
   defects.push_back({static_cast<assay_defect_kind>(defect->kind),
                      fmt::format("{}: {} (block {},{},{} wave {} lane {})", defect->kernel, defect->message,
                                  defect->block[0], defect->block[1], defect->block[2], defect->wave, defect->lane)});
+}
+
+std::int32_t is_accepted(void* context, const assay_defect* defect) {
+  return static_cast<launch_report*>(context)->accepted->accepts(*defect) ? 1 : 0;
 }
 
 std::string guard_fault(const std::vector<buffer>& buffers) {
@@ -72,16 +76,19 @@ abi_tensors::abi_tensors(const inputs& in, const outputs& out) {
   }
 }
 
-assay_launch make_launch(const attention_case& c, const execution_checks& checks, int workers,
-                         std::vector<platform_defect>* defects) {
+assay_launch make_launch(const attention_case& c, const execution_checks& checks, int workers, launch_report* report) {
   assay_launch launch{};
   launch.wave_size = c.schedule.wave_size;
   launch.schedule = static_cast<std::int32_t>(c.schedule.kind);
   launch.seed = c.schedule.seed;
   launch.depth = c.schedule.depth;
   launch.workers = workers;
-  launch.context = defects;
-  launch.on_defect = defects == nullptr ? nullptr : collect;
+  if (report != nullptr) {
+    report->accepted = checks.accepted.get();
+    launch.context = report;
+    launch.on_defect = collect;
+    launch.accepts = report->accepted == nullptr ? nullptr : is_accepted;
+  }
   launch.checked = checks.accesses ? 1 : 0;
   launch.lockstep_waves = checks.lockstep_waves ? 1 : 0;
   return launch;
@@ -99,7 +106,8 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
   }
   execution_checks checks = lib.checks;
   checks.accesses = checks.accesses && manner.checks_accesses;
-  assay_launch launch = make_launch(c, checks, manner.workers, &ran.defects);
+  launch_report said;
+  assay_launch launch = make_launch(c, checks, manner.workers, &said);
   launch.accesses_checked = &ran.accesses_checked;
   const oracle::kept_arithmetic kept;  // what the library changes in it must not reach the next case
   ran.declared = undeclared_contract();
@@ -121,6 +129,7 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
   ran.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   watch.reset();
+  ran.defects = std::move(said.defects);
   ran.memory_fault = before.first_change();
   if (ran.memory_fault.empty()) ran.memory_fault = guard_fault(in.buffers);
   if (ran.memory_fault.empty()) ran.memory_fault = guard_fault(ran.written.buffers);

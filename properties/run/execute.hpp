@@ -29,9 +29,13 @@ class abi_tensors {
 /// The DLPack form of a type; FP8 crosses as 1-byte unsigned elements.
 DLDataType to_dlpack(dtype type);
 
-/// The launch that a case asks for; defects are appended to `defects`.
-assay_launch make_launch(const attention_case& c, const execution_checks& checks, int workers,
-                         std::vector<platform_defect>* defects);
+/// What a launch says back.
+struct launch_report {
+  std::vector<platform_defect> defects;  ///< in the order of their blocks
+  accepted_defects* accepted = nullptr;  ///< those that it asks for, if any
+};
+/// The launch that a case asks for. It writes to `report`, which may be null and must outlive it.
+assay_launch make_launch(const attention_case& c, const execution_checks& checks, int workers, launch_report* report);
 
 /// Edits the description of a call's tensors before run() gets it.
 using redescription = std::function<void(std::vector<assay_tensor>&)>;

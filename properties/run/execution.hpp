@@ -24,7 +24,7 @@ struct execution {
   problem planned;  ///< with the number of splits that ran
   contract declared;
   outputs written;
-  std::vector<platform_defect> defects;
+  std::vector<platform_defect> defects;  ///< without those that the library's checks accept
   std::string memory_fault;  ///< says which guard or input was written; else empty. A fault is not reported here:
                              ///< it ends the process, see fault_watch.
   double seconds = 0;

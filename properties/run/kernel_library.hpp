@@ -8,14 +8,16 @@
 #include <vector>
 
 #include "kernels/library.hpp"
+#include "properties/run/accepted_defects.hpp"
 #include "properties/system/errors.hpp"
 
 namespace assay {
 
 /// The checks of the cpu platform while kernels run, in libraries that were compiled for them.
 struct execution_checks {
-  bool accesses = true;         ///< loads and stores
-  bool lockstep_waves = false;  ///< assume that every instruction orders the lanes of a wave
+  bool accesses = true;                                  ///< loads and stores
+  bool lockstep_waves = false;                           ///< assume that every instruction orders the lanes of a wave
+  std::shared_ptr<accepted_defects> accepted = nullptr;  ///< those that count as none; null: none is accepted
 };
 
 /// What a library says of itself.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,9 +27,10 @@ struct verdict {
   std::int64_t accesses_checked = 0;  ///< loads and stores of the kernel, except those to its own stack
   double kernel_seconds = 0;
   double oracle_seconds = 0;
-  reach_set reached = 0;          ///< of a case whose outputs were judged
-  std::vector<named_bite> teeth;  ///< of a case that passed, where the library measures them
-  std::string accuracy;           ///< one line on the distance to exact attention, where it was asked for
+  reach_set reached = 0;                         ///< of a case whose outputs were judged
+  std::vector<named_bite> teeth;                 ///< of a case that passed, where the library measures them
+  std::map<std::string, std::int64_t> accepted;  ///< defects that --accept names, by its line
+  std::string accuracy;  ///< one line on the distance to exact attention, where it was asked for
 };
 
 /// Checks one case: fill, run, enclose, judge. Every entry point uses it.

@@ -52,6 +52,7 @@ std::string verdict_to_json(const verdict& v) {
                                                     {"oracle_seconds", v.oracle_seconds},
                                                     {"reached", v.reached},
                                                     {"teeth", to_array(v.teeth)},
+                                                    {"accepted", boost::json::value_from(v.accepted)},
                                                     {"accuracy", v.accuracy}});
 }
 
@@ -68,6 +69,7 @@ verdict verdict_from_json(const std::string& text) {
   v.kernel_seconds = o.at("kernel_seconds").to_number<double>();
   v.oracle_seconds = o.at("oracle_seconds").to_number<double>();
   v.reached = o.at("reached").to_number<reach_set>();
+  v.accepted = boost::json::value_to<std::map<std::string, std::int64_t>>(o.at("accepted"));
   v.teeth = teeth_from(o.at("teeth").as_array());
   v.accuracy = text_of(o, "accuracy");
   return v;

@@ -123,6 +123,7 @@ suite_report report_of(const json::object& o) {
   r.result.outputs_judged = whole_at(o, "outputs_judged");
   r.result.outputs_sharp = whole_at(o, "outputs_sharp");
   r.result.accesses_checked = whole_at(o, "accesses_checked");
+  r.result.accepted = value_at<std::map<std::string, std::int64_t>>(o, "accepted");
   r.result.kernel_seconds = number_at(o, "kernel_seconds");
   r.result.oracle_seconds = number_at(o, "oracle_seconds");
   r.result.total = counts_of(object_at(o, "total"));
@@ -209,6 +210,7 @@ void add(suite_result& sum, const suite_result& shard) {
   sum.triples.merge(shard.triples);
   for (const auto& [key, counted] : shard.teeth) sum.teeth[key] += counted;
   for (const auto& [reason, count] : shard.discards) sum.discards[reason] += count;
+  for (const auto& [line, times] : shard.accepted) sum.accepted[line] += times;
   sum.total += shard.total;
   sum.seconds = std::max(sum.seconds, shard.seconds);
   sum.outputs_judged += shard.outputs_judged;

@@ -77,7 +77,9 @@ bool is_supported(const library& lib, const attention_case& c) {
 verdict check_property(const library& lib, const property& p, const attention_case& c) {
   if (!applies(p, c.kernel)) return discarded(fmt::format("{} is not about {}", p.name, c.kernel));
   try {
+    if (lib.checks.accepted != nullptr) lib.checks.accepted->take_counts();  // of what came before
     verdict v = p.check(lib, c);
+    if (lib.checks.accepted != nullptr) v.accepted = lib.checks.accepted->take_counts();
     const bool is_refused = v.result == outcome::discard && v.origin == refusal_origin;
     if (is_refused && is_supported(lib, c))
       return failed(refusal_origin, "the library says that it supports generated cases, but: " + v.what);

@@ -1,5 +1,6 @@
 #include "properties/suite/report.hpp"
 #include "properties/suite/sufficiency.hpp"
+#include "properties/system/printable.hpp"
 
 #include <fmt/format.h>
 
@@ -145,6 +146,8 @@ std::string report_text(const suite_options& options, const suite_result& result
   text += result.accesses_checked > 0
               ? fmt::format("{:.3g} loads and stores checked\n", static_cast<double>(result.accesses_checked))
               : "loads and stores were not checked\n";
+  for (const auto& [line, times] : result.accepted)
+    text += fmt::format("accepted {} time{}: {}\n", times, times == 1 ? "" : "s", printable(line));
   text += pairs_text(options, result) + teeth_text(result);
   if (result.total.fail == 0 && result.total.pass > 0 && !options.accept_blunt) text += missing_text(options, result);
   return text + fmt::format("{} (seed {})\n", verdict_line(options, result), options.seed);

@@ -75,8 +75,6 @@ std::string report_json(const std::string& path, const std::string& platform, co
   json::object triples;
   if (options.shards > 1)
     for (const auto& [kernel, digits] : result.triples.digits()) triples[kernel] = digits;
-  json::object discards;
-  for (const auto& [reason, count] : result.discards) discards[reason] = count;
   json::array findings;
   for (const finding& f : result.findings) findings.push_back(to_object(options, f));
   json::array undecided;
@@ -108,7 +106,8 @@ std::string report_json(const std::string& path, const std::string& platform, co
                             {"teeth", std::move(teeth)},
                             {"pairs", std::move(pairs)},
                             {"triples", std::move(triples)},
-                            {"discards", std::move(discards)},
+                            {"accepted", json::value_from(result.accepted)},
+                            {"discards", json::value_from(result.discards)},
                             {"undecided", std::move(undecided)},
                             {"findings", std::move(findings)}};
   return json::serialize(report) + "\n";

@@ -92,6 +92,7 @@ class tally {
     result_.outputs_judged += v.outputs_judged;
     result_.outputs_sharp += v.outputs_sharp;
     result_.accesses_checked += v.accesses_checked;
+    for (const auto& [line, times] : v.accepted) result_.accepted[line] += times;
     for (const named_bite& b : v.teeth) result_.teeth[{c.kernel, types_of(c), b.fault}] += b.counts;
     if (v.result == outcome::pass) result_.pairs.add(c), result_.triples.add(c);
     for (std::size_t i = 0; i < reachable().size(); ++i)

@@ -183,7 +183,7 @@ void access_checker::report_outside_variable(const checked_thread& self, const a
 void access_checker::report_outside_static(checked_thread& self, const access& what) {
   const own_accesses own(self);
   const std::uint64_t offset = what.address - static_.low;
-  // The bytes belong to nobody: the access does no harm, so the block continues.
+  // The bytes belong to no variable: the access does no harm, so the block continues.
   report_outside_variable(self, what, module_variables::thread_locals().at(offset), offset,
                           "static __shared__ variables");
 }

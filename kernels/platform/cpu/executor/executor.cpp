@@ -22,7 +22,7 @@ constexpr unsigned int max_grid_yz = 65535;  // CUDA's and HIP's
 constexpr std::uint64_t max_blocks = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t no_block = std::numeric_limits<std::int64_t>::max();
 
-constexpr assay_launch default_parameters{64, ASSAY_ROUND_ROBIN, 0, 0, 1, nullptr, nullptr, 0, 0, nullptr};
+constexpr assay_launch default_parameters{64, ASSAY_ROUND_ROBIN, 0, 0, 1, nullptr, nullptr, 0, 0, nullptr, nullptr};
 
 thread_local constinit launch_scope* innermost = nullptr;
 
@@ -125,8 +125,9 @@ std::string plain_name(std::string name) {
   return name;
 }
 
-void report(const grid_launch& grid, const assay_launch& parameters, const found_defect& found) {
-  if (parameters.on_defect == nullptr) return;
+/// Calls `report` with the defect as the library's caller sees it.
+template <class Report>
+void describe(const grid_launch& grid, const found_defect& found, Report report) {
   const std::string kernel = plain_name(grid.name);
   const auto coordinate = [](unsigned int x) { return static_cast<std::int32_t>(x); };
   const assay_defect defect{found.kind,
@@ -135,7 +136,15 @@ void report(const grid_launch& grid, const assay_launch& parameters, const found
                             {coordinate(found.block.x), coordinate(found.block.y), coordinate(found.block.z)},
                             found.wave,
                             found.lane};
-  parameters.on_defect(parameters.context, &defect);
+  report(defect);
+}
+
+bool is_accepted(const grid_launch& grid, const assay_launch& parameters, const found_defect& found) {
+  bool accepted = false;
+  if (parameters.accepts != nullptr)
+    describe(grid, found,
+             [&](const assay_defect& defect) { accepted = parameters.accepts(parameters.context, &defect) != 0; });
+  return accepted;
 }
 
 }  // namespace
@@ -172,10 +181,14 @@ void launch(const grid_launch& grid) {
   const auto report_one = [&](const found_defect& found) {
     set_last_error(hipErrorLaunchFailure);
     if (scope != nullptr) ++scope->defects_;
-    report(grid, plan.parameters, found);
+    if (plan.parameters.on_defect != nullptr)
+      describe(grid, found,
+               [&](const assay_defect& defect) { plan.parameters.on_defect(plan.parameters.context, &defect); });
   };
-  for (access_defect& found : queue.defects())
-    report_one({found.kind, std::move(found.message), found.block, found.wave, found.lane});
+  for (access_defect& met : queue.defects()) {
+    const found_defect found{met.kind, std::move(met.message), met.block, met.wave, met.lane};
+    if (!is_accepted(grid, plan.parameters, found)) report_one(found);
+  }
   const std::optional<failure>& failed = queue.outcome();
   if (!failed) return;
   set_last_error(hipErrorLaunchFailure);

@@ -138,7 +138,7 @@ __global__ void sum_in_last(hand_over_by way, float* partial, int* count, float*
       break;
   }
   if (each_counts) {
-    // Whoever comes last of all threads reads what all others wrote.
+    // The thread that comes last of all reads what all others wrote.
     if (before != static_cast<int>(all) - 1) return;
     float sum = 0.0F;
     for (unsigned int j = 0; j < all; ++j) sum += partial[j];
@@ -194,7 +194,7 @@ TEST_CASE("A race through a vector of 32 or 64 bytes is found", "[checker]") {
   };
   require_reports(tensors, ASSAY_DATA_RACE, {}, wide(true));
   require_reports(tensors, ASSAY_DATA_RACE, {}, narrower(true));
-  // A reader that comes first reads what nobody wrote: one of the two is reported, by the schedule.
+  // A reader that comes first reads what no thread wrote: the schedule decides which of the two is reported.
   for (const assay_launch& l : all_checked_launches()) {
     for (const std::vector<seen_defect>& seen :
          {checked_defects(l, tensors, wide(false)), checked_defects(l, tensors, narrower(false))}) {

@@ -135,6 +135,42 @@ TEST_CASE("Launches order their accesses, and a run knows nothing of the one bef
   }
 }
 
+namespace {
+
+struct asked {
+  std::int32_t answer;
+  std::vector<std::string> messages = {};
+};
+std::int32_t answer(void* context, const assay_defect* defect) {
+  auto& of_test = *static_cast<asked*>(context);
+  of_test.messages.emplace_back(defect->message);
+  return of_test.answer;
+}
+
+}  // namespace
+
+TEST_CASE("A defect that the caller accepts is not reported, and the launch does not fail for it", "[checker]") {
+  std::vector<int> counters(2);
+  toy_tensor all("counters", counters.data(), {2}, {1}, ASSAY_OUTPUT);
+  const std::array tensors{all.get()};
+  for (const std::int32_t accepts : {1, 0}) {
+    asked caller{accepts};
+    assay_launch l = parameters(64);
+    l.checked = 1;
+    l.context = &caller;
+    l.accepts = answer;
+    {
+      const launch_scope scope(l, default_lds_limit_bytes, tensors);
+      hipLaunchKernelGGL(clear, 1, 1, 0, nullptr, &counters[0], &counters[1]);
+      CHECK(caller.messages.empty());
+      hipLaunchKernelGGL(count_under_lock, 2, 70, 0, nullptr, false, &counters[0], &counters[1]);
+    }
+    REQUIRE_FALSE(caller.messages.empty());
+    CHECK(caller.messages[0].starts_with("race on counters[1]"));
+    CHECK((hipGetLastError() == hipSuccess) == (accepts != 0));
+  }
+}
+
 TEST_CASE("An unchecked launch reports nothing and counts nothing", "[checker]") {
   std::vector<float> values(blocks * threads);
   assay_launch l = parameters(64);

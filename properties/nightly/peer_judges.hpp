@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "properties/case/case.hpp"
 #include "properties/nightly/peer_table.hpp"
+#include "properties/run/kernel_library.hpp"
 
 namespace assay {
 

@@ -47,6 +47,7 @@ attention_case generate(const suite_options& options, std::int64_t index) {
   std::int32_t way = -1;
   if (turn != turn_kind::none) {
     std::vector<std::vector<std::string>> all;
+    all.reserve(options.selected.size());
     for (const property* p : options.selected) all.push_back(kernels_for(*p, options));
     case_turn taken = way_of_turn(index, all, types);
     kernels = {std::move(taken.kernel)}, types = {std::move(taken.types)}, way = taken.way;

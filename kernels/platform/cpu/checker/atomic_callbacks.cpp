@@ -51,7 +51,8 @@ bool exchange_if(volatile T* address, T& expected, T value, int order, const voi
 
 }  // namespace
 
-// NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming): clang's names
+// NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming, bugprone-macro-parentheses): clang's names,
+// and T is a type
 #define ASSAY_UPDATE(T, bits, name, expression)                                                                    \
   T __tsan_atomic##bits##_##name(volatile T* address, T value, int order) {                                        \
     return update(address, order, __builtin_return_address(0), [=](T old) { return static_cast<T>(expression); }); \
@@ -95,5 +96,5 @@ void __tsan_atomic_thread_fence(int) {
 }
 void __tsan_atomic_signal_fence(int) {}
 }
-// NOLINTEND(bugprone-reserved-identifier, readability-identifier-naming)
+// NOLINTEND(bugprone-reserved-identifier, readability-identifier-naming, bugprone-macro-parentheses)
 #endif

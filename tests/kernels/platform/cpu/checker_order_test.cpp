@@ -139,7 +139,7 @@ namespace {
 
 struct asked {
   std::int32_t answer;
-  std::vector<std::string> messages = {};
+  std::vector<std::string> messages;
 };
 std::int32_t answer(void* context, const assay_defect* defect) {
   auto& of_test = *static_cast<asked*>(context);
@@ -154,7 +154,7 @@ TEST_CASE("A defect that the caller accepts is not reported, and the launch does
   toy_tensor all("counters", counters.data(), {2}, {1}, ASSAY_OUTPUT);
   const std::array tensors{all.get()};
   for (const std::int32_t accepts : {1, 0}) {
-    asked caller{accepts};
+    asked caller{accepts, {}};
     assay_launch l = parameters(64);
     l.checked = 1;
     l.context = &caller;

@@ -139,11 +139,11 @@ namespace {
 
 struct asked {
   std::int32_t answer;
-  std::vector<std::string> messages;
+  std::string first_message;
 };
 std::int32_t answer(void* context, const assay_defect* defect) {
   auto& of_test = *static_cast<asked*>(context);
-  of_test.messages.emplace_back(defect->message);
+  if (of_test.first_message.empty()) of_test.first_message = defect->message;
   return of_test.answer;
 }
 
@@ -162,11 +162,10 @@ TEST_CASE("A defect that the caller accepts is not reported, and the launch does
     {
       const launch_scope scope(l, default_lds_limit_bytes, tensors);
       hipLaunchKernelGGL(clear, 1, 1, 0, nullptr, &counters[0], &counters[1]);
-      CHECK(caller.messages.empty());
+      CHECK(caller.first_message.empty());
       hipLaunchKernelGGL(count_under_lock, 2, 70, 0, nullptr, false, &counters[0], &counters[1]);
     }
-    REQUIRE_FALSE(caller.messages.empty());
-    CHECK(caller.messages[0].starts_with("race on counters[1]"));
+    CHECK(caller.first_message.starts_with("race on counters[1]"));
     CHECK((hipGetLastError() == hipSuccess) == (accepts != 0));
   }
 }

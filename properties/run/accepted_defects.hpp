@@ -16,7 +16,9 @@ namespace assay {
 ///     data-race split_kv_kernel.hpp:120 all blocks store the same value
 ///
 /// Only kinds after which a launch can go on: data-race, unwritten-read and out-of-bounds, of which those count that
-/// hit a gap between the rows of a tensor. The place is one that the defect's message names: of a race, either.
+/// hit a gap between the rows of a tensor. The place is one of the access that is reported, or of what inlined it.
+/// Which side of a race is reported depends on the schedule: a race between two places takes a line for each. Else the
+/// other side's races with third places would be accepted unseen.
 class accepted_defects {
  public:
   accepted_defects() = default;

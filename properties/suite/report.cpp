@@ -51,6 +51,11 @@ std::string shape_text(const attention_case& c) {
                      c.heads_q, c.heads_q == 1 ? "" : "s");
 }
 
+const char* other_than_accepted(const suite_result& result) {
+  const bool any = std::ranges::any_of(result.accepted, [](const auto& line) { return line.second > 0; });
+  return any ? " but those that --accept names" : "";
+}
+
 std::string verdict_line(const suite_options& options, const suite_result& result) {
   if (result.total.fail > 0) {
     const std::size_t kinds = result.findings.size();
@@ -59,10 +64,10 @@ std::string verdict_line(const suite_options& options, const suite_result& resul
   }
   if (const std::string missing = shortfall(options, result); !missing.empty()) return "NOT VERIFIED: " + missing;
   if (options.shards > 1)
-    return fmt::format("part {}/{}: {} cases, no defect; merge-reports tells whether the whole run verifies",
-                       options.shard, options.shards, result.total.total());
+    return fmt::format("part {}/{}: {} cases, no defect{}; merge-reports tells whether the whole run verifies",
+                       options.shard, options.shards, result.total.total(), other_than_accepted(result));
   const char* const accepted = options.accept_blunt ? "accepted, however blunt" : "verified";
-  return fmt::format("{}: {} cases, no defect{}", accepted, result.total.total(),
+  return fmt::format("{}: {} cases, no defect{}{}", accepted, result.total.total(), other_than_accepted(result),
                      result.accesses_checked > 0 ? "" : "; loads and stores were not checked");
 }
 

@@ -34,9 +34,14 @@ TEST_CASE("a defect is accepted by its kind and a place that its message names a
   accepted_defects known("# comment\n\ndata-race paging.hpp:68 all store the same\n", "known.txt");
   CHECK_FALSE(known.empty());
   CHECK(known.accepts(race(message)));
-  CHECK(known.accepts(race("race on o[0]: load (b.hpp:1) by thread 1 and store by thread 2 (paging.hpp:68), with")));
-  for (const char* other : {"race on o[0]: store (paging.hpp:680)", "race on o[0]: store (mypaging.hpp:68)",
-                            "race on o[0]: store (paging.hpp:6)", ""})
+  CHECK(known.accepts(
+      race("race on memory of hipMalloc (h.cpp:3)[0]: store of 1 byte (a.hpp:1, from paging.hpp:68) by")));
+  for (const char* other :
+       {"race on o[0]: store of 4 bytes (paging.hpp:680)", "race on o[0]: store of 4 bytes (mypaging.hpp:68)",
+        "race on o[0]: store of 4 bytes (paging.hpp:6)", "", "race on o[0]: store of 4 bytes (",
+        // The other side, and the memory, are not the access.
+        "race on o[0]: load of 4 bytes (b.hpp:1) by thread 1 and store by thread 2 (paging.hpp:68), with",
+        "race on memory of hipMalloc (paging.hpp:68)[0]: store of 4 bytes (b.hpp:1) by thread 1"})
     CHECK_FALSE(known.accepts(race(other)));
   assay_defect unwritten = race(message);
   unwritten.kind = ASSAY_UNWRITTEN_READ;

@@ -46,6 +46,22 @@ TEST_CASE("the text says what ran on which types, what failed, and how to replay
   CHECK(text.ends_with("DEFECT: 1 of 11 cases failed, in 1 way (seed 9)\n"));
 }
 
+TEST_CASE("a run that met accepted defects says which, how often, and so does its verdict") {
+  suite_options options = some_options();
+  options.accept_blunt = true;
+  suite_result result = some_result(options);
+  result.findings.clear();
+  result.total = {.pass = 7, .fail = 0, .discard = 0, .undecided = 0};
+  result.accepted = {{"data-race a.hpp:1 why", 0}, {"data-race b.hpp:2 why", 0}};
+  CHECK(report_text(options, result).find("7 cases, no defect;") != std::string::npos);
+  result.accepted["data-race b.hpp:2 why"] = 3;
+  const std::string text = report_text(options, result);
+  CAPTURE(text);
+  CHECK(text.find("accepted 0 times: data-race a.hpp:1 why\naccepted 3 times: data-race b.hpp:2 why\n") !=
+        std::string::npos);
+  CHECK(text.find("7 cases, no defect but those that --accept names;") != std::string::npos);
+}
+
 TEST_CASE("of a case of thousands of sequences the report shows the beginning, and names the file") {
   const suite_options options = some_options();
   suite_result result = some_result(options);

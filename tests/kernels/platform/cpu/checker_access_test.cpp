@@ -179,6 +179,13 @@ __global__ void load_atomically(int* counter, int* out, bool stores) {
   if (i == 70) __atomic_store_n(counter, 4, __ATOMIC_RELAXED);
   if (stores && i == 5) *counter = 3;
 }
+/// Reads the same word plainly right after an atomic load, as clang's own remainder of that load does.
+__global__ void load_twice(int* counter, int* out, bool plainly) {
+  const unsigned int i = blockIdx.x * threads + threadIdx.x;
+  const int first = __atomic_load_n(counter, __ATOMIC_RELAXED);
+  out[i] = first + (plainly ? *static_cast<volatile int*>(counter) : 0);
+  if (i == 70) __atomic_store_n(counter, 4, __ATOMIC_RELAXED);
+}
 __global__ void clear_counters(int* counters) {
   counters[threadIdx.x] = 0;
 }
@@ -267,6 +274,22 @@ TEST_CASE("Atomic loads and stores race with plain accesses only", "[checker]") 
     return [&, stores] {
       hipLaunchKernelGGL(clear_counters, 1, 1, 0, nullptr, counters.data());
       hipLaunchKernelGGL(load_atomically, blocks, threads, 0, nullptr, counters.data(), results.data(), stores);
+    };
+  };
+  require_reports(tensors, ASSAY_DATA_RACE, {}, launch(false));
+  require_reports(tensors, ASSAY_DATA_RACE, {"race on counter[0]", "atomic"}, launch(true));
+}
+
+TEST_CASE("A plain load right after an atomic load of the same place is checked", "[checker]") {
+  if (!has_own_calls) SKIP(no_calls);
+  std::vector<int> counters(1), results(blocks * threads);
+  toy_tensor counter("counter", counters.data(), {1}, {1}, ASSAY_OUTPUT);
+  toy_tensor out("out", results.data(), {blocks * threads}, {1}, ASSAY_OUTPUT);
+  const std::array tensors{counter.get(), out.get()};
+  const auto launch = [&](bool plainly) {
+    return [&, plainly] {
+      hipLaunchKernelGGL(clear_counters, 1, 1, 0, nullptr, counters.data());
+      hipLaunchKernelGGL(load_twice, blocks, threads, 0, nullptr, counters.data(), results.data(), plainly);
     };
   };
   require_reports(tensors, ASSAY_DATA_RACE, {}, launch(false));

@@ -71,6 +71,9 @@ double half_spacing(dtype type, double x) {
 bool may_be_rounded(dtype type, double u, double v, double apart) {
   if (apart == std::numeric_limits<double>::infinity()) return !std::isnan(u) && !std::isnan(v);
   if (std::isinf(u)) std::swap(u, v);
+  // Of opposite infinities each is of a number past half a spacing beyond the largest, the one on either side of 0.
+  const double overflows_from = oracle::largest(type) + half_spacing(type, oracle::largest(type));
+  if (std::isinf(u) && u == -v) return apart >= 2 * overflows_from;
   return may_be_stored(type, v, u, std::isinf(u) ? apart : apart + half_spacing(type, u));
 }
 

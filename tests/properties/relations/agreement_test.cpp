@@ -63,6 +63,10 @@ TEST_CASE("infinity agrees with what overflows to it, and with no other number")
   CHECK(may_be_rounded(dtype::f16, 65504, infinity, 0x1p-1));
   CHECK_FALSE(may_be_rounded(dtype::f16, infinity, 65408, 0x1p-1));
   CHECK_FALSE(may_be_rounded(dtype::f16, infinity, -infinity, 0x1p-1));
+  // Numbers from 65520 on become infinite, on either side of 0.
+  CHECK_FALSE(may_be_rounded(dtype::f16, infinity, -infinity, 131039));
+  CHECK(may_be_rounded(dtype::f16, infinity, -infinity, 131040));
+  CHECK(may_be_rounded(dtype::f16, -infinity, infinity, 0x1p50));
   CHECK_FALSE(may_be_rounded(dtype::f16, std::nan(""), 1, infinity));
 }
 

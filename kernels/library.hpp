@@ -109,7 +109,8 @@ struct assay_launch {
 };
 
 struct assay_kernel {
-  const char* name;  ///< "split_kv": the kernel that generated cases and the corpus name
+  /// "split_kv": the kernel that generated cases and the corpus name. 1 to 64 letters, digits, '_', '-', '.' or ':'.
+  const char* name;
   /// Checks the problem on the host and chooses splits and workspace. `workspace_budget_bytes` 0: the library's own.
   assay_status (*plan)(const assay::problem* problem, std::int64_t workspace_budget_bytes, assay_plan* plan);
   /// The contract under which run() computes this problem with this launch. Set every field, those of other operations
@@ -125,7 +126,7 @@ struct assay_kernel {
 
 struct assay_library {
   std::int32_t abi;             ///< 1
-  const char* platform;         ///< "cpu", "nvidia", "amd"
+  const char* platform;         ///< "cpu", "nvidia", "amd"; such a name, too
   std::int32_t problem_bytes;   ///< sizeof(assay::problem) as compiled: a guard against stale headers
   std::int32_t contract_bytes;  ///< sizeof(assay::contract)
   std::int32_t num_kernels;

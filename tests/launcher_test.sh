@@ -44,6 +44,7 @@ for ((i = 0; i < 200; ++i)); do
   sleep 0.05
 done
 rmdir "$2/busy"
+if [[ -n ${DAEMON:-} ]]; then sleep 30 >"$SCRATCH/daemon" 2>&1 & fi
 [[ ${BROKEN:-} != program ]] || exit 0
 printf '#!/bin/sh\n[ "$1" != again ] || exec timeout 10 "$2" list\necho "%s: $*"\n' "$name" >"$2/bin/assay_new"
 chmod +x "$2/bin/assay_new"
@@ -152,6 +153,9 @@ wait "$two" || { cp second errors && fail 'the second of two failed'; }
   { cp second errors && fail 'the second of two did not wait'; }
 # A program that runs keeps no launcher waiting.
 expect 'a launcher within a program' 0 'first: list' checkout/assay again checkout/assay
+DAEMON=yes expect 'a build that leaves a process behind' 0 'first: list' checkout/assay list
+expect 'a launcher after it' 0 'first: list' timeout 10 checkout/assay list
+[[ ! -s errors ]] || fail 'a launcher after it: waits'
 
 # 4. Links and CDPATH.
 ln -s ../checkout/assay links/assay

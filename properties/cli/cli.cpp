@@ -148,6 +148,7 @@ attention_case load_case(const std::filesystem::path& file) {
 
 int write_report(const cli_context& context, const std::filesystem::path& file, const std::string& text, int status) {
   try {
+    context.out.flush();  // `file` may be stdout
     write_by_rename(file, text);
     return status;
   } catch (const environment_error& e) {

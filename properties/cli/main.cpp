@@ -35,7 +35,8 @@ int run_and_flush(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   assay::open_standard_files();
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is a write that fails (ulimit -f)
+  // A file that may not grow (ulimit -f) and a pipe without a reader are writes that fail; the rest is still done.
+  for (const int number : {SIGXFSZ, SIGPIPE}) std::signal(number, SIG_IGN);
   if (!assay::has_stack()) {
     std::cerr << "assay: the stack may have too few bytes (see: ulimit -s)\n";
     return assay::exit_environment;

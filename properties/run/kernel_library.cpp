@@ -4,8 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cstring>
 #include <filesystem>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "properties/run/kernel_library.hpp"
@@ -14,6 +17,16 @@
 
 namespace assay {
 namespace {
+
+/// Names are compared, listed and printed: letters, digits and a few signs.
+bool is_plain(const char* name) {
+  constexpr std::size_t most = 64;
+  const std::string_view text(name, strnlen(name, most + 1));
+  const auto fits = [](unsigned char c) {
+    return c < 0x80 && (std::isalnum(c) != 0 || std::strchr("_-.:", c) != nullptr);
+  };
+  return !text.empty() && text.size() <= most && std::ranges::all_of(text, fits);
+}
 
 /// What makes a table unusable, or nullptr. Sizes guard against a library that was built with other headers.
 const char* defect_of(const assay_library* table) {
@@ -24,12 +37,15 @@ const char* defect_of(const assay_library* table) {
   if (table->contract_bytes != static_cast<std::int32_t>(sizeof(contract)))
     return "it was built with another contract.hpp";
   if (table->platform == nullptr) return "it names no platform";
+  if (!is_plain(table->platform)) return "its platform's name is not 1 to 64 letters, digits, '_', '-', '.' or ':'";
   if (table->num_kernels < 0 || (table->num_kernels > 0 && table->kernels == nullptr))
     return "its kernel table is broken";
   for (std::int32_t i = 0; i < table->num_kernels; ++i) {
     const assay_kernel& kernel = table->kernels[i];
     if (kernel.name == nullptr || kernel.plan == nullptr || kernel.declare == nullptr || kernel.run == nullptr)
       return "one of its kernels has no name or misses a function";
+    if (!is_plain(kernel.name))
+      return "the name of one of its kernels is not 1 to 64 letters, digits, '_', '-', '.' or ':'";
   }
   return nullptr;
 }

@@ -208,6 +208,14 @@ std::string worker::end() {
   return was_ended_here ? "closed its pipe and did not end" : end_text(status);
 }
 
+bool worker::has_ended() const {
+  siginfo_t info{};
+  if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != pid_)
+    return false;
+  pollfd arrived{reply_fd_, POLLIN, 0};
+  return poll(&arrived, 1, 0) == 0;
+}
+
 double worker::processor_seconds() const {
   clockid_t used{};
   timespec t{};
@@ -252,6 +260,8 @@ std::optional<work_result> collect(slot& s, bool readable, double limit_seconds)
     result.reply = s.process->reply();
     result.last_words = s.process->last_words();
     if (!result.reply) result.death = s.process->end();
+  } else if (s.process->has_ended()) {
+    result.death = s.process->end();
   } else if (result.seconds > limit_seconds) {
     result.death = fmt::format("did not end within {:g} s of processor time", limit_seconds);
   } else if (seconds_since(s.since) > patience * limit_seconds) {

@@ -37,6 +37,9 @@ class worker {
   std::string end();
   /// After receive() without a reply: the child's last words, if it sent any.
   const std::string& last_words() const { return last_words_; }
+  /// Whether the child has ended and all that it sent is read. Its reply_fd() does not show that where a process that
+  /// it started holds the pipe open.
+  bool has_ended() const;
   /// Processor time of all threads of the child.
   double processor_seconds() const;
   /// Ends the child at once.

@@ -1,12 +1,14 @@
 #include "properties/system/write_file.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <sstream>
 
 #include "properties/system/errors.hpp"
@@ -34,11 +36,34 @@ bool write_whole(const fs::path& path, std::string_view text) {
   return !file.fail();
 }
 
+/// stdout or stderr where that is the regular file at this path: by /dev/stdout, or by its own name (--json x > x).
+std::optional<int> standard_file_at(const fs::path& path) {
+  struct stat there{};
+  if (stat(path.c_str(), &there) != 0 || !S_ISREG(there.st_mode)) return std::nullopt;
+  for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
+    struct stat open{};
+    if (fstat(fd, &open) == 0 && open.st_dev == there.st_dev && open.st_ino == there.st_ino) return fd;
+  }
+  return std::nullopt;
+}
+
+/// False if that fails; then errno says why.
+bool write_behind(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
 /// How a place is written: a regular file, or one that is not there yet, by rename; a device or a pipe, such as
-/// /dev/stdout or what a shell makes of >(jq), through it; nothing else.
-enum class place { file, stream, neither };
+/// /dev/stdout or what a shell makes of >(jq), through it; the file that is stdout, behind what is in it; nothing else.
+enum class place { file, stream, standard, neither };
 
 place place_of(const fs::path& path) {
+  if (standard_file_at(path)) return place::standard;
   std::error_code error;
   switch (fs::status(path, error).type()) {
     case fs::file_type::regular: return place::file;
@@ -48,6 +73,12 @@ place place_of(const fs::path& path) {
     case fs::file_type::fifo: return place::stream;
     default: return place::neither;
   }
+}
+
+/// What is replaced: a link stays, and the file that it names is written.
+fs::path target_of(const fs::path& path) {
+  std::error_code error;
+  return fs::is_symlink(fs::symlink_status(path, error)) ? fs::canonical(path, error) : path;
 }
 
 }  // namespace
@@ -60,9 +91,12 @@ void write_by_rename(const fs::path& path, std::string_view text) {
     if (!write_whole(path, text)) refuse(path, std::strerror(errno));
     return;
   }
+  if (where == place::standard) {
+    if (!write_behind(*standard_file_at(path), text)) refuse(path, std::strerror(errno));
+    return;
+  }
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
-  // A link stays, and what it names is replaced.
-  const fs::path target = fs::is_symlink(fs::symlink_status(path, error)) ? fs::canonical(path, error) : path;
+  const fs::path target = target_of(path);
   const fs::path partial = partial_name(target);
   if (!write_whole(partial, text)) {
     const std::string why = std::strerror(errno);
@@ -78,8 +112,8 @@ void write_by_rename(const fs::path& path, std::string_view text) {
 
 bool can_be_written(const fs::path& path) {
   std::error_code error;
-  if (const place where = place_of(path); where != place::file) return where == place::stream;
-  fs::path folder = fs::absolute(path).parent_path();
+  if (const place where = place_of(path); where != place::file) return where != place::neither;
+  fs::path folder = fs::absolute(target_of(path)).parent_path();
   while (!fs::exists(folder, error) && folder.has_relative_path()) folder = folder.parent_path();
   const fs::path probe = partial_name(folder / "probe");
   // Permissions do not show it: root has all of them, and still cannot write to /proc.

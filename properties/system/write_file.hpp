@@ -9,8 +9,9 @@
 
 namespace assay {
 
-/// Writes to a temporary file beside the path and renames it; writes through a link, and straight into a device or a
-/// pipe. Creates missing folders. Throws environment_error, also where there is anything else; then nothing is left.
+/// Writes to a temporary file beside the path and renames it; writes through a link, straight into a device or a pipe,
+/// and behind what is in a file that is stdout or stderr. Creates missing folders. Throws environment_error, also where
+/// there is anything else; then nothing is left.
 void write_by_rename(const std::filesystem::path& path, std::string_view text);
 
 /// Whether write_by_rename could write there. Tries it with a temporary file; creates no folders.

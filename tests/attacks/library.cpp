@@ -90,6 +90,10 @@ assay_status run(const assay::problem* p, const assay_tensor* tensors, std::int3
   if (is("exit in run")) std::exit(0);
   if (is("_exit in run")) _exit(0);
   if (is("crash in run")) crash();
+  if (is("crash in run, leaving a child")) {
+    for (volatile bool forever = fork() == 0; forever;) pause();
+    crash();
+  }
   if (is("abort in run")) std::abort();
   if (is("loop in run")) loop();
   if (is("throw in run")) throw 1;
@@ -126,12 +130,18 @@ extern "C" [[gnu::visibility("default")]] const assay_library* assay_library_v1(
   if (is("exit in the entry")) std::exit(0);
   if (is("crash in the entry")) crash();
   if (is("nothing from the entry")) return nullptr;
-  static const assay_kernel mine{is("another name") ? "none" : "split_kv", plan, declare, run};
+  static const std::string endless(std::size_t{1} << 20, 'x');
+  static const assay_kernel mine{is("another name")            ? "none"
+                                 : is("a name of two lines")   ? "split_kv\nappend_kv"
+                                 : is("a name without an end") ? endless.c_str()
+                                                               : "split_kv",
+                                 plan, declare, run};
   static assay_library table = attacked();
   table.num_kernels = is("no kernels") ? 0 : is("negative kernels") ? -1 : 1;
   table.kernels = &mine;
   if (is("another ABI")) table.abi = 9;
   if (is("another problem")) table.problem_bytes += 8;
   if (is("no platform")) table.platform = nullptr;
+  if (is("control characters in the platform")) table.platform = "cpu\x1B[2J\nsplit_kv";
   return &table;
 }

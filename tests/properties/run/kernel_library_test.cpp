@@ -54,6 +54,15 @@ TEST_CASE("a table that this program cannot use is refused") {
   runless.run = nullptr;
   CHECK(refuses(table_of(&runless, 1)));
   CHECK(refuses(table_of(nullptr, 1)));
+  const std::string endless(1000, 'x');
+  for (const char* name : {"", "two\nlines", "\x1B[2J", "\xC3\xA9", "a b", endless.c_str()}) {
+    assay_kernel named = good;
+    named.name = name;
+    CHECK(refuses(table_of(&named, 1)));
+    table = table_of(&good, 1);
+    table.platform = name;
+    CHECK(refuses(table));
+  }
   CHECK_THROWS_AS(library(nullptr, "x.so"), environment_error);
 }
 

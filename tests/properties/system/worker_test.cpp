@@ -38,6 +38,10 @@ std::string serve(const std::string& request) {
     for (volatile bool forever = left == 0; forever;) pause();
     return std::to_string(left);
   }
+  if (request == "crash beside a child") {
+    for (volatile bool forever = fork() == 0; forever;) pause();
+    raise(SIGSEGV);
+  }
   if (request == "big") return std::string(1 << 20, 'x');
   return request + "!";
 }
@@ -122,6 +126,12 @@ TEST_CASE("a copy of a worker does not answer in its place") {
   CHECK(results.at("fork").reply == "fork!");
   CHECK(results.at("a").reply == "a!");
   CHECK(results.at("b").reply == "b!");
+}
+
+TEST_CASE("the end of a worker is noticed although a process that it started holds its pipe") {
+  const auto results = run(1, {"crash beside a child", "a"}, 60);
+  CHECK(results.at("crash beside a child").death == "killed by signal 11 (Segmentation fault)");
+  CHECK(results.at("a").reply == "a!");
 }
 
 TEST_CASE("what a worker leaves behind ends with it") {

@@ -1,12 +1,15 @@
 #include "properties/system/write_file.hpp"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <csignal>
+#include <cstdio>
 #include <fstream>
 #include <thread>
 
@@ -57,6 +60,32 @@ TEST_CASE("a link stays and its target is written; a device and a pipe are writt
   CHECK(seen == "through");
   CHECK(fs::is_fifo(pipe));
   CHECK_THROWS_WITH(read_file(pipe), Catch::Matchers::EndsWith("it is no regular file"));
+}
+
+TEST_CASE("a report goes behind what is in a file that is stdout, by whatever name") {
+  const testing::scratch folder;
+  const fs::path file = folder.path() / "redirected";
+  std::fflush(stdout);
+  const int before = dup(STDOUT_FILENO), redirected = open(file.c_str(), O_CREAT | O_WRONLY, 0600);
+  REQUIRE(redirected >= 0);
+  dup2(redirected, STDOUT_FILENO);
+  const bool can = can_be_written("/dev/stdout");
+  std::printf("verdict\n");
+  std::fflush(stdout);
+  write_by_rename("/dev/stdout", "one\n");
+  write_by_rename(file, "two\n");
+  dup2(before, STDOUT_FILENO);
+  close(before);
+  close(redirected);
+  CHECK(can);
+  CHECK(read_file(file) == "verdict\none\ntwo\n");
+}
+
+TEST_CASE("a link into a folder that cannot be written is noticed before") {
+  const testing::scratch folder;
+  const fs::path link = folder.path() / "link";
+  fs::create_symlink("/proc/version", link);
+  CHECK_FALSE(can_be_written(link));
 }
 
 TEST_CASE(

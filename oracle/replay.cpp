@@ -150,12 +150,14 @@ void normalise(const normalisation& n, const double* mid, const double* radius, 
 }
 
 /// Where the result or an intermediate may overflow: from the least magnitude on to infinity, of the result's sign. No
-/// factor is 0, nor is a product of some of them (l is below 2^31), so infinity meets no 0 and makes no NaN.
+/// product of some of the factors is below 2^-126 (l is below 2^31), so infinity meets no 0 and makes no NaN, be
+/// subnormals flushed or not.
 interval overflowed(const normalisation& n, double mid, double radius) {
   const auto [value, reach] = quotient_of(n, n.most(), mid, radius);
   const double least = (std::fabs(value) - reach) * (1 - 0x1p-50);
-  const bool is_decided = least > 0 && std::fabs(value) < infinity && std::fabs(n.v_scale) >= 0x1p-50 &&
-                          n.v_descale >= 0x1p-50 && n.l + n.l_radius < 0x1p31;
+  const double least_factor = std::fmin(1.0, std::fabs(n.v_scale)) * std::fmin(1.0, n.v_descale);
+  const bool is_decided =
+      least > 0 && std::fabs(value) < infinity && least_factor >= 0x1p-95 && n.l + n.l_radius < 0x1p31;
   if (!is_decided) return everything;
   // From 2^128 on every rounding gives infinity.
   const interval size{least >= 0x1p128 ? infinity : std::min(least, f32_largest), infinity};

@@ -66,6 +66,22 @@ TEST_CASE("so it is for maxima that climb, data that cancels, and units that ali
   }
 }
 
+TEST_CASE("O in units of 2^-64 that the v scale may lift beyond f32 is at least what it is", "[oracle]") {
+  options o = testing::report_shape(dtype::e4m3fn, dtype::bf16);
+  o.sequences = {{1, 128}};
+  o.page_size = 64;
+  o.v_scale = 0x1p55F;
+  o.descale = [](char which, std::int64_t nth, std::int64_t) { return which == 'v' && nth == 1 ? 0x1p-64 : 1.0; };
+  o.draw = [](char which, std::int64_t, std::mt19937_64&) { return which == 'v' ? 32.0 : 0.0; };
+  const testing::setting s = testing::make_setting(o);
+  const contract c = testing::prefill_contract(dtype::e4m3fn);
+  CHECK(outside(s, c, 1, bias::random) == 0);
+  const enclosure e = enclose(s.stated, s.tensors(), c);  // 64 of 128 keys make 32 2^55, but 2^84 2^55 on the way
+  CHECK(e.tensors[0].elements[0].hi == std::numeric_limits<double>::infinity());
+  CHECK(e.tensors[0].elements[0].lo > 0x1.fp58);
+  CHECK(e.tensors[0].elements[0].lo <= 0x1p59);
+}
+
 TEST_CASE("the rounding of a fused maximum shows where nothing else is rounded", "[oracle]") {
   options o = testing::report_shape(dtype::e4m3fn, dtype::f32);
   o.sequences = {{1, 1}};

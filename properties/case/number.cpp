@@ -18,28 +18,36 @@ number_format format_of(dtype type) {
   }
 }
 
+namespace {
+
+/// The pattern of a float type that is nearest to a positive double, in integers only: the fills call it for each
+/// element.
+std::uint32_t nearest_pattern(const number_format& f, double magnitude) {
+  constexpr int double_mantissa_bits = 52, double_bias = 1023;
+  const auto bits = std::bit_cast<std::uint64_t>(magnitude);
+  // Of a subnormal double the hidden one is wrong; all of it is below half of every type's smallest unit.
+  const std::uint64_t mantissa =
+      (bits & ((std::uint64_t{1} << double_mantissa_bits) - 1)) | (std::uint64_t{1} << double_mantissa_bits);
+  const int exponent = static_cast<int>(bits >> double_mantissa_bits) - double_bias;
+  const int kept_exponent = std::max(exponent, 1 - f.bias);  // that of subnormals, and no less
+  const int dropped = double_mantissa_bits - f.mantissa_bits + kept_exponent - exponent;
+  if (dropped > double_mantissa_bits + 1) return 0;  // mantissa < 2^53 is less than half of 2^54
+  const std::uint64_t half = std::uint64_t{1} << (dropped - 1), odd = (mantissa >> dropped) & 1;
+  const std::uint64_t units = (mantissa + half - 1 + odd) >> dropped;
+  // The leading one of `units` adds 1 to the exponent field, so a subnormal needs none and a carry is right by itself.
+  const auto field = static_cast<std::uint64_t>(kept_exponent + f.bias - 1) << f.mantissa_bits;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(field + units, f.last_finite));
+}
+
+}  // namespace
+
 std::uint32_t round_to_bits(dtype type, double value) {
   if (type == dtype::i8) {
     const auto rounded = static_cast<std::int8_t>(std::clamp(std::nearbyint(value), -127.0, 127.0));
     return static_cast<std::uint8_t>(rounded);
   }
   const number_format f = format_of(type);
-  const double magnitude = std::fabs(value);
-  std::uint32_t bits = 0;
-  if (magnitude > 0) {
-    // Exponents are read and made by bits, which is several times faster than frexp and ldexp. A double is subnormal
-    // only below every type's smallest unit, where the clamp decides.
-    const auto field_of_double = static_cast<int>(std::bit_cast<std::uint64_t>(magnitude) >> 52);
-    const int exponent = std::max(field_of_double - 1023, 1 - f.bias);
-    const int shift = f.mantissa_bits - exponent;
-    const auto power = std::bit_cast<double>(static_cast<std::uint64_t>(shift + 1023) << 52);
-    const double units = std::nearbyint(magnitude * power);
-    // The leading one of `units` adds 1 to the exponent field, so a subnormal needs none and a carry is right by
-    // itself.
-    const auto field = static_cast<std::uint64_t>(exponent + f.bias - 1) << f.mantissa_bits;
-    bits =
-        static_cast<std::uint32_t>(std::min<std::uint64_t>(field + static_cast<std::uint64_t>(units), f.last_finite));
-  }
+  const std::uint32_t bits = nearest_pattern(f, std::fabs(value));
   if (bits == 0 && type == dtype::e4m3fnuz) return 0;
   return std::signbit(value) ? bits | f.sign : bits;
 }

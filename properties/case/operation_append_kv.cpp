@@ -40,12 +40,24 @@ std::optional<std::int64_t> position_of(const attention_case& c, const sequence&
 }
 
 /// The angle of a position for a pair of elements is position * 10000^(-pair / pairs).
+double frequency_of(std::int64_t pair, std::int64_t pairs) {
+  return std::pow(10000.0, -static_cast<double>(pair) / static_cast<double>(pairs));
+}
+
 template <double of_angle(double)>
-std::uint32_t rope_element(std::int64_t position, std::int64_t pair, std::int64_t pairs) {
-  const double angle =
-      static_cast<double>(position) * std::pow(10000.0, -static_cast<double>(pair) / static_cast<double>(pairs));
+std::uint32_t rope_element(std::int64_t position, double frequency) {
   // Rounded to multiples of 2^-20: libraries differ in a sine's last bits, and cases say the same on every machine.
-  return round_to_bits(dtype::f32, std::ldexp(std::nearbyint(std::ldexp(of_angle(angle), 20)), -20));
+  const double value = of_angle(static_cast<double>(position) * frequency);
+  return round_to_bits(dtype::f32, std::nearbyint(value * 0x1p20) * 0x1p-20);
+}
+
+/// Of the rows that are not skipped, ascending, each once.
+std::vector<std::int64_t> positions_of(const attention_case& c) {
+  std::set<std::int64_t> positions;
+  for (const sequence& s : c.sequences)
+    for (std::int64_t row = 0; row < s.q; ++row)
+      if (slot_of(c, s, row) >= 0) positions.insert(first_position(s) + row);
+  return {positions.begin(), positions.end()};
 }
 
 double cosine(double angle) {
@@ -68,6 +80,8 @@ void plan_rotary(const attention_case& c, std::int64_t rows, std::vector<planned
                        .content = computed,
                        .has_free_rows = true,
                        .margins = margins,
+                       .live_rows = positions_of,
+                       .of_column = frequency_of,
                        .element = element});
 }
 

@@ -63,8 +63,11 @@ struct planned_tensor {
   int shared_dimension = -1;  ///< all indices of it are the same elements: its stride is 0
   int margins = 1;            ///< of the case, in its gap: tensors with other numbers have other strides
   int draw = 0;               ///< of `queries` and `rows_of_any_size`: other draws are other rows of the same kind
-  /// Of `computed`: the bits of an element of a matrix of so many columns.
-  std::uint32_t (*element)(std::int64_t row, std::int64_t column, std::int64_t columns) = nullptr;
+  /// Of `computed`, a matrix: the rows that calls read; the others are dead.
+  std::vector<std::int64_t> (*live_rows)(const attention_case& c) = nullptr;
+  /// Of `computed`: what the elements of a column have in common, and the bits of one of them.
+  double (*of_column)(std::int64_t column, std::int64_t columns) = nullptr;
+  std::uint32_t (*element)(std::int64_t row, double of_column) = nullptr;
   /// Of `row_indices`: the index of a row of a sequence, which is row `batch_row` of the batch; nothing where it is
   /// dead.
   std::optional<std::int64_t> (*row_index)(const attention_case& c, const sequence& s, std::int64_t row,

@@ -172,10 +172,12 @@ class filler {
   }
 
   void fill_matrix(buffer& b, const planned_tensor& t) const {
-    poison_gaps(b, case_.data.poison);
-    for (std::int64_t row = 0; row < t.shape[0]; ++row)
+    poison_all(b, case_.data.poison);
+    std::vector<double> of_columns;
+    for (std::int64_t column = 0; column < t.shape[1]; ++column) of_columns.push_back(t.of_column(column, t.shape[1]));
+    for (const std::int64_t row : t.live_rows(case_))
       for (std::int64_t column = 0; column < t.shape[1]; ++column)
-        set(b, b.view().offset(row, column), t.element(row, column, t.shape[1]));
+        set(b, b.view().offset(row, column), t.element(row, of_columns[static_cast<std::size_t>(column)]));
   }
 
   void fill_pool(buffer& b, bool is_k) const {

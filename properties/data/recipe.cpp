@@ -26,7 +26,8 @@ enum stream : std::uint64_t {
   v_descale_stream,
   weight_stream,
   key_scale_stream,
-  tail_stream
+  tail_stream,
+  stream_count
 };
 
 /// SplitMix64's finalizer (Steele, Lea, Flood 2014).
@@ -105,11 +106,12 @@ recipe::recipe(const attention_case& c)
       v_amplitude_(amplitude(v_type(c))) {
   for (const sequence& s : c.sequences)
     if (!s.pages.empty()) last_pages_.insert(s.pages.back());
+  for (std::uint64_t tensor = 0; tensor < stream_count; ++tensor) keys_.push_back(mix(c.data.seed ^ (tensor << 56)));
 }
 
 std::uint64_t recipe::noise(std::uint64_t tensor, const place& at) const {
   const auto part = [](std::int64_t x) { return static_cast<std::uint64_t>(x); };
-  const std::uint64_t key = mix(case_.data.seed ^ (tensor << 56)) ^ (part(at.sequence) << 32) ^ part(at.index);
+  const std::uint64_t key = keys_[tensor] ^ (part(at.sequence) << 32) ^ part(at.index);
   return mix(mix(key) ^ (part(at.head) << 32) ^ part(at.dim));
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <unordered_set>
+#include <vector>
 
 #include "properties/case/case.hpp"
 
@@ -118,6 +119,7 @@ class recipe {
   const attention_case& case_;
   double q_amplitude_, k_amplitude_, v_amplitude_;
   std::unordered_set<std::int64_t> last_pages_;  ///< of sequences, be they shared
+  std::vector<std::uint64_t> keys_;              ///< of the streams' noise
 };
 
 /// The pattern that page_tagged gives to a key of a sequence: tag = key + 1021 * sequence counts upwards through the

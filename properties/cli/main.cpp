@@ -1,5 +1,7 @@
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <iostream>
@@ -23,9 +25,20 @@ bool has_stack() {
   return getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= least_bytes;
 }
 
+/// Whether stdout is a pipe that nothing reads any more.
+bool has_lost_reader() {
+  pollfd out{STDOUT_FILENO, POLLOUT, 0};
+  return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
 int run_and_flush(const std::vector<std::string>& arguments) {
   const int status = run_program(arguments, {std::cout, std::cerr, nullptr});
-  if (std::cout.flush() || status != exit_verified) return status;
+  if (std::cout.flush()) return status;
+  if (has_lost_reader()) {  // as `assay | head` expects it: without a word, but with reports and findings written
+    std::signal(SIGPIPE, SIG_DFL);
+    std::raise(SIGPIPE);
+  }
+  if (status != exit_verified) return status;
   std::cerr << "assay: stdout cannot be written\n";
   return exit_environment;
 }

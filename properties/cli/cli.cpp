@@ -123,6 +123,7 @@ std::shared_ptr<library> library_options::open(const cli_context& context) const
                                  : unchecked      ? library::built_in_unchecked()
                                                   : library::built_in();
   lib->checks = {!unchecked, lockstep_waves};
+  if (path.empty() && !context.preset && !unchecked) lib->unchecked_twin = library::built_in_unchecked();
   if (!accept.empty()) lib->checks.accepted = std::make_shared<accepted_defects>(read_file(accept), accept);
   if (!platform.empty() && platform != lib->platform())
     throw environment_error(fmt::format("--platform: {} is a library for {}, not for {}; name one with --library",

@@ -99,13 +99,13 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
   execution ran;
   ran.planned = planned;
   ran.written = std::move(written);
-  const assay_kernel* kernel = lib.find(c.kernel);
+  execution_checks checks = lib.checks;
+  checks.accesses = checks.accesses && manner.checks_accesses;
+  const assay_kernel* kernel = (checks.accesses || !lib.unchecked_twin ? lib : *lib.unchecked_twin).find(c.kernel);
   if (kernel == nullptr) {
     ran.status = {ASSAY_UNSUPPORTED, "the library has no such kernel"};
     return ran;
   }
-  execution_checks checks = lib.checks;
-  checks.accesses = checks.accesses && manner.checks_accesses;
   launch_report said;
   assay_launch launch = make_launch(c, checks, manner.workers, &said);
   launch.accesses_checked = &ran.accesses_checked;

@@ -79,5 +79,24 @@ TEST_CASE("a shared object with the built-in kernels gives the same bits") {
   CHECK_FALSE(first_difference(one.written, two.written).has_value());
 }
 
+TEST_CASE("the unchecked twin runs what nothing checks, and nothing else, with the same bits") {
+  if (!std::filesystem::exists(ASSAY_BINARY_DIR "/lib/assay_kernels_cpu_unchecked.so")) SKIP("the twin is not built");
+  const auto run = [](const library& lib, bool checks_accesses) {
+    inputs in = fill(testing::small_case());
+    return execute(lib, testing::small_case(), in, {.checks_accesses = checks_accesses});
+  };
+  const auto changes_o = testing::corrupting_library([](testing::call& c) { set_bits(c.view("o"), 5, 0x7E00); });
+  const auto one = std::make_shared<library>(assay_library_v1(), "one");
+  const execution plain = run(*one, false);
+  one->unchecked_twin = changes_o;
+  CHECK_FALSE(first_difference(plain.written, run(*one, true).written).has_value());
+  CHECK(first_difference(plain.written, run(*one, false).written).has_value());
+  one->unchecked_twin = library::built_in_unchecked();
+  const execution twins = run(*one, false);
+  REQUIRE(twins.status.code == ASSAY_OK);
+  CHECK(twins.accesses_checked == 0);
+  CHECK_FALSE(first_difference(plain.written, twins.written).has_value());
+}
+
 }  // namespace
 }  // namespace assay

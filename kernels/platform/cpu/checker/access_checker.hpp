@@ -145,8 +145,18 @@ class access_checker {
   template <access_kind Kind>
   void check_static(checked_thread& self, std::uint64_t offset, std::uint64_t size, std::uintptr_t pc);
   template <access_kind Kind>
+  void check_local_fully(checked_thread& self, const local_area& area, std::uint64_t offset, std::uint64_t size,
+                         std::uintptr_t pc);
+  bool is_past(access_record earlier, access_record now, access_record wave_floor) const;
+  bool passes_load(checked_thread& self, const local_area& area, std::uint64_t offset, std::uint64_t size,
+                   std::uintptr_t pc);
+  bool passes_store(checked_thread& self, const local_area& area, std::uint64_t offset, std::uint64_t size,
+                    std::uintptr_t pc);
+  template <access_kind Kind>
   void check_local(checked_thread& self, const local_area& area, std::uint64_t offset, std::uint64_t size,
                    std::uintptr_t pc);
+  template <access_kind Kind>
+  void check_elsewhere(checked_thread& self, std::uintptr_t address, std::uint64_t size, std::uintptr_t pc);
   template <access_kind Kind>
   void check_region(checked_thread& self, const memory_region& region, std::uint64_t offset, std::uint64_t size,
                     std::uintptr_t pc);

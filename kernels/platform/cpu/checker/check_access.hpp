@@ -110,9 +110,8 @@ template <access_kind Kind>
 }
 
 template <access_kind Kind>
-[[gnu::always_inline]] inline void access_checker::check_local(checked_thread& self, const local_area& area,
-                                                               std::uint64_t offset, std::uint64_t size,
-                                                               std::uintptr_t pc) {
+[[gnu::noinline]] void access_checker::check_local_fully(checked_thread& self, const local_area& area,
+                                                         std::uint64_t offset, std::uint64_t size, std::uintptr_t pc) {
   const access_record now = mine(self, pc);
   access_record* const writes = area.writes + offset;
   access_record* const reads = area.reads + offset;
@@ -142,6 +141,69 @@ template <access_kind Kind>
   }
   if (problems != 0) [[unlikely]]
     report_local(self, {Kind, area.low + offset, size, pc}, problems, other, area, offset + at);
+}
+
+/// Whether a barrier, or a collective of its wave, ended between the record's accesses and that of `now`.
+[[gnu::always_inline]] inline bool access_checker::is_past(access_record earlier, access_record now,
+                                                           access_record wave_floor) const {
+  return earlier < barrier_floor_ ||
+         (earlier < wave_floor && record::spread(earlier) != access_spread::waves && same_wave(earlier, now));
+}
+
+/// Most loads of tiles: all bytes have one history, they were written before a barrier or collective, and the record of
+/// reads either begins anew or stays. What touch() would do is then known, and there is nothing to report. Returns
+/// false, and does nothing, if it is not so.
+[[gnu::always_inline]] inline bool access_checker::passes_load(checked_thread& self, const local_area& area,
+                                                               std::uint64_t offset, std::uint64_t size,
+                                                               std::uintptr_t pc) {
+  access_record* const writes = area.writes + offset;
+  access_record* const reads = area.reads + offset;
+  const access_record write = writes[0], read = reads[0];
+  access_record differs = 0;  // without branches, which is faster
+  for (std::uint64_t i = 1; i < size; ++i) differs |= (writes[i] ^ write) | (reads[i] ^ read);
+  if (differs != 0 || write < block_floor_) return false;
+  const access_record now = mine(self, pc), wave_floor = self.time->floor;
+  if (!is_past(write, now, wave_floor)) return false;
+  const bool is_first = is_past(read, now, wave_floor);
+  const bool is_noted = record::spread(read) == access_spread::waves || record::same_thread_and_interval(read, now);
+  if (!is_first && (!is_noted || record::is_atomic(read))) return false;
+  if (is_first)
+    for (std::uint64_t i = 0; i < size; ++i) reads[i] = now;
+  note_order<access_kind::load>(write, read, pc - code_start_);
+  return true;
+}
+
+/// Most stores to tiles: a barrier ended since all bytes were written and read. As above.
+[[gnu::always_inline]] inline bool access_checker::passes_store(checked_thread& self, const local_area& area,
+                                                                std::uint64_t offset, std::uint64_t size,
+                                                                std::uintptr_t pc) {
+  access_record* const writes = area.writes + offset;
+  access_record* const reads = area.reads + offset;
+  bool is_late = false, is_read = false;
+  for (std::uint64_t i = 0; i < size; ++i) {
+    is_late |= (writes[i] >= barrier_floor_) | (reads[i] >= barrier_floor_);
+    is_read |= reads[i] != 0;
+  }
+  if (is_late) return false;
+  const access_record now = mine(self, pc);
+  for (std::uint64_t i = 0; i < size; ++i)
+    if (i == 0 || ((writes[i] ^ writes[i - 1]) | (reads[i] ^ reads[i - 1])) != 0)
+      note_order<access_kind::store>(writes[i], reads[i], pc - code_start_);
+  for (std::uint64_t i = 0; i < size; ++i) writes[i] = now;
+  if (is_read)
+    for (std::uint64_t i = 0; i < size; ++i) reads[i] = 0;
+  return true;
+}
+
+template <access_kind Kind>
+[[gnu::always_inline]] inline void access_checker::check_local(checked_thread& self, const local_area& area,
+                                                               std::uint64_t offset, std::uint64_t size,
+                                                               std::uintptr_t pc) {
+  if constexpr (Kind == access_kind::load)
+    if (passes_load(self, area, offset, size, pc)) return;
+  if constexpr (Kind == access_kind::store)
+    if (passes_store(self, area, offset, size, pc)) return;
+  check_local_fully<Kind>(self, area, offset, size, pc);
 }
 
 template <access_kind Kind>
@@ -190,6 +252,12 @@ template <access_kind Kind>
   if (const std::uint64_t offset = address - dynamic_.low;
       offset < dynamic_.size_bytes && size <= dynamic_.size_bytes - offset)
     return check_local<Kind>(self, dynamic_, offset, size, pc);
+  check_elsewhere<Kind>(self, address, size, pc);
+}
+
+template <access_kind Kind>
+[[gnu::noinline]] void access_checker::check_elsewhere(checked_thread& self, std::uintptr_t address, std::uint64_t size,
+                                                       std::uintptr_t pc) {
   memory_run& last = last_run_of(pc);
   const memory_region* region = last.region;
   if (!last.holds(address, size)) {

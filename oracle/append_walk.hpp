@@ -53,23 +53,35 @@ class append_walk {
   enclosed_tensor covered(const char* name, const tensor& before) const {
     enclosed_tensor t{name, before.type, {before.shape, before.shape + before.rank}, {}};
     t.indices.emplace();
+    std::size_t of_page = 1;
+    for (int axis = 1; axis < before.rank; ++axis) of_page *= static_cast<std::size_t>(before.shape[axis]);
+    t.held.reserve(view_.pages().size() * of_page);
+    t.elements.reserve(t.held.capacity());
+    std::vector<double> row;
     for (const appended_page& p : view_.pages()) {
       t.indices->push_back(p.page);
-      hold(before, before.offset(p.page), 1, t);
+      hold(before, before.offset(p.page), 1, row, t);
     }
     t.kept.assign(t.held.size(), static_cast<std::uint8_t>(element_rule::kept));
     return t;
   }
 
-  /// Takes over the bits from axis `axis` on.
-  static void hold(const tensor& before, std::int64_t offset, int axis, enclosed_tensor& t) {
-    if (axis == before.rank) {
-      t.held.push_back(load_bits(before, offset));
-      const double value = decode(before.type, t.held.back());
-      t.elements.push_back(std::isnan(value) ? everything : point(value));
+  /// Takes over the bits from axis `axis` on. `row` is scratch.
+  static void hold(const tensor& before, std::int64_t offset, int axis, std::vector<double>& row, enclosed_tensor& t) {
+    if (axis < before.rank - 1) {
+      for (std::int64_t i = 0; i < before.shape[axis]; ++i)
+        hold(before, offset + i * before.stride[axis], axis + 1, row, t);
       return;
     }
-    for (std::int64_t i = 0; i < before.shape[axis]; ++i) hold(before, offset + i * before.stride[axis], axis + 1, t);
+    const std::int64_t count = axis < before.rank ? before.shape[axis] : 1;
+    const std::int64_t stride = axis < before.rank ? before.stride[axis] : 1;
+    row.resize(static_cast<std::size_t>(count));
+    if (stride == 1)
+      load_contiguous(before, offset, count, row.data());
+    else
+      for (std::int64_t i = 0; i < count; ++i) row[static_cast<std::size_t>(i)] = load(before, offset + i * stride);
+    for (std::int64_t i = 0; i < count; ++i) t.held.push_back(load_bits(before, offset + i * stride));
+    for (const double value : row) t.elements.push_back(std::isnan(value) ? everything : point(value));
   }
 
   static void set(enclosed_tensor& t, std::size_t at, const interval& e, element_rule rule = element_rule::enclosed) {

@@ -174,6 +174,7 @@ class filler {
   void fill_matrix(buffer& b, const planned_tensor& t) const {
     poison_all(b, case_.data.poison);
     std::vector<double> of_columns;
+    of_columns.reserve(static_cast<std::size_t>(t.shape[1]));
     for (std::int64_t column = 0; column < t.shape[1]; ++column) of_columns.push_back(t.of_column(column, t.shape[1]));
     for (const std::int64_t row : t.live_rows(case_))
       for (std::int64_t column = 0; column < t.shape[1]; ++column)

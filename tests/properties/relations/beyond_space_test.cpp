@@ -19,7 +19,7 @@ const assay_kernel& built_in_kernel() {
 
 problem without_descales(const problem* p) {
   problem other = *p;
-  other.kv_descale = descale_kind::per_tensor;
+  if (other.kv_descale == descale_kind::per_page) other.kv_descale = descale_kind::per_tensor;  // refuse unknown ones
   return other;
 }
 
@@ -80,6 +80,7 @@ TEST_CASE("a host check that takes what the kernel ignores is caught", "[relatio
   const verdict v = relations::bad_problem_rejected.check(forgiving, fp8_case());
   CHECK(v.result == outcome::fail);
   CHECK(v.origin == "bad_problem_rejected");
+  CHECK(v.what == wrong.what);
 }
 
 TEST_CASE("a problem beyond the space that is computed, but not bounded, is undecided", "[relations]") {

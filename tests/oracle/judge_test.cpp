@@ -190,6 +190,33 @@ TEST_CASE("an element that must keep its bits is outside as soon as one of them 
   CHECK_THROWS_AS(judge(bounds, {&output, 1}), std::invalid_argument);
 }
 
+TEST_CASE("of rows that all keep their bits, each element of each type is compared", "[oracle][append]") {
+  for (const dtype type : {dtype::f32, dtype::bf16, dtype::f16, dtype::e4m3fn, dtype::i8}) {
+    const testing::memory m("k", type, {3, 5});
+    const named_tensor output{"k", m.view};
+    const std::vector<interval> values(15, interval{1, 1});
+    enclosed_tensor kept{"k", type, {3, 5}, values, std::vector<std::uint8_t>(15, 1)};
+    for (std::int64_t i = 0; i < 15; ++i) {
+      kept.held.push_back(static_cast<std::uint32_t>(i + 1));
+      m.set_bits(i, kept.held.back());
+    }
+    const enclosure bounds{{kept}};
+    judgement j = judge(bounds, {&output, 1})[0];
+    CHECK(j.elements == 15);
+    CHECK(j.outside == 0);
+    for (std::int64_t i = 0; i < 15; ++i)
+      for (const std::uint32_t bit : {0x20U, 0x40U}) {
+        m.set_bits(i, kept.held[static_cast<std::size_t>(i)] ^ bit);
+        j = judge(bounds, {&output, 1})[0];
+        CHECK(j.elements == 15);
+        CHECK(j.outside == 1);
+        CHECK(j.overwritten == 1);
+        CHECK(j.worst_index == std::vector<std::int64_t>{i / 5, i % 5});
+        m.set_bits(i, kept.held[static_cast<std::size_t>(i)]);
+      }
+  }
+}
+
 TEST_CASE("of a tensor covered in part, only that part is read, counted and named", "[oracle][append]") {
   testing::memory m("k", dtype::f32, {2, 2, 3});
   for (std::int64_t i = 0; i < 12; ++i) m.set(i, static_cast<double>(i));

@@ -2,6 +2,8 @@
 #include <set>
 
 #include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <cstring>
 
 #include "properties/case/number.hpp"
 #include "properties/case/operation.hpp"
@@ -102,6 +104,33 @@ TEST_CASE("the liveness check sees poison on a live slot and data on a dead one"
     const tensor& k = test::tensor_of(in, "k");
     store_bits(k.data, k.offset(page, slot, 0, 63), k.type, slot == 3 ? 0x7E00 : 0);
     CHECK(misplaced_poison(c, in) == "k " + std::to_string(page));
+  }
+}
+
+TEST_CASE("rotary tables hold the rows of positions that get a slot, and poison in all others", "[fill]") {
+  attention_case c;
+  c.kernel = "append_kv";
+  c.pool_pages = 3;
+  c.rotary = rotary_kind::half;
+  c.data.poison = poison_kind::nan;
+  c.sequences = {{2, 20, 18, {2, 0}}, {3, 6, 4, {1}}};  // positions 18 and 19; 4 and 5, the third has no slot
+  const inputs in = fill(c);
+  for (const char* name : {"rope_cos", "rope_sin"}) {
+    const tensor& table = test::tensor_of(in, name);
+    REQUIRE(table.shape[0] == 20);
+    for (std::int64_t row = 0; row < table.shape[0]; ++row)
+      for (std::int64_t pair = 0; pair < table.shape[1]; ++pair) {
+        float value = 0;
+        std::memcpy(&value, static_cast<const float*>(table.data) + table.offset(row, pair), sizeof value);
+        INFO(name << " " << row << ", " << pair);
+        const double angle = static_cast<double>(row) *
+                             std::pow(10000.0, -static_cast<double>(pair) / static_cast<double>(table.shape[1]));
+        if (row == 4 || row == 5 || row >= 18)
+          REQUIRE(std::fabs(static_cast<double>(value) - (name[5] == 'c' ? std::cos(angle) : std::sin(angle))) <=
+                  0x1p-21 + 0x1p-24);
+        else
+          REQUIRE(std::isnan(value));
+      }
   }
 }
 

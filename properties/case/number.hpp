@@ -19,7 +19,7 @@ struct number_format {
 number_format format_of(dtype type);
 
 /// The pattern nearest to a finite value, ties to even, saturating at the largest finite (i8: at +-127). Zeros of
-/// e4m3fnuz have no sign. Exact on every machine: it scales by powers of two and rounds once.
+/// e4m3fnuz have no sign. Exact on every machine, in any rounding mode but for i8.
 std::uint32_t round_to_bits(dtype type, double value);
 
 /// Contents of dead elements of a type. FP8 has no infinity: there `inf` is the largest value. int8 has no NaN: there

@@ -51,7 +51,7 @@ class library {
   bool supports_generated = false;  ///< as the library says: assay_supports_generated_v1()
   bool measures_teeth = false;      ///< of each case that passes; see teeth.hpp
   /// Runs in which nothing is checked are this library's, if there is one. It has the same kernels, compiled without
-  /// the checks' calls: those take a fifth of a run's time although nothing answers them.
+  /// the checks' calls: those take a twentieth to a tenth of a run's time although nothing answers them.
   std::shared_ptr<const library> unchecked_twin;
 
   /// Of a table in this process. Throws environment_error if the table cannot be used.

@@ -31,6 +31,9 @@ row_gaps::row_gaps(const std::vector<buffer>& buffers) {
   for (const buffer& b : buffers) {
     if (b.backing().used) continue;  // a pool that is in-out: kept_parts compares it whole
     held_gaps& now = all_.emplace_back(&b, b.gaps(), std::vector<std::byte>{});
+    std::int64_t bytes = 0;
+    for (const index_range& gap : now.gaps) bytes += gap.size();
+    now.held.reserve(static_cast<std::size_t>(bytes));
     for (const index_range& gap : now.gaps) now.held.insert(now.held.end(), b.bytes(gap).begin(), b.bytes(gap).end());
   }
 }

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <mutex>
 #include <new>
 #include <unordered_map>
@@ -27,38 +28,55 @@ void protect(std::byte* begin, std::int64_t bytes, int protection) {
 }
 
 /// Dense reservations that wait for their next owner, by the size of their bodies: small cases allocate some twenty of
-/// few sizes, thousands of times a second, and three system calls and fresh OS pages for each would cost more than the
-/// kernel's run.
+/// few sizes, thousands of times a second, and relations copy the same large pools once for each run. System calls and
+/// fresh OS pages for each would cost more than many a kernel's run.
 class waiting_reservations {
  public:
+  /// For a new body. nullptr: none waits, and the owner makes its own and says so by own().
   std::byte* take(std::int64_t body_bytes) {
     const std::lock_guard lock(mutex_);
     const auto found = free_.find(body_bytes);
-    if (found == free_.end() || found->second.empty()) return nullptr;
+    if (found == free_.end() || found->second.empty()) {
+      // Now, so that at no moment there is more than there will be.
+      if (held_bytes_ + owned_bytes_ + body_bytes > most_with(owned_bytes_ + body_bytes)) drop();
+      return nullptr;
+    }
     std::byte* reserved = found->second.back();
     found->second.pop_back();
     held_bytes_ -= body_bytes;
+    owned_bytes_ += body_bytes;
     return reserved;
+  }
+
+  void own(std::int64_t body_bytes) {
+    const std::lock_guard lock(mutex_);
+    owned_bytes_ += body_bytes;
+    most_owned_bytes_ = std::max(most_owned_bytes_, owned_bytes_);
   }
 
   void put(std::byte* reserved, std::int64_t body_bytes) {
     const std::lock_guard lock(mutex_);
-    if (body_bytes > held_bytes_max) return unmap(reserved, body_bytes);
-    if (held_bytes_ + body_bytes > held_bytes_max) drop_all();
     free_[body_bytes].push_back(reserved);
+    owned_bytes_ -= body_bytes;
     held_bytes_ += body_bytes;
+  }
+
+  void drop_all() {
+    const std::lock_guard lock(mutex_);
+    drop();
   }
 
  private:
   /// A quarter of the 64 MiB that a run may take above its data.
-  static constexpr std::int64_t held_bytes_max = std::int64_t{16} << 20;
+  static constexpr std::int64_t extra_bytes = std::int64_t{16} << 20;
 
-  static void unmap(std::byte* reserved, std::int64_t body_bytes) {
-    munmap(reserved, static_cast<std::size_t>(body_bytes + 2 * os_page_bytes()));
+  /// What waits and what is owned take no more than what was ever owned at once, and a little.
+  std::int64_t most_with(std::int64_t owned_bytes) const {
+    return std::max(most_owned_bytes_, owned_bytes) + extra_bytes;
   }
-  void drop_all() {
+  void drop() {
     for (const auto& [body_bytes, all] : free_)
-      for (std::byte* reserved : all) unmap(reserved, body_bytes);
+      for (std::byte* reserved : all) munmap(reserved, static_cast<std::size_t>(body_bytes + 2 * os_page_bytes()));
     free_.clear();
     held_bytes_ = 0;
   }
@@ -66,11 +84,35 @@ class waiting_reservations {
   std::mutex mutex_;
   std::unordered_map<std::int64_t, std::vector<std::byte*>> free_;
   std::int64_t held_bytes_ = 0;
+  std::int64_t owned_bytes_ = 0;
+  std::int64_t most_owned_bytes_ = 0;
 };
 
 waiting_reservations& waiting() {
   static auto* const all = new waiting_reservations;  // never destroyed: buffers may live as long as the process
   return *all;
+}
+
+std::byte* try_dense(std::int64_t body_bytes) {
+  const std::int64_t page = os_page_bytes();
+  std::byte* const reserved = reserve(body_bytes + 2 * page);
+  try {
+    protect(reserved + page, body_bytes, PROT_READ | PROT_WRITE);
+  } catch (const std::bad_alloc&) {
+    munmap(reserved, static_cast<std::size_t>(body_bytes + 2 * page));
+    throw;
+  }
+  return reserved;
+}
+
+/// A body between two inaccessible OS pages. What waits may be all that is in its way.
+std::byte* make_dense(std::int64_t body_bytes) {
+  try {
+    return try_dense(body_bytes);
+  } catch (const std::bad_alloc&) {
+    waiting().drop_all();
+    return try_dense(body_bytes);
+  }
 }
 
 }  // namespace
@@ -85,8 +127,8 @@ guarded_memory::guarded_memory(std::int64_t bytes)
   if (body_bytes_ > 0) accessible_ = {{0, body_bytes_}};
   reserved_ = waiting().take(body_bytes_);
   if (reserved_ != nullptr) return;
-  reserved_ = reserve(body_bytes_ + 2 * margin_);
-  protect(body(), body_bytes_, PROT_READ | PROT_WRITE);
+  reserved_ = make_dense(body_bytes_);
+  waiting().own(body_bytes_);
 #ifdef MADV_POPULATE_WRITE
   // All of it will be written. A fault for each OS page took a tenth of a run; an older system leaves it at that.
   if (body_bytes_ > 0) madvise(body(), static_cast<std::size_t>(body_bytes_), MADV_POPULATE_WRITE);

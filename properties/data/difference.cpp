@@ -75,6 +75,28 @@ void for_each_index(const buffer& b, const std::function<void(const std::vector<
   for (const index_range& run : b.used()) visit_indices(b.view(), run, visit);
 }
 
+void change_bits(const buffer& b, const std::function<std::uint32_t(std::uint32_t)>& change) {
+  const tensor& t = b.view();
+  // Pools of types of 1 or 2 bytes have far more elements than there are patterns.
+  constexpr std::int64_t unknown = -1;
+  std::vector<std::int64_t> known;
+  if (size_bytes(t.type) <= 2 && t.size() > 1 << 16) known.assign(std::size_t{1} << (8 * size_bytes(t.type)), unknown);
+  const auto changed = [&](std::uint32_t bits) {
+    if (known.empty()) return change(bits);
+    std::int64_t& now = known[bits];
+    if (now == unknown) now = change(bits);
+    return static_cast<std::uint32_t>(now);
+  };
+  for (const index_range& first : b.used())
+    visit_runs(t, first, [&](const std::vector<std::int64_t>& index, std::int64_t n) {
+      std::int64_t at = offset_of(t, index);
+      for (std::int64_t i = 0; i < n; ++i, at += t.stride[t.rank - 1]) {
+        const std::uint32_t bits = bits_at(t, at), now = changed(bits);
+        if (now != bits) set_bits(t, at, now);
+      }
+    });
+}
+
 namespace {
 
 /// Elements that differ, and the first of them.

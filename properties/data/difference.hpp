@@ -35,4 +35,8 @@ void for_each_index(const tensor& t, const std::function<void(const std::vector<
 void for_each_index(const buffer& b, const std::function<void(const std::vector<std::int64_t>&)>& visit);
 std::int64_t offset_of(const tensor& t, const std::vector<std::int64_t>& index);
 
+/// Replaces the bits of every element of a buffer by change(bits); of a sparse buffer in used pages. `change` may be
+/// asked only once for all elements of the same bits.
+void change_bits(const buffer& b, const std::function<std::uint32_t(std::uint32_t)>& change);
+
 }  // namespace assay

@@ -59,11 +59,8 @@ std::int64_t skip_rows(inputs& in, const std::vector<std::int64_t>& order, bool 
 
 void scale_rows(inputs& in, const char* name, int exponent) {
   const buffer& b = *find_buffer(in.buffers, name);
-  const tensor& t = b.view();
-  for_each_index(b, [&](const std::vector<std::int64_t>& index) {
-    const std::int64_t at = offset_of(t, index);
-    if (const auto scaled = scaled_bits(t.type, bits_at(t, at), exponent)) set_bits(t, at, *scaled);
-  });
+  const dtype type = b.view().type;
+  change_bits(b, [=](std::uint32_t bits) { return scaled_bits(type, bits, exponent).value_or(bits); });
 }
 
 /// The rows of a case fill the slots of a page without a gap. A second call writes some of these slots anew,

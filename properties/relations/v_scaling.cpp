@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 
+#include "oracle/decode.hpp"
 #include "properties/data/bits.hpp"
 #include "properties/data/difference.hpp"
 #include "properties/relations/descales.hpp"
@@ -48,23 +49,19 @@ void tame_descales(inputs& in) {
 void tame(inputs& in) {
   tame_descales(in);
   const buffer& pool = *find_buffer(in.buffers, "v");
-  const tensor& v = pool.view();
-  for_each_index(pool, [&](const std::vector<std::int64_t>& index) {
-    const std::int64_t at = offset_of(v, index);
-    const double magnitude = std::fabs(value_at(v, at));
+  const dtype type = pool.view().type;
+  change_bits(pool, [type](std::uint32_t bits) {
+    const double magnitude = std::fabs(oracle::decode(type, bits));
     // Dead memory keeps its NaNs and infinities.
-    if (!std::isfinite(magnitude) || magnitude == 0) return;
-    if (!is_tame(v.type, bits_at(v, at), magnitude)) set_bits(v, at, one_bits(v.type));
+    if (!std::isfinite(magnitude) || magnitude == 0 || is_tame(type, bits, magnitude)) return bits;
+    return one_bits(type);
   });
 }
 
 void scale_v(inputs& in, int exponent) {
   const buffer& pool = *find_buffer(in.buffers, "v");
-  const tensor& v = pool.view();
-  for_each_index(pool, [&](const std::vector<std::int64_t>& index) {
-    const std::int64_t at = offset_of(v, index);
-    if (const auto scaled = scaled_bits(v.type, bits_at(v, at), exponent)) set_bits(v, at, *scaled);
-  });
+  const dtype type = pool.view().type;
+  change_bits(pool, [=](std::uint32_t bits) { return scaled_bits(type, bits, exponent).value_or(bits); });
 }
 
 /// Equal, or both NaN: what is NaN stays NaN when V is scaled.

@@ -22,10 +22,11 @@ relation::relation(const property& p, const library& lib, const attention_case& 
 }
 
 std::optional<execution> relation::run(inputs& edited, const attention_case& how, const std::string& change,
-                                       int workers) {
+                                       run_manner manner) {
   if (decided()) return std::nullopt;
   edited.stated.num_splits = base_.planned.num_splits;
-  return taken(execute(lib_, how, edited, {workers, checks_others_}), change);
+  manner.checks_accesses &= checks_others_;
+  return taken(execute(lib_, how, edited, manner), change);
 }
 
 std::optional<execution> relation::run_into(outputs written, inputs& edited, const attention_case& how,
@@ -50,8 +51,9 @@ std::optional<execution> relation::taken(execution ran, const std::string& chang
   return ran;
 }
 
-void relation::expect_same_bits(inputs& edited, const attention_case& how, const std::string& change, int workers) {
-  if (const auto ran = run(edited, how, change, workers)) compare(base_.written, ran->written, change);
+void relation::expect_same_bits(inputs& edited, const attention_case& how, const std::string& change,
+                                const run_manner& manner) {
+  if (const auto ran = run(edited, how, change, manner)) compare(base_.written, ran->written, change);
 }
 
 void relation::compare(const outputs& before, const outputs& after, const std::string& change) {

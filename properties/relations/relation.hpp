@@ -32,15 +32,18 @@ class relation {
   const execution& base() const { return base_; }
 
   /// Runs edited inputs with the base's number of splits. The base ran, so it is a failure if this run does not.
-  /// `change` completes the sentence "after ...". Returns nothing if the check is decided.
-  std::optional<execution> run(inputs& edited, const attention_case& how, const std::string& change, int workers = 1);
+  /// `change` completes the sentence "after ...". Accesses are checked if the relation's other runs are and `manner`
+  /// says so, too. Returns nothing if the check is decided.
+  std::optional<execution> run(inputs& edited, const attention_case& how, const std::string& change,
+                               run_manner manner = {});
 
   /// Like run(), but into outputs of the caller's, and with another description of the tensors.
   std::optional<execution> run_into(outputs written, inputs& edited, const attention_case& how,
                                     const std::string& change, const redescription& redescribe = {});
 
   /// Like run(), but the outputs must also have the same bits as the base's.
-  void expect_same_bits(inputs& edited, const attention_case& how, const std::string& change, int workers = 1);
+  void expect_same_bits(inputs& edited, const attention_case& how, const std::string& change,
+                        const run_manner& manner = {});
 
   /// These two must have the same bits.
   void compare(const outputs& before, const outputs& after, const std::string& change);

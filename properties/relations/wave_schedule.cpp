@@ -8,27 +8,30 @@
 namespace assay::relations {
 namespace {
 
-// The wave size does not change: it determines the matrix atoms, so the contract depends on it.
+// The wave size does not change: it determines the matrix atoms, so the contract depends on it. What the checker says
+// of two accesses does not depend on which of them came first, and only a kernel that asks who came first, by an
+// atomic, makes other accesses in another order: one run of each kind of random order is enough to check.
 verdict check(const library& lib, const attention_case& c) {
   if (lib.platform() != "cpu") return discarded("only the cpu platform has schedules");
   relation r(wave_schedule, lib, c);
   attention_case other = c;
-  const auto expect = [&](schedule_kind kind, std::uint64_t seed, int workers) {
+  const auto expect = [&](schedule_kind kind, std::uint64_t seed, const run_manner& manner) {
     if (r.decided()) return;
     other.schedule.kind = kind;
     other.schedule.seed = seed;
     inputs same = clone(r.given());
     r.expect_same_bits(same, other,
                        fmt::format("scheduling {} with seed {} over {} threads",
-                                   boost::describe::enum_to_string(kind, "?"), seed, workers),
-                       workers);
+                                   boost::describe::enum_to_string(kind, "?"), seed, manner.workers),
+                       manner);
   };
-  expect(schedule_kind::round_robin, 0, 1);
-  expect(schedule_kind::reverse, 0, 1);
-  expect(schedule_kind::random, c.schedule.seed + 1, 1);
-  expect(schedule_kind::random, c.schedule.seed + 2, 2);
-  expect(schedule_kind::pct, c.schedule.seed + 1, 1);
-  expect(schedule_kind::pct, c.schedule.seed + 2, 1);
+  const run_manner unchecked{.checks_accesses = false};
+  expect(schedule_kind::round_robin, 0, unchecked);
+  expect(schedule_kind::reverse, 0, unchecked);
+  expect(schedule_kind::random, c.schedule.seed + 1, unchecked);
+  expect(schedule_kind::random, c.schedule.seed + 2, {.workers = 2});
+  expect(schedule_kind::pct, c.schedule.seed + 1, {});
+  expect(schedule_kind::pct, c.schedule.seed + 2, unchecked);
   return r.conclude();
 }
 

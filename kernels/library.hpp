@@ -151,6 +151,7 @@ struct assay_edge_flags {
 const assay_edge_flags* assay_edge_flags_v1(void);
 
 /// Optional export of a shared object: the edge flags that do not stand for edges. Each stands for two places of kernel
-/// code that touched the same LDS address one after the other, with a barrier between them.
+/// code that touched the same LDS address one after the other, with a barrier between them. They are set in runs after
+/// the first call of assay_edge_flags_v1.
 const assay_edge_flags* assay_conflict_flags_v1(void);
 }

@@ -26,6 +26,7 @@ void access_checker::begin_block(launch_session& session, const block_coordinate
     defects_.clear();
     reported_.clear();
     last_runs_.fill({});
+    last_rows_.fill({});
   }
   if (dynamic_records_.count() < 2 * lds_bytes) dynamic_records_ = mapped_array<access_record>(2 * lds_bytes);
   dynamic_ = {lds_low, lds_bytes, dynamic_records_.data(), dynamic_records_.data() + dynamic_records_.count() / 2};
@@ -74,8 +75,7 @@ void access_checker::pass_collective(checked_thread& any_lane, std::uint64_t lan
     if ((lanes >> lane & 1) != 0) of_waves_[static_cast<std::size_t>(any_lane.wave)].learn(of_threads_[first + lane]);
 }
 
-bool access_checker::is_known_past(access_record earlier, access_record now) const {
-  if (!has_order_) return false;
+bool access_checker::is_ordered_before(access_record earlier, access_record now) const {
   const std::int64_t block = session_->clock().block_of(record::stamp(earlier));
   const std::uint32_t stamp = record::stamp(earlier);
   // A record of several lanes or waves names only one thread: they must all be known to be past.

@@ -183,7 +183,10 @@ class access_checker {
   template <bool Global>
   void note(access_record& location, access_record now, access_record wave_floor) const;
   /// Whether atomics order it before the access of `now`.
-  bool is_known_past(access_record earlier, access_record now) const;
+  bool is_known_past(access_record earlier, access_record now) const {
+    return has_order_ && is_ordered_before(earlier, now);
+  }
+  bool is_ordered_before(access_record earlier, access_record now) const;
   bool is_left_over(std::uintptr_t address, std::uintptr_t pc) {
     constexpr std::uintptr_t nearby = 64;  // bytes of code: some ten instructions
     if (address != left_over_address_) [[likely]]
@@ -203,6 +206,7 @@ class access_checker {
   // Reports: checker_report.cpp.
   const memory_region* find_region(std::uintptr_t address, std::uint64_t size) const;
   memory_run& last_run_of(std::uintptr_t pc) { return last_runs_[(pc ^ pc >> 6) % 64]; }
+  memory_run& last_row_at(std::uintptr_t address) { return last_rows_[(address >> 8) % 64]; }
   [[gnu::cold, gnu::noinline]] void report_local(checked_thread& self, const access& what, unsigned problems,
                                                  access_record other, const local_area& area, std::uint64_t offset);
   [[gnu::cold, gnu::noinline]] void report_global(checked_thread& self, const access& what, unsigned problems,
@@ -240,6 +244,7 @@ class access_checker {
   bool lockstep_ = false;
   bool shared_ = false;                   // other OS threads run blocks of the launch
   std::array<memory_run, 64> last_runs_;  // by place in the code, which mostly accesses one run
+  std::array<memory_run, 64> last_rows_;  // by address, of tensors with gaps: the lanes of a wave share rows
   module_variable last_static_;
   std::int64_t count_ = 0;
 

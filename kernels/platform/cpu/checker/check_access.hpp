@@ -103,6 +103,7 @@ template <access_kind Kind, bool Global>
 template <access_kind Kind>
 [[gnu::always_inline]] inline void access_checker::note_order(access_record write, access_record read,
                                                               std::uintptr_t site) const {
+  if (!flags_are_read) return;
   const auto precedes = [this](access_record r) { return r >= block_floor_ && r < barrier_floor_; };
   if (precedes(write)) note_conflict(record::site(write), site);
   if constexpr (!only_loads(Kind))
@@ -150,26 +151,35 @@ template <access_kind Kind>
          (earlier < wave_floor && record::spread(earlier) != access_spread::waves && same_wave(earlier, now));
 }
 
-/// Most loads of tiles: all bytes have one history, they were written before a barrier or collective, and the record of
-/// reads either begins anew or stays. What touch() would do is then known, and there is nothing to report. Returns
-/// false, and does nothing, if it is not so.
+/// Most loads of tiles: all bytes were written before a barrier or collective, they were last read alike, and atomics
+/// order nothing. What touch() would do is then known, and there is nothing to report. Returns false, and does nothing,
+/// if it is not so. It makes no call, not even for a wave's new stamp, and so it keeps its values in registers.
 [[gnu::always_inline]] inline bool access_checker::passes_load(checked_thread& self, const local_area& area,
                                                                std::uint64_t offset, std::uint64_t size,
                                                                std::uintptr_t pc) {
   access_record* const writes = area.writes + offset;
   access_record* const reads = area.reads + offset;
   const access_record write = writes[0], read = reads[0];
-  access_record differs = 0;  // without branches, which is faster
-  for (std::uint64_t i = 1; i < size; ++i) differs |= (writes[i] ^ write) | (reads[i] ^ read);
-  if (differs != 0 || write < block_floor_) return false;
+  access_record writes_differ = 0, reads_differ = 0;  // without branches, which is faster
+  for (std::uint64_t i = 1; i < size; ++i) {
+    writes_differ |= writes[i] ^ write;
+    reads_differ |= reads[i] ^ read;
+  }
+  if (reads_differ != 0 || self.time->now == 0 || has_order_) return false;
   const access_record now = mine(self, pc), wave_floor = self.time->floor;
-  if (!is_past(write, now, wave_floor)) return false;
-  const bool is_first = is_past(read, now, wave_floor);
-  const bool is_noted = record::spread(read) == access_spread::waves || record::same_thread_and_interval(read, now);
-  if (!is_first && (!is_noted || record::is_atomic(read))) return false;
-  if (is_first)
-    for (std::uint64_t i = 0; i < size; ++i) reads[i] = now;
-  note_order<access_kind::load>(write, read, pc - code_start_);
+  if (writes_differ == 0) {
+    if (write < block_floor_ || !is_past(write, now, wave_floor)) return false;
+  } else {  // a vector of elements that several threads stored
+    bool is_late = false;
+    for (std::uint64_t i = 0; i < size; ++i)
+      is_late |= writes[i] - block_floor_ >= barrier_floor_ - block_floor_;  // unsigned: nor before the block
+    if (is_late) return false;
+  }
+  const access_record new_read = merged<false>(read, now, wave_floor);
+  if (new_read != read)
+    for (std::uint64_t i = 0; i < size; ++i) reads[i] = new_read;
+  for (std::uint64_t i = 0; i < size; ++i)
+    if (i == 0 || writes[i] != writes[i - 1]) note_order<access_kind::load>(writes[i], read, pc - code_start_);
   return true;
 }
 
@@ -184,7 +194,7 @@ template <access_kind Kind>
     is_late |= (writes[i] >= barrier_floor_) | (reads[i] >= barrier_floor_);
     is_read |= reads[i] != 0;
   }
-  if (is_late) return false;
+  if (is_late || self.time->now == 0) return false;
   const access_record now = mine(self, pc);
   for (std::uint64_t i = 0; i < size; ++i)
     if (i == 0 || ((writes[i] ^ writes[i - 1]) | (reads[i] ^ reads[i - 1])) != 0)
@@ -232,8 +242,8 @@ template <access_kind Kind>
   }
   const access_record born = region.role == memory_role::output ? session_->run_floor() : 0;
   const access_record now = mine(self, pc);
-  const std::uint64_t last = (offset + size - 1) / region.element_bytes;
-  for (std::uint64_t element = offset / region.element_bytes; element <= last; ++element) {
+  const std::uint64_t last = region.element_at(offset + size - 1);
+  for (std::uint64_t element = region.element_at(offset); element <= last; ++element) {
     access_record other = 0;
     const unsigned found =
         touch<Kind, true>(region.writes[element], region.reads[element], now, self.time->floor, born, other);
@@ -259,14 +269,21 @@ template <access_kind Kind>
 [[gnu::noinline]] void access_checker::check_elsewhere(checked_thread& self, std::uintptr_t address, std::uint64_t size,
                                                        std::uintptr_t pc) {
   memory_run& last = last_run_of(pc);
+  memory_run& row = last_row_at(address);
   const memory_region* region = last.region;
-  if (!last.holds(address, size)) {
+  const bool is_known = last.holds(address, size);
+  if (!is_known && row.holds(address, size)) {  // mostly by another lane
+    region = row.region;
+  } else if (!is_known) {
     if (const std::uint64_t offset = address - static_.low;
         offset < static_.size_bytes && size <= static_.size_bytes - offset)
       return check_static<Kind>(self, offset, size, pc);
     if (address - executor_low_ < executor_bytes_) return;
     // The next row of the same tensor, mostly.
-    if (region == nullptr || region->is_dense || !region->holds(address - region->low, size)) {
+    if (region != nullptr && !region->is_dense && region->holds(address - region->low, size)) {
+      const memory_region::run run = region->run_at(address - region->low);
+      row = {region->low + run.offset, run.size_bytes, region};
+    } else {
       const memory_run found = find_run(self, address, size);
       if (found.region == nullptr) return report_outside(self, {Kind, address, size, pc});
       if (found.size_bytes != 0) last = found;

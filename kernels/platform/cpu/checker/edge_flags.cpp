@@ -8,6 +8,8 @@ namespace assay::cpu {
 // The section in which clang collects the flags of a module's edges; the linker adds these.
 [[gnu::section("__sancov_bools")]] bool conflict_flags[std::size_t{1} << conflict_flag_bits] = {};
 
+bool flags_are_read = false;
+
 }  // namespace assay::cpu
 
 namespace {
@@ -25,6 +27,7 @@ void __sanitizer_cov_bool_flag_init(bool* start, bool* stop) {
 }
 
 [[gnu::visibility("default")]] const assay_edge_flags* assay_edge_flags_v1(void) {
+  assay::cpu::flags_are_read = true;
   return &flags;
 }
 

@@ -14,8 +14,8 @@ constexpr std::uint64_t arena_words = std::uint64_t{1} << 34;
 
 bool memory_region::holds_strided(std::uint64_t offset, std::uint64_t size) const {
   // Row by row: vectors may run over a row's end.
-  const std::uint64_t last = (offset + size - 1) / element_bytes;
-  for (std::uint64_t element = offset / element_bytes; element <= last;) {
+  const std::uint64_t last = element_at(offset + size - 1);
+  for (std::uint64_t element = element_at(offset); element <= last;) {
     std::uint64_t rest = element, run = 1;
     for (const dimension& d : joined) {
       const std::uint64_t index = d.index_of(rest);
@@ -31,7 +31,7 @@ bool memory_region::holds_strided(std::uint64_t offset, std::uint64_t size) cons
 
 memory_region::run memory_region::run_at(std::uint64_t offset) const {
   if (is_dense) return {0, span_bytes};
-  const std::uint64_t element = offset / element_bytes;
+  const std::uint64_t element = element_at(offset);
   std::uint64_t rest = element, index = 0, extent = 1;
   for (const dimension& d : joined) {
     if (d.stride == 1) index = rest, extent = d.extent;

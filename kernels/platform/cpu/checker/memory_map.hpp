@@ -2,6 +2,7 @@
 /// module.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -30,8 +31,9 @@ struct memory_region {
     double steps_per_element = 0;  ///< 1 / stride, of `joined`
     /// offset / stride. A product of doubles is off by less than one for offsets below 2^52, and cheaper by far.
     std::uint64_t index_of(std::uint64_t offset) const {
-      auto index =
-          static_cast<std::uint64_t>(static_cast<double>(static_cast<std::int64_t>(offset)) * steps_per_element);
+      // By signed integers, which the processor converts in one instruction.
+      const double steps = static_cast<double>(static_cast<std::int64_t>(offset)) * steps_per_element;
+      auto index = static_cast<std::uint64_t>(static_cast<std::int64_t>(steps));
       if (index * stride > offset) --index;
       if (offset - index * stride >= stride) ++index;
       return index;
@@ -49,6 +51,12 @@ struct memory_region {
   std::vector<dimension> dimensions;
   std::vector<std::size_t> by_stride;  ///< dimensions of more than one element, widest stride first
   std::vector<dimension> joined;       ///< the same, with gapless neighbours joined
+
+  /// The element that has the byte at that offset.
+  std::uint64_t element_at(std::uint64_t offset) const {
+    const bool is_power_of_2 = (element_bytes & (element_bytes - 1)) == 0;
+    return is_power_of_2 ? offset >> std::countr_zero(element_bytes) : offset / element_bytes;
+  }
 
   /// Whether bytes [offset, offset + size) all belong to elements.
   bool holds(std::uint64_t offset, std::uint64_t size) const {

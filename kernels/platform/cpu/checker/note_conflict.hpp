@@ -13,6 +13,10 @@ inline constexpr int conflict_flag_bits = 12;
 /// so that readers of those see these too.
 extern bool conflict_flags[std::size_t{1} << conflict_flag_bits];
 
+/// Whether anyone ever asked for the module's flags. Else noting pairs is wasted: it is a fifth of what the check of a
+/// load of LDS costs.
+extern bool flags_are_read;
+
 /// Two return addresses of the checker's callbacks, from the start of the module.
 inline void note_conflict(std::uintptr_t earlier, std::uintptr_t later) {
   // Odd multipliers without structure, 2^32 over the golden ratio and over that of the plastic number (Roberts): the

@@ -3,6 +3,7 @@
 /// `c_column`, and load A and B by coordinate. In device/mma, per platform:
 ///   fragment<T>, accumulator<Acc>       a lane's share; `count()` elements of it are in use
 ///   a_coordinate(i), b_coordinate(i)    {row or column, k} of element i of the calling lane
+///   k_run                               elements i to i + k_run - 1 are neighbours in k, for multiples i of it
 ///   mma_chain(c, count, load_a, load_b) c += A_0 B_0 + ... + A_n-1 B_n-1, atom by atom, ascending; load_x(i, fragment)
 ///   accumulation_model(type)            what one atom's arithmetic does, for the contract
 ///   flushed_below(type)                 P below this magnitude may be taken as 0, for the contract
@@ -11,6 +12,7 @@
 
 #include <hip/hip_runtime.h>
 
+#include "kernels/device/vector.hpp"
 #include "kernels/platform/current.hpp"
 
 #if defined(__HIP_PLATFORM_ASSAY_CPU__)
@@ -29,32 +31,41 @@ inline constexpr int atom_columns = 16;
 /// Depth of an atom: products that one atom joins. The padding of a tile's reduction extent follows from it.
 inline constexpr int atom_depth = 16;
 
-/// A[row][k] at a[row * row_stride + k].
+/// A[row][k] at a[row * row_stride + k]; stride and address are multiples of k_run elements.
 template <class T>
 __device__ inline void load_a(fragment<T>& f, const T* a, int row_stride) {
-  for (int i = 0; i < f.count(); ++i) {
+  for (int i = 0; i < f.count(); i += k_run) {
     const coordinate at = a_coordinate(i);
-    f.value[i] = a[at.outer * row_stride + at.k];
+    load_adjacent<k_run>(f.value + i, a + at.outer * row_stride + at.k);
   }
 }
 
-/// B[k][column] at b[column * column_stride + k * k_stride].
+/// B[k][column] at b[column * column_stride + k]; stride and address are multiples of k_run elements.
 template <class T>
-__device__ inline void load_b(fragment<T>& f, const T* b, int column_stride, int k_stride) {
+__device__ inline void load_b_by_columns(fragment<T>& f, const T* b, int column_stride) {
+  for (int i = 0; i < f.count(); i += k_run) {
+    const coordinate at = b_coordinate(i);
+    load_adjacent<k_run>(f.value + i, b + at.outer * column_stride + at.k);
+  }
+}
+
+/// B[k][column] at b[k * row_stride + column].
+template <class T>
+__device__ inline void load_b_by_rows(fragment<T>& f, const T* b, int row_stride) {
   for (int i = 0; i < f.count(); ++i) {
     const coordinate at = b_coordinate(i);
-    f.value[i] = b[at.outer * column_stride + at.k * k_stride];
+    f.value[i] = b[at.k * row_stride + at.outer];
   }
 }
 
-/// FP8's A[row][k] at a[row * stride + k], or B[k][column] at b[column * stride + k]; rows of words, so stride and
-/// address are multiples of 4.
+/// FP8's A[row][k] at a[row * stride + k], or B[k][column] at b[column * stride + k]; stride and address are multiples
+/// of adjacent_words words.
 template <int Words, class T>
 __device__ inline void load_words(byte_fragment<Words>& f, const T* from, int stride) {
   ASSAY_UNROLL
-  for (int i = 0; i < fragment_words(); ++i) {
+  for (int i = 0; i < fragment_words(); i += adjacent_words) {
     const word_place at = word_coordinate(i);
-    f.word[i] = *reinterpret_cast<const std::uint32_t*>(from + at.outer * stride + at.k);
+    load_adjacent<adjacent_words>(f.word + i, reinterpret_cast<const std::uint32_t*>(from + at.outer * stride + at.k));
   }
 }
 

@@ -21,6 +21,34 @@ struct packed<1> {
   uint2 bits;
 };
 
+/// What one load or store of so many bytes moves.
+template <int Bytes>
+struct word_of;
+template <>
+struct word_of<2> {
+  using type = std::uint16_t;
+};
+template <>
+struct word_of<4> {
+  using type = std::uint32_t;
+};
+template <>
+struct word_of<8> {
+  using type = uint2;
+};
+template <>
+struct word_of<16> {
+  using type = uint4;
+};
+
+/// `Count` elements side by side, by one load; `from` is aligned to their size.
+template <int Count, class T>
+__device__ inline void load_adjacent(T* to, const T* from) {
+  using word = typename word_of<static_cast<int>(sizeof(T)) * Count>::type;
+  const word bits = *reinterpret_cast<const word*>(from);
+  __builtin_memcpy(to, &bits, sizeof bits);
+}
+
 /// Eight consecutive elements; `from` is aligned to their size (16 or 8 bytes).
 template <class T>
 __device__ inline packed<sizeof(T)> load8(const T* from) {

@@ -144,7 +144,7 @@ __device__ void compute_scores(const split_kv_arguments& a, const typename Trait
     device::accumulator<typename Traits::score> s;
     device::mma_chain<element>(
         s, steps, [&](int i, auto& f) { device::load_a(f, q + i * device::atom_depth, stride); },
-        [&](int i, auto& f) { device::load_b(f, keys + i * device::atom_depth, stride, 1); });
+        [&](int i, auto& f) { device::load_b_by_columns(f, keys + i * device::atom_depth, stride); });
     for (int i = 0; i < s.count(); ++i)
       scores[device::c_row(i) * split_kv_scores_stride + block * device::atom_columns + device::c_column(i)] =
           static_cast<float>(s.value[i]);  // int32 sums are below 2^23: exact
@@ -173,7 +173,7 @@ struct output_tile {
       device::mma_chain<value>(
           atom[n], split_kv_tile_keys / device::atom_depth,
           [&](int i, auto& f) { device::load_a(f, p + i * device::atom_depth, split_kv_p_stride); },
-          [&](int i, auto& f) { device::load_b(f, v + i * device::atom_depth * stride + column(n), 1, stride); });
+          [&](int i, auto& f) { device::load_b_by_rows(f, v + i * device::atom_depth * stride + column(n), stride); });
     }
   }
 

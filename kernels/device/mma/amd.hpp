@@ -33,9 +33,11 @@ __device__ inline int mma_lane() {
 inline constexpr int fragment_elements = ASSAY_WMMA ? 16 : 4;
 inline constexpr int accumulator_elements = 256 / largest_wave;
 
+inline constexpr int k_run = ASSAY_WMMA ? 8 : 4;
+
 template <class T>
 struct fragment {
-  T value[fragment_elements];
+  alignas(k_run * sizeof(T)) T value[fragment_elements];
   __device__ static constexpr int count() { return fragment_elements; }
 };
 

@@ -26,6 +26,8 @@ using fp8_fragment = byte_fragment<words_per_fragment>;
 __host__ __device__ constexpr int fragment_words() {
   return words_per_fragment;
 }
+inline constexpr int adjacent_words = 2;
+
 __device__ inline word_place word_coordinate(int i) {
   const int lane = mma_lane();
   return {lane % 16, ASSAY_WMMA ? 4 * i : lane / 16 * 8 + 4 * i};

@@ -18,17 +18,23 @@
 
 namespace assay::device {
 
+/// A lane's share of a tile of 16x16, of one of two constants: so the compiler knows that indices below it are in
+/// bounds, and the checks of these accesses to a lane's own locals are left out (kernels.cmake).
+inline int lane_share() {
+  return cpu::wave_size() == 64 ? 4 : 8;
+}
+
 /// A lane's elements of A or B: 4 of them with 64 lanes, 8 with 32.
 template <class T>
 struct fragment {
-  T value[8];
-  static int count() { return 256 / cpu::wave_size(); }
+  alignas(8 * sizeof(T)) T value[8];
+  static int count() { return lane_share(); }
 };
 
 template <class Acc>
 struct accumulator {
   Acc value[8] = {};
-  static int count() { return 256 / cpu::wave_size(); }
+  static int count() { return lane_share(); }
 };
 
 /// `outer` is the row of A or the column of B.
@@ -37,15 +43,17 @@ struct coordinate {
   int k;
 };
 
+inline constexpr int k_run = 4;  // of both wave sizes
+
 inline coordinate a_coordinate(int i) {
   const int lane = cpu::lane_id();
-  return {lane % 16, lane / 16 * (256 / cpu::wave_size()) + i};
+  return {lane % 16, lane / 16 * lane_share() + i};
 }
 inline coordinate b_coordinate(int i) {
   return a_coordinate(i);
 }
 inline int c_row(int i) {
-  return cpu::lane_id() / 16 * (256 / cpu::wave_size()) + i;
+  return cpu::lane_id() / 16 * lane_share() + i;
 }
 inline int c_column(int) {
   return cpu::lane_id() % 16;

@@ -14,18 +14,20 @@ namespace assay::device {
 using fp8_fragment = byte_fragment<4>;
 
 inline int fragment_words() {
-  return 128 / cpu::wave_size();
+  return lane_share() / 2;
 }
+inline constexpr int adjacent_words = 2;  // of both wave sizes
+
 inline word_place word_coordinate(int i) {
   const int lane = cpu::lane_id();
-  return {lane % 16, lane / 16 * (512 / cpu::wave_size()) + 4 * i};
+  return {lane % 16, lane / 16 * 2 * lane_share() + 4 * i};
 }
 
 inline constexpr int max_row_slots = 8;
 inline constexpr int row_sum_roundings = 4;  // one element a row and atom in a lane; 16 lanes share a row
 
 inline int row_slots() {
-  return 256 / cpu::wave_size();
+  return lane_share();
 }
 inline int row_slot(int i) {
   return i;

@@ -2,6 +2,7 @@
 /// `word_coordinate(i)` gives row or column and the first k of word i, the same for A and B. Per platform, in
 /// device/mma/<platform>_fp8.hpp:
 ///   fragment_words(), word_coordinate(i)
+///   adjacent_words                      words i to i + adjacent_words - 1 lie side by side, for multiples i of it
 ///   mma_panel<T, MaxSteps>(c, columns, steps, load_a, load_b)
 ///       c[n] += A_0 B_0n + A_1 B_1n + ... for n < columns; load_a(i, fragment), load_b(n, i, fragment)
 ///   max_row_slots, row_slots(), row_slot(i), row_of(slot), leads_row()
@@ -39,7 +40,7 @@ struct word_place {
 
 template <int Words>
 struct byte_fragment {
-  std::uint32_t word[Words];
+  alignas(8) std::uint32_t word[Words];
 };
 
 /// Bytes `first` and `first` + 1 of a word as a pair of f16, exactly. Exponent and fraction, moved to f16's place, are

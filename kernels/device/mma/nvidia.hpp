@@ -25,7 +25,7 @@ __device__ inline int mma_lane() {
 /// A: 8 elements. B: two halves of 8 columns, 4 elements each.
 template <class T>
 struct fragment {
-  T value[8];
+  alignas(2 * sizeof(T)) T value[8];
   __device__ static constexpr int count() { return 8; }
 };
 
@@ -45,6 +45,8 @@ struct coordinate {
 // f16 and bf16 hold pairs in k, k + 8 apart; int8 holds fours. Both matrices use the same k for the same place, so one
 // order of k serves all types: the sum over k does not change when A and B are permuted alike. With int8 that saves a
 // second layout; with f16 and bf16 it is the documented one.
+inline constexpr int k_run = 2;
+
 __device__ inline coordinate a_coordinate(int i) {
   const int lane = mma_lane();
   return {lane / 4 + 8 * (i / 2 % 2), lane % 4 * 2 + i % 2 + 8 * (i / 4)};

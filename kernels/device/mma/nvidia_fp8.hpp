@@ -13,6 +13,8 @@ using fp8_fragment = byte_fragment<4>;
 __host__ __device__ constexpr int fragment_words() {
   return 4;
 }
+inline constexpr int adjacent_words = 1;
+
 /// Words 0 and 1 belong to the first f16 atom, rows (or columns) 8 apart, 2 and 3 to the second. A lane holds four
 /// consecutive k where the f16 atom's lane holds 2t, 2t+1, 2t+8, 2t+9: a permutation within the atom, alike for A and
 /// B.

@@ -17,13 +17,25 @@ namespace {
 constexpr int steps = 20;  // more than one rendezvous holds
 constexpr int depth = steps * device::atom_depth;
 
-template <class T, class Acc>
+/// How B lies in memory.
+enum class b_order : std::uint8_t { rows, columns };
+
+constexpr std::size_t place_in_b(b_order order, std::size_t k, std::size_t column) {
+  return order == b_order::rows ? k * 16 + column : column * depth + k;
+}
+
+template <class T, class Acc, b_order Order>
 __global__ void multiply(const T* a, const T* b, Acc* c) {
   device::accumulator<Acc> sum;
   for (int i = 0; i < sum.count(); ++i) sum.value[i] = c[device::c_row(i) * 16 + device::c_column(i)];
   device::mma_chain<T>(
       sum, steps, [&](int i, auto& f) { device::load_a(f, a + i * device::atom_depth, depth); },
-      [&](int i, auto& f) { device::load_b(f, b + i * device::atom_depth * 16, 1, 16); });
+      [&](int i, auto& f) {
+        if constexpr (Order == b_order::rows)
+          device::load_b_by_rows(f, b + i * device::atom_depth * 16, 16);
+        else
+          device::load_b_by_columns(f, b + i * device::atom_depth, depth);
+      });
   for (int i = 0; i < sum.count(); ++i) c[device::c_row(i) * 16 + device::c_column(i)] = sum.value[i];
 }
 
@@ -45,7 +57,7 @@ double value_of(T x) {
 }
 
 /// The contract's model of one atom after the other; returns the largest error relative to its bound.
-template <class T, class Acc>
+template <class T, class Acc, b_order Order = b_order::rows>
 double worst_error(int wave_size) {
   std::mt19937 random(7);
   std::vector<T> a(16 * depth), b(depth * 16);
@@ -59,7 +71,7 @@ double worst_error(int wave_size) {
   assay_launch launch{};
   launch.wave_size = wave_size;
   const assay::cpu::launch_scope scope(launch);
-  auto* const kernel = multiply<T, Acc>;
+  auto* const kernel = multiply<T, Acc, Order>;
   hipLaunchKernelGGL(kernel, dim3(1), dim3(static_cast<unsigned int>(wave_size)), 0, nullptr, a.data(), b.data(),
                      c.data());
   REQUIRE(hipGetLastError() == hipSuccess);
@@ -73,7 +85,7 @@ double worst_error(int wave_size) {
       for (std::size_t step = 0; step < steps; ++step) {
         double largest = static_cast<double>(std::fabs(exact));
         for (std::size_t i = step * 16; i < step * 16 + 16; ++i) {
-          const double product = value_of(a[row * depth + i]) * value_of(b[i * 16 + column]);
+          const double product = value_of(a[row * depth + i]) * value_of(b[place_in_b(Order, i, column)]);
           exact += product;
           largest = std::max(largest, std::fabs(product));
         }
@@ -99,6 +111,8 @@ TEST_CASE("matrix atoms keep the declared accumulation, with waves of 32 and of 
     CHECK(halves > 0.1);  // rounded, and bounded by not much more than it rounds
     CHECK(brains <= 1);
     CHECK(worst_error<std::int8_t, std::int32_t>(wave_size) <= 0);
+    CHECK(worst_error<device::f16, float, b_order::columns>(wave_size) <= 1);
+    CHECK(worst_error<std::int8_t, std::int32_t, b_order::columns>(wave_size) <= 0);
   }
 }
 
@@ -110,7 +124,7 @@ TEST_CASE("an infinite or NaN element reaches its row and column through padding
     assay_launch launch{};
     launch.wave_size = wave_size;
     const assay::cpu::launch_scope scope(launch);
-    auto* const kernel = multiply<device::f16, float>;
+    auto* const kernel = multiply<device::f16, float, b_order::rows>;
     hipLaunchKernelGGL(kernel, dim3(1), dim3(static_cast<unsigned int>(wave_size)), 0, nullptr, a.data(), b.data(),
                        c.data());
     REQUIRE(hipGetLastError() == hipSuccess);

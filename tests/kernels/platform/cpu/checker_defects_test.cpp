@@ -75,6 +75,37 @@ TEST_CASE("A store to the row after the last, or past the end of a row, is out o
 
 namespace {
 
+constexpr int wide_row = 64;  // 256 bytes
+
+__global__ void store_columns_and_one(float* out, int rows, int one) {
+  for (int row = 0; row < rows; ++row) out[row * wide_row + static_cast<int>(threadIdx.x)] = 1.0F;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  note(line, __LINE__ + 1);
+  out[one] = 2.0F;
+}
+
+}  // namespace
+
+TEST_CASE("A store to the gap behind a row that other stores went to is out of bounds", "[checker]") {
+  constexpr int rows = 5, columns = 8;
+  struct alignas(256) {
+    float row[rows][wide_row] = {};
+  } memory;
+  float* const data = memory.row[0];
+  toy_tensor out("out", data, {rows, columns}, {wide_row, 1}, ASSAY_OUTPUT);
+  const std::array tensors{out.get()};
+  for (int row = 0; row + 1 < rows; ++row) {
+    const int end = row * wide_row + columns;
+    require_silence(tensors,
+                    [&] { hipLaunchKernelGGL(store_columns_and_one, 1, columns, 0, nullptr, data, rows, end - 1); });
+    require_finding(tensors, ASSAY_OUT_OF_BOUNDS, "store of 4 bytes",
+                    [&] { hipLaunchKernelGGL(store_columns_and_one, 1, columns, 0, nullptr, data, rows, end); });
+  }
+}
+
+namespace {
+
 __global__ void read_ahead(const int* table, int* out, int entries) {
   HIP_DYNAMIC_SHARED(int, lds);
   int page = table[0], sum = 0;

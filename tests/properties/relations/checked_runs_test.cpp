@@ -1,0 +1,40 @@
+/// Which of a relation's runs the access checker watches.
+#include <catch2/catch_test_macros.hpp>
+#include <cstdint>
+
+#include "properties/relations/relations.hpp"
+#include "tests/properties/faulty_library.hpp"
+
+namespace assay::relations {
+namespace {
+
+using testing::small_case;
+
+TEST_CASE("relations check the accesses of the base run, and of others where they can differ") {
+  attention_case c = small_case();
+  const std::int64_t once = run_case(*library::built_in(), c).accesses_checked;
+  REQUIRE(once > 0);
+  for (const property* p : {&page_permutation, &page_sharing, &v_scaling, &nothing_else_written}) {
+    CAPTURE(p->name);
+    CHECK(p->check(*library::built_in(), c).accesses_checked == once);
+  }
+  for (const property* p : {&row_strides, &pool_shift}) {
+    CAPTURE(p->name);
+    CHECK(p->check(*library::built_in(), c).accesses_checked >= 2 * once);
+  }
+  const auto checked_by = [&](const property& p) { return p.check(*library::built_in(), c).accesses_checked; };
+  const std::int64_t of_orders = checked_by(wave_schedule);  // of the base and two random orders
+  CHECK(of_orders > 2 * once);
+  CHECK(of_orders < 4 * once);
+  CHECK(checked_by(dead_memory) == once);
+  c.data.poison = poison_kind::zero;  // dead table entries are a page of the pool
+  CHECK(checked_by(dead_memory) == 2 * once);
+  c.spare_table_entries = 2;
+  const std::int64_t of_tails =
+      checked_by(table_tail);  // of the base, one wrong entry, the cut table, a sequence alone
+  CHECK(of_tails > 3 * once);
+  CHECK(of_tails <= 4 * once);
+}
+
+}  // namespace
+}  // namespace assay::relations

@@ -59,6 +59,10 @@ class waiting_reservations {
     free_[body_bytes].push_back(reserved);
     owned_bytes_ -= body_bytes;
     held_bytes_ += body_bytes;
+    if (owned_bytes_ > 0) return;
+    // A case has ended. The next one has other sizes, and the process other uses for memory.
+    most_owned_bytes_ = 0;
+    if (held_bytes_ > extra_bytes) drop();
   }
 
   void drop_all() {
@@ -70,7 +74,7 @@ class waiting_reservations {
   /// A quarter of the 64 MiB that a run may take above its data.
   static constexpr std::int64_t extra_bytes = std::int64_t{16} << 20;
 
-  /// What waits and what is owned take no more than what was ever owned at once, and a little.
+  /// What waits and what is owned take no more than what was owned at once since nothing was, and a little.
   std::int64_t most_with(std::int64_t owned_bytes) const {
     return std::max(most_owned_bytes_, owned_bytes) + extra_bytes;
   }

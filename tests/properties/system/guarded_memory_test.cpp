@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 #include <new>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -40,6 +41,7 @@ std::string numbers_of(const std::vector<std::int64_t>& numbers) {
 TEST_CASE("memory that was given back is the next owner's, be it large", "[memory]") {
   isolated child(
       [](const std::string&) {
+        const guarded_memory other = filled(1);
         const std::byte* first = filled(40 * mib).body();
         const std::byte* second = filled(40 * mib).body();
         return std::string(first == second ? "same" : "another");
@@ -53,12 +55,13 @@ TEST_CASE("memory that waits adds little to what owners held at once", "[memory]
       [](const std::string&) {
         std::vector<std::int64_t> grown;
         const std::int64_t before = resident_mib();
+        auto other = std::make_optional<guarded_memory>(filled(1));
         {
           std::vector<guarded_memory> all;
           for (int i = 0; i < 5; ++i) all.push_back(filled((20 + i) * mib));  // 110 MiB
         }
         grown.push_back(resident_mib() - before);
-        const guarded_memory large = filled(100 * mib);
+        auto large = std::make_optional<guarded_memory>(filled(100 * mib));
         grown.push_back(resident_mib() - before);
         {
           const guarded_memory larger = filled(50 * mib);  // 150 MiB with the one before
@@ -67,6 +70,10 @@ TEST_CASE("memory that waits adds little to what owners held at once", "[memory]
         std::vector<guarded_memory> all;
         for (int i = 0; i < 45; ++i) all.push_back(filled(mib + i * os_page_bytes()));
         grown.push_back(resident_mib() - before);
+        all.clear();
+        large.reset();
+        other.reset();
+        grown.push_back(resident_mib() - before);  // nothing is owned
         return numbers_of(grown);
       },
       60);
@@ -81,11 +88,15 @@ TEST_CASE("memory that waits adds little to what owners held at once", "[memory]
     CHECK(now >= 90);  // it was measured
     CHECK(now <= most + extra);
   }
+  std::int64_t in_the_end = 0;
+  numbers >> in_the_end;
+  CHECK(in_the_end <= extra);
 }
 
 TEST_CASE("memory that waits makes room where the system has no more", "[memory]") {
   isolated child(
       [](const std::string&) {
+        const guarded_memory other = filled(1);
         {
           const guarded_memory first = filled(300 * mib);
         }

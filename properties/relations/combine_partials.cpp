@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "oracle/atoms.hpp"
 #include "properties/data/difference.hpp"
 #include "properties/generate/kernel_space.hpp"
 #include "properties/relations/agreement.hpp"
@@ -59,11 +60,12 @@ class joined_row {
       sum += w * o;
       if (!std::isfinite(o)) continue;
       sum_of_sizes += w * std::fabs(o);
+      error += oracle::f32_underflow;  // of the product; sums below f32's normal range are exact
       const double relative = weight_error(lse_[static_cast<std::size_t>(s)]) + total_error_;
       error += (w * relative + declared_.exp2_flush) * std::fabs(o);
     }
     may_be_special = may_be_special || sum_of_sizes > 0x1.fp127;
-    return {sum / total_, error / total_, may_be_special};
+    return {sum / total_, error / total_ + oracle::f32_underflow, may_be_special};  // and of the division
   }
 
  private:

@@ -114,6 +114,21 @@ TEST_CASE("combine_partials catches an output that its partials do not join to")
   CHECK(combine_partials.check(*faulty, small_case()).result == outcome::fail);
 }
 
+TEST_CASE("combine_partials knows how f32 rounds below its normal range") {
+  attention_case c;  // o[0, 0, 28] lies half-way between two subnormals of bf16
+  c.q_type = c.kv_type = c.o_type = dtype::bf16;
+  c.bias_type = dtype::f32;
+  c.pool_pages = 6;
+  c.num_splits = 2;
+  c.sequences = {{.q = 1, .k = 95, .prefix_offset = {}, .pages = {0, 1, 2, 3, 4, 5}}};
+  c.data.fill = fill_kind::subnormal;
+  c.data.bias = bias_kind::steep;
+  c.data.seed = 3405328396;
+  const verdict v = combine_partials.check(*library::built_in(), c);
+  CAPTURE(v.what);
+  CHECK(v.result == outcome::pass);
+}
+
 TEST_CASE("page_permutation catches a bit that depends on a page's number") {
   expect_caught(page_permutation, corrupting_library([](call& c) {
                   if (c.i32("block_table", 0, 0) != 3) c.flip_o();
@@ -367,7 +382,7 @@ TEST_CASE("bad_problem_rejected catches a library that gives no reason") {
 }
 
 /// The built-in kernel, which gets the description of a tensor as it was before `mend` finds it broken.
-void expect_break(const char* name, std::function<bool(DLTensor&)> is_broken, const std::string& message,
+void expect_break(const char* name, const std::function<bool(DLTensor&)>& is_broken, const std::string& message,
                   const attention_case& c = small_case()) {
   expect_caught(bad_problem_rejected, testing::faulty_library([=](call& one) {
                   return one.has(name) && is_broken(one.at(name).view) ? assay_status{ASSAY_OK, {}} : one.run();

@@ -80,7 +80,8 @@ void change_bits(const buffer& b, const std::function<std::uint32_t(std::uint32_
   // Pools of types of 1 or 2 bytes have far more elements than there are patterns.
   constexpr std::int64_t unknown = -1;
   std::vector<std::int64_t> known;
-  if (size_bytes(t.type) <= 2 && t.size() > 1 << 16) known.assign(std::size_t{1} << (8 * size_bytes(t.type)), unknown);
+  const std::size_t patterns = size_bytes(t.type) == 1 ? 1 << 8 : size_bytes(t.type) == 2 ? 1 << 16 : 0;
+  if (t.size() > 1 << 16) known.assign(patterns, unknown);
   const auto changed = [&](std::uint32_t bits) {
     if (known.empty()) return change(bits);
     std::int64_t& now = known[bits];
@@ -109,7 +110,7 @@ struct difference {
 
 /// Whether a NaN is that of an unwritten element.
 bool is_unwritten(dtype type, std::uint32_t bits) {
-  const std::uint32_t all = size_bytes(type) == 4 ? 0xFFFFFFFFU : (1U << (8 * size_bytes(type))) - 1;
+  const std::uint32_t all = size_bytes(type) >= 4 ? 0xFFFFFFFFU : (1U << (8 * size_bytes(type))) - 1;
   return bits == (all & (oracle::unwritten_byte * 0x01010101U));
 }
 

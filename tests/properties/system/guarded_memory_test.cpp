@@ -58,6 +58,7 @@ TEST_CASE("memory that waits adds little to what owners held at once", "[memory]
         auto other = std::make_optional<guarded_memory>(filled(1));
         {
           std::vector<guarded_memory> all;
+          all.reserve(5);
           for (int i = 0; i < 5; ++i) all.push_back(filled((20 + i) * mib));  // 110 MiB
         }
         grown.push_back(resident_mib() - before);
@@ -68,6 +69,7 @@ TEST_CASE("memory that waits adds little to what owners held at once", "[memory]
           grown.push_back(resident_mib() - before);
         }
         std::vector<guarded_memory> all;
+        all.reserve(45);
         for (int i = 0; i < 45; ++i) all.push_back(filled(mib + i * os_page_bytes()));
         grown.push_back(resident_mib() - before);
         all.clear();

@@ -9,18 +9,6 @@ namespace assay::device {
 
 inline constexpr int vector_elements = 8;
 
-/// Bits of eight 2-byte or 1-byte elements, held in registers.
-template <int ElementBytes>
-struct packed;
-template <>
-struct packed<2> {
-  uint4 bits;
-};
-template <>
-struct packed<1> {
-  uint2 bits;
-};
-
 /// What one load or store of so many bytes moves.
 template <int Bytes>
 struct word_of;
@@ -39,6 +27,12 @@ struct word_of<8> {
 template <>
 struct word_of<16> {
   using type = uint4;
+};
+
+/// Bits of eight 2-byte or 1-byte elements, held in registers.
+template <int ElementBytes>
+struct packed {
+  typename word_of<vector_elements * ElementBytes>::type bits;
 };
 
 /// `Count` elements side by side, by one load; `from` is aligned to their size.

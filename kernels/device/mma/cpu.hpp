@@ -18,8 +18,8 @@
 
 namespace assay::device {
 
-/// A lane's share of a tile of 16x16, of one of two constants: so the compiler knows that indices below it are in
-/// bounds, and the checks of these accesses to a lane's own locals are left out (kernels.cmake).
+/// Elements of a tile of 16x16 that a lane holds. One of two constants, which spares a division and shows the compiler
+/// which indices are in bounds.
 inline int lane_share() {
   return cpu::wave_size() == 64 ? 4 : 8;
 }

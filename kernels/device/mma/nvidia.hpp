@@ -42,11 +42,11 @@ struct coordinate {
   int k;
 };
 
+inline constexpr int k_run = 2;
+
 // f16 and bf16 hold pairs in k, k + 8 apart; int8 holds fours. Both matrices use the same k for the same place, so one
 // order of k serves all types: the sum over k does not change when A and B are permuted alike. With int8 that saves a
 // second layout; with f16 and bf16 it is the documented one.
-inline constexpr int k_run = 2;
-
 __device__ inline coordinate a_coordinate(int i) {
   const int lane = mma_lane();
   return {lane / 4 + 8 * (i / 2 % 2), lane % 4 * 2 + i % 2 + 8 * (i / 4)};

@@ -35,10 +35,10 @@ std::optional<std::int64_t> first_change(const buffer& b, const std::vector<std:
 }  // namespace
 
 input_snapshot::input_snapshot(const std::vector<buffer>& in) : in_(in) {
-  for (const buffer& b : in) {
-    copies_.push_back(is_copied(b) ? copy(b) : std::vector<std::byte>{});
+  for (const buffer& b : in) copies_.push_back(is_copied(b) ? copy(b) : std::vector<std::byte>{});
+  // Last: where a copy finds no memory, nothing may stay read-only for the memory's next owner.
+  for (const buffer& b : in)
     if (!is_copied(b)) b.set_read_only(true);
-  }
 }
 
 input_snapshot::~input_snapshot() {

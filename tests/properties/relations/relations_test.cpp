@@ -127,6 +127,12 @@ TEST_CASE("combine_partials knows how f32 rounds below its normal range") {
   const verdict v = combine_partials.check(*library::built_in(), c);
   CAPTURE(v.what);
   CHECK(v.result == outcome::pass);
+  const auto faulty = corrupting_library([](call& called) {  // within its enclosure, but more than f32 rounds by
+    if (!called.has("o_partial")) return;
+    const tensor partial = called.view("o_partial");
+    set_bits(partial, 28, bits_at(partial, 28) + 4);
+  });
+  CHECK(combine_partials.check(*faulty, c).origin == "combine_partials");
 }
 
 TEST_CASE("page_permutation catches a bit that depends on a page's number") {

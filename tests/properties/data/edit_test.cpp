@@ -45,7 +45,7 @@ TEST_CASE("bits change once in each element, be they few or many, side by side o
   const auto next = [](std::uint32_t bits) { return (bits + 1) & 0xFFFFU; };
   for (const std::vector<int>& order : {std::vector{0, 1, 2}, {2, 1, 0}})
     for (const std::int64_t rows : {2, 5000}) {
-      buffer b("x", dtype::f16, {3, rows, 7}, order, {.gap = 3});
+      buffer b("x", dtype::f16, {3, rows, 7}, order, {.used = {}, .gap = 3});
       for_each_index(b, [&](const std::vector<std::int64_t>& i) {
         set_bits(b.view(), offset_of(b.view(), i), static_cast<std::uint32_t>(i[0] + 5 * i[1] + i[2]) & 0xFFFFU);
       });
@@ -56,7 +56,7 @@ TEST_CASE("bits change once in each element, be they few or many, side by side o
         wrong += bits_at(b.view(), offset_of(b.view(), i)) != next(was) ? 1 : 0;
       });
       CHECK(wrong == 0);
-      buffer anew("x", dtype::f16, {3, rows, 7}, order, {.gap = 3});
+      buffer anew("x", dtype::f16, {3, rows, 7}, order, {.used = {}, .gap = 3});
       for (const index_range& gap : b.gaps()) REQUIRE(std::ranges::equal(b.bytes(gap), anew.bytes(gap)));
     }
   const buffer sparse("x", dtype::i8, {std::int64_t{1} << 30, 8}, {}, {.used = {{{0, 1}, {1 << 20, (1 << 20) + 2}}}});

@@ -113,19 +113,30 @@ struct gathered {
   bool b_is_finite;
 };
 
+/// A lane that is not there has zeros.
 template <class T, class Acc, class Wide>
 void gather(const cpu::wave_records& records, int step, gathered<Wide>& g) {
   const int share = 256 / records.size;
+  T a[16][16] = {}, b[16][16] = {};
   for (int lane = 0; lane < records.size; ++lane) {
     const auto* r = static_cast<const chain_record<T, Acc>*>(records.lane[lane]);
+    if (r == nullptr) continue;
     const int outer = lane % 16, k = lane / 16 * share;
-    for (int i = 0; i < share; ++i) g.a[outer][k + i] = r == nullptr ? Wide{} : widened(r->a[step].value[i]);
-    for (int i = 0; i < share; ++i) g.b[k + i][outer] = r == nullptr ? Wide{} : widened(r->b[step].value[i]);
+    for (int i = 0; i < share; ++i) a[outer][k + i] = r->a[step].value[i];
+    for (int i = 0; i < share; ++i) b[k + i][outer] = r->b[step].value[i];
   }
-  Wide spoiled{};  // x - x is 0 for finite x, NaN otherwise
-  for (int k = 0; k < 16; ++k) ASSAY_VECTORIZE
-  for (int n = 0; n < 16; ++n) spoiled += g.b[k][n] - g.b[k][n];
-  g.b_is_finite = spoiled == Wide{};
+  // Widened as wholes, which the compiler vectorises.
+  Wide spoiled[16] = {};  // x - x is 0 for finite x, NaN otherwise
+  for (int row = 0; row < 16; ++row) {
+    ASSAY_VECTORIZE
+    for (int k = 0; k < 16; ++k) g.a[row][k] = widened(a[row][k]);
+    ASSAY_VECTORIZE
+    for (int n = 0; n < 16; ++n) g.b[row][n] = widened(b[row][n]);
+    ASSAY_VECTORIZE
+    for (int n = 0; n < 16; ++n) spoiled[n] += g.b[row][n] - g.b[row][n];
+  }
+  g.b_is_finite = true;
+  for (const Wide sum : spoiled) g.b_is_finite &= sum == Wide{};
   for (int row = 0; row < 16; ++row) {
     bool zero = true;
     for (int k = 0; k < 16; ++k) zero &= g.a[row][k] == Wide{};

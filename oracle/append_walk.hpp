@@ -57,7 +57,7 @@ class append_walk {
     for (int axis = 1; axis < before.rank; ++axis) of_page *= static_cast<std::size_t>(before.shape[axis]);
     t.held.reserve(view_.pages().size() * of_page);
     t.elements.reserve(t.held.capacity());
-    std::vector<double> row;
+    held_row row;
     for (const appended_page& p : view_.pages()) {
       t.indices->push_back(p.page);
       hold(before, before.offset(p.page), 1, row, t);
@@ -66,8 +66,15 @@ class append_walk {
     return t;
   }
 
+  /// What one row holds. It is taken over as a whole: pools have millions of elements, and most of them are kept.
+  struct held_row {
+    std::vector<double> values;
+    std::vector<std::uint32_t> bits;
+    std::vector<interval> intervals;
+  };
+
   /// Takes over the bits from axis `axis` on. `row` is scratch.
-  static void hold(const tensor& before, std::int64_t offset, int axis, std::vector<double>& row, enclosed_tensor& t) {
+  static void hold(const tensor& before, std::int64_t offset, int axis, held_row& row, enclosed_tensor& t) {
     if (axis < before.rank - 1) {
       for (std::int64_t i = 0; i < before.shape[axis]; ++i)
         hold(before, offset + i * before.stride[axis], axis + 1, row, t);
@@ -75,13 +82,21 @@ class append_walk {
     }
     const std::int64_t count = axis < before.rank ? before.shape[axis] : 1;
     const std::int64_t stride = axis < before.rank ? before.stride[axis] : 1;
-    row.resize(static_cast<std::size_t>(count));
-    if (stride == 1)
-      load_contiguous(before, offset, count, row.data());
-    else
-      for (std::int64_t i = 0; i < count; ++i) row[static_cast<std::size_t>(i)] = load(before, offset + i * stride);
-    for (std::int64_t i = 0; i < count; ++i) t.held.push_back(load_bits(before, offset + i * stride));
-    for (const double value : row) t.elements.push_back(std::isnan(value) ? everything : point(value));
+    const auto size = static_cast<std::size_t>(count);
+    row.values.resize(size), row.bits.resize(size), row.intervals.resize(size);
+    if (stride == 1) {
+      load_contiguous(before, offset, count, row.values.data());
+      load_contiguous_bits(before, offset, count, row.bits.data());
+    } else {
+      for (std::size_t i = 0; i < size; ++i) {
+        const std::int64_t at = offset + static_cast<std::int64_t>(i) * stride;
+        row.values[i] = load(before, at), row.bits[i] = load_bits(before, at);
+      }
+    }
+    for (std::size_t i = 0; i < size; ++i)
+      row.intervals[i] = std::isnan(row.values[i]) ? everything : point(row.values[i]);
+    t.held.insert(t.held.end(), row.bits.begin(), row.bits.end());
+    t.elements.insert(t.elements.end(), row.intervals.begin(), row.intervals.end());
   }
 
   static void set(enclosed_tensor& t, std::size_t at, const interval& e, element_rule rule = element_rule::enclosed) {

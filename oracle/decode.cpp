@@ -144,6 +144,15 @@ void load_contiguous(const tensor& t, std::int64_t offset, std::int64_t count, d
   for (std::int64_t i = 0; i < count; ++i) values[i] = table[bits[i]];
 }
 
+void load_contiguous_bits(const tensor& t, std::int64_t offset, std::int64_t count, std::uint32_t* bits) {
+  switch (size_bytes(t.type)) {
+    case 1: std::copy_n(elements<std::uint8_t>(t, offset), count, bits); return;
+    case 2: std::copy_n(elements<std::uint16_t>(t, offset), count, bits); return;
+    case 4: std::copy_n(elements<std::uint32_t>(t, offset), count, bits); return;
+    default: throw std::invalid_argument("oracle: a tensor's elements have no bits of 4 bytes at most");
+  }
+}
+
 double round_to_nearest(dtype type, double value) {
   if (type == dtype::f32) return static_cast<float>(value);  // the compiler's conversion rounds to nearest even
   const binary_format f = format_of(type);

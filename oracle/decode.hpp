@@ -27,6 +27,9 @@ inline std::uint32_t load_bits(const tensor& t, std::int64_t offset) {
 /// Decodes `count` elements that lie next to each other from `offset` on. Same values as load(), faster.
 void load_contiguous(const tensor& t, std::int64_t offset, std::int64_t count, double* values);
 
+/// Bits of `count` elements that lie next to each other from `offset` on. Same as load_bits(), faster.
+void load_contiguous_bits(const tensor& t, std::int64_t offset, std::int64_t count, std::uint32_t* bits);
+
 /// The nearest number of the type, ties to even; beyond the largest IEEE types go to infinity, FP8 types saturate.
 /// Integers (i8, i32) are rounded to whole numbers and saturate. NaN stays NaN, infinity stays infinity in IEEE types.
 double round_to_nearest(dtype type, double value);

@@ -101,6 +101,25 @@ TEST_CASE("a tensor without an element type is refused", "[oracle]") {
   CHECK_THROWS_AS(round_to_nearest(dtype::none, 0), std::invalid_argument);
   double value = 0;
   CHECK_THROWS_AS(load_contiguous(tensor{}, 0, 1, &value), std::invalid_argument);
+  std::uint32_t bits = 0;
+  CHECK_THROWS_AS(load_contiguous_bits(tensor{}, 0, 1, &bits), std::invalid_argument);
+}
+
+TEST_CASE("rows give the bits and values of their elements", "[oracle]") {
+  alignas(4) std::uint8_t bytes[4 * 96];
+  for (std::size_t i = 0; i < sizeof bytes; ++i) bytes[i] = static_cast<std::uint8_t>(0x7F + 37 * i);
+  for (const dtype type :
+       {dtype::f32, dtype::f16, dtype::bf16, dtype::e4m3fn, dtype::e4m3fnuz, dtype::i8, dtype::i32}) {
+    const tensor t{bytes, type, 1, {96}, {1}};
+    std::uint32_t bits[90];
+    double values[90];
+    load_contiguous_bits(t, 5, 90, bits);
+    load_contiguous(t, 5, 90, values);
+    for (std::int64_t i = 0; i < 90; ++i) {
+      CHECK(bits[i] == load_bits(t, 5 + i));
+      CHECK(same(values[i], decode(type, bits[i])));
+    }
+  }
 }
 
 }  // namespace assay::oracle

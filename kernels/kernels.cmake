@@ -8,11 +8,12 @@ target_include_directories(assay_platform_cpu PUBLIC kernels/platform/cpu)
 target_link_libraries(assay_platform_cpu PUBLIC assay_flags Boost::context ${DW} ${ELF} PRIVATE Threads::Threads)
 
 # Kernels call the checker back (kernels/platform/cpu/checker/callbacks.cpp), and name lines. The calls are those of two
-# sanitizers, without their runtimes: AddressSanitizer's for loads and stores, of any width and under names of our own,
-# and ThreadSanitizer's for atomics, fences, memcpy and memset. The driver refuses to combine them, the compiler does
-# not. Neither may leave out what it thinks safe: a store after a load of the same place, or a scalar global. It leaves
-# out accesses to locals that it proves in bounds, which no other thread sees. UBSan's handlers tell of indices past
-# an array of known extent, and of misaligned vectors.
+# sanitizers, without their runtimes: AddressSanitizer's reports for loads and stores of any width, all of which are to
+# be reported but for those to the thread's own stack (base/own_stack.hpp), and ThreadSanitizer's for atomics, fences,
+# memcpy and memset. The driver refuses to combine them, the compiler does not. Neither may leave out what it thinks
+# safe: a store after a load of the same place, or a scalar global. It leaves out accesses to locals that it proves in
+# bounds, which no other thread sees. UBSan's handlers tell of indices past an array of known extent, and of misaligned
+# vectors.
 # Edges are flags, set once: 8-bit counters of what 256 GPU threads run are 0 again (kernels/platform/cpu/checker/edge_flags.cpp).
 set(checked_kernel_flags -fsanitize-coverage=edge,inline-bool-flag -gline-tables-only -fno-vectorize -fno-slp-vectorize)
 if(ASSAY_FUZZ)
@@ -26,14 +27,14 @@ elseif(ASSAY_SANITIZE)
   list(APPEND checked_kernel_flags -fsanitize-coverage=trace-loads,trace-stores
     -fsanitize-address-use-after-return=never)
 else()
-  set(of_address instrumentation-with-call-threshold=0 memory-access-callback-prefix=__assay_ constructor-kind=none
+  set(of_address instrumentation-with-call-threshold=-1 force-dynamic-shadow=1 mapping-scale=18 constructor-kind=none
     opt-globals=0 opt-same-temp=0 globals=0 stack=0 use-after-scope=0 instrument-dynamic-allocas=0
     instrument-atomics=0)
   set(of_thread instrument-memory-accesses=0 instrument-func-entry-exit=0)
   list(TRANSFORM of_address PREPEND -mllvm=-asan-)
   list(TRANSFORM of_thread PREPEND -mllvm=-tsan-)
   list(APPEND checked_kernel_flags -DASSAY_ASAN=0 -fsanitize=alignment,array-bounds,thread
-    -Xclang=-fsanitize=address ${of_address} ${of_thread})
+    -Xclang=-fsanitize=address -Xclang=-fsanitize-recover=address ${of_address} ${of_thread})
 endif()
 
 # A library of kernels for the cpu platform is objects, and a shared object of them: NAME is the host code, NAME_device
@@ -52,7 +53,7 @@ function(add_kernel_sources name sources)
   set(kernels ${sources})
   list(FILTER kernels INCLUDE REGEX "\\.hip$")
   list(FILTER sources EXCLUDE REGEX "\\.hip$")
-  set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX)
+  set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-mllvm=-inline-threshold=5000")
   target_sources(${name}_device PRIVATE ${kernels})
   if(sources)
     target_sources(${name} PRIVATE ${sources})

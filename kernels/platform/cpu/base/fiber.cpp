@@ -1,5 +1,7 @@
 #include "kernels/platform/cpu/base/fiber.hpp"
 
+#include "kernels/platform/cpu/base/own_stack.hpp"
+
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -14,7 +16,7 @@ namespace {
 #if ASSAY_ASAN || ASSAY_TSAN
 constexpr std::size_t stack_bytes = std::size_t{1} << 20;
 #else
-constexpr std::size_t stack_bytes = std::size_t{1} << 18;
+constexpr std::size_t stack_bytes = slot_bytes;
 #endif
 constexpr std::size_t line_bytes = 64;
 constexpr std::size_t lines_per_page = 64;
@@ -44,10 +46,13 @@ void announce_arrival(fiber& left) {
 #endif
 
 stack_slab::stack_slab(int max_stacks)
-    : max_stacks_(max_stacks), reserved_bytes_(static_cast<std::size_t>(max_stacks) * stack_bytes + guard_bytes) {
+    : max_stacks_(max_stacks), reserved_bytes_(static_cast<std::size_t>(max_stacks + 1) * stack_bytes + guard_bytes) {
   void* range = mmap(nullptr, reserved_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (range == MAP_FAILED) throw std::bad_alloc();
-  base_ = static_cast<char*>(range);
+  reserved_ = range;
+  const auto first = reinterpret_cast<std::uintptr_t>(range);  // each stack and its guard are a slot of own_stack.hpp
+  base_ = static_cast<char*>(range) + (stack_bytes - first % stack_bytes) % stack_bytes;
+  prepare_own_stack_flags(low(0), static_cast<std::size_t>(max_stacks) * stack_bytes);
 }
 
 stack_slab::~stack_slab() {
@@ -55,7 +60,7 @@ stack_slab::~stack_slab() {
   for (void* state : states_)
     if (state != nullptr) __tsan_destroy_fiber(state);
 #endif
-  munmap(base_, reserved_bytes_);
+  munmap(reserved_, reserved_bytes_);
 }
 
 std::uintptr_t stack_slab::low(int index) const {

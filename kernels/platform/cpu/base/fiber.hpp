@@ -83,8 +83,7 @@ __attribute__((always_inline)) inline void follow(hand_over h) {
 /// guard below and above each stack. Reused for as long as the thread lives.
 class stack_slab {
  public:
-  /// Bytes next to a stack, on either side, of which no access returns. The checker passes without a look what is as
-  /// near above a running frame: it is that frame's stack.
+  /// Bytes next to a stack, on either side, of which no access returns.
   static constexpr std::size_t guard_bytes = 16384;
 
   explicit stack_slab(int max_stacks);
@@ -100,7 +99,8 @@ class stack_slab {
   static std::size_t size_bytes();
 
  private:
-  char* base_ = nullptr;
+  void* reserved_ = nullptr;
+  char* base_ = nullptr;  ///< of the first slot: a guard, then the stack
   int max_stacks_;
   std::size_t reserved_bytes_;
   int usable_stacks_ = 0;  // stacks below this index are readable and writable

@@ -7,15 +7,25 @@
 #include "kernels/platform/cpu/checker/source_line.hpp"
 
 namespace assay::cpu {
+
+void local_area::split_grains() {
+  for (access_record* const words : {writes, reads})
+    for (std::uint64_t grain = (size_bytes + 1) / 2; grain-- > 0;)
+      words[2 * grain] = words[2 * grain + 1] = words[grain];  // from the end: a word lies below both of its own
+  grain_bytes = 1;
+}
+
 access_checker::access_checker(void (*leave_block)(checked_thread& self))
     : leave_block_(leave_block), code_start_(code_start()) {
   const thread_local_image own = own_thread_locals();
-  static_records_ = mapped_array<access_record>(2 * own.size_bytes);
-  static_ = {own.low, own.size_bytes, static_records_.data(), static_records_.data() + own.size_bytes};
+  const std::uint64_t records = own.size_bytes + own.size_bytes % 2;  // whole grains
+  static_records_ = mapped_array<access_record>(2 * records);
+  static_ = {own.low, own.size_bytes, static_records_.data(), static_records_.data() + records};
 }
 
 void access_checker::begin_block(launch_session& session, const block_coordinates& coordinates, std::int64_t block,
                                  std::uintptr_t lds_low, std::uint64_t lds_bytes) {
+  last_byte_ = left_over_address_ = 0;
   if (session.clock().era() != era_) {
     era_ = session.clock().era();
     static_records_.clear();
@@ -27,9 +37,14 @@ void access_checker::begin_block(launch_session& session, const block_coordinate
     reported_.clear();
     last_runs_.fill({});
     last_rows_.fill({});
+    for (local_area* const area : {&dynamic_, &static_}) area->begin_launch();
   }
-  if (dynamic_records_.count() < 2 * lds_bytes) dynamic_records_ = mapped_array<access_record>(2 * lds_bytes);
-  dynamic_ = {lds_low, lds_bytes, dynamic_records_.data(), dynamic_records_.data() + dynamic_records_.count() / 2};
+  const std::uint64_t records = 2 * (lds_bytes + lds_bytes % 2);  // whole grains of writes, and of reads
+  if (dynamic_records_.count() < records) dynamic_records_ = mapped_array<access_record>(records);
+  dynamic_.low = lds_low;
+  dynamic_.size_bytes = lds_bytes;
+  dynamic_.writes = dynamic_records_.data();
+  dynamic_.reads = dynamic_records_.data() + dynamic_records_.count() / 2;
   session_ = &session;
   block_ = block;
   fatal_.reset();

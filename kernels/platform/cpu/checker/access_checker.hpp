@@ -62,8 +62,19 @@ class own_accesses {
 struct local_area {
   std::uintptr_t low = 0;
   std::uint64_t size_bytes = 0;
-  access_record* writes = nullptr;  ///< last ones, a word for each byte
+  access_record* writes = nullptr;  ///< last ones, a word for each grain
   access_record* reads = nullptr;
+  std::uint64_t grain_bytes = 2;
+  bool has_odd_accesses = false;  ///< in this launch: of odd sizes or at odd offsets
+
+  /// A word for each byte from now on. Most kernels get by with half of the words, and so with half of the time.
+  void split_grains();
+  /// Before a launch, which mostly accesses as the one before it did: with grains of two bytes if all accesses were of
+  /// whole ones. What the words hold is older than the launch.
+  void begin_launch() {
+    grain_bytes = has_odd_accesses ? 1 : 2;
+    has_odd_accesses = false;
+  }
 };
 
 /// `atomic` loads and stores.
@@ -106,15 +117,18 @@ class access_checker {
   void pass_barrier();
   /// The lanes of a wave, of which this is one, met.
   void pass_collective(checked_thread& any_lane, std::uint64_t lanes);
+  /// Whether this is the second call for an access of which the first was just checked (callbacks.cpp).
+  bool is_second_call(std::uintptr_t address, std::uint64_t size) {
+    const bool is_second = address == last_byte_;
+    last_byte_ = is_second ? 0 : address + size - 1;
+    return is_second;
+  }
   /// Around an atomic of the running thread, until it has taken effect.
   void begin_atomic(checked_thread& self, std::uintptr_t address, const atomic_operation& operation);
   void end_atomic();
   /// clang leaves the load in place that its call for an atomic load replaces, and the load calls back as any other,
-  /// right after that call: a load of this address within these bytes of code is not the kernel's.
-  void expect_left_over_load(std::uintptr_t address, std::uintptr_t pc) {
-    left_over_address_ = address;
-    left_over_pc_ = pc;
-  }
+  /// right after that call: if the next access is a load of this address, it is not the kernel's.
+  void expect_left_over_load(std::uintptr_t address) { left_over_address_ = address; }
   /// At a fence of the running thread.
   void pass_fence(checked_thread& self, fence_scope scope);
   /// Accesses outside of the own stack that were checked since the last call.
@@ -129,6 +143,8 @@ class access_checker {
   /// Ends the block: vector loads of misaligned addresses fault on CPUs as on GPUs.
   [[noreturn]] void report_misaligned(checked_thread& self, std::uintptr_t address, std::uint64_t alignment,
                                       const char* type, const char* file, int line);
+  /// Ends the block: the access at `pc` faulted, since no memory is at what it takes for an address.
+  [[noreturn]] void report_no_address(checked_thread& self, std::uintptr_t pc);
   /// Ends the block: an index past the extent that the array's type says. `line` as in "paging.hpp:68".
   [[noreturn]] void report_index(checked_thread& self, std::int64_t index, const char* type, std::string line);
 
@@ -145,16 +161,18 @@ class access_checker {
   template <access_kind Kind>
   void check_static(checked_thread& self, std::uint64_t offset, std::uint64_t size, std::uintptr_t pc);
   template <access_kind Kind>
-  void check_local_fully(checked_thread& self, const local_area& area, std::uint64_t offset, std::uint64_t size,
-                         std::uintptr_t pc);
+  void check_grains_fully(checked_thread& self, const local_area& area, std::uint64_t first, std::uint64_t count,
+                          std::uintptr_t pc);
   bool is_past(access_record earlier, access_record now, access_record wave_floor) const;
-  bool passes_load(checked_thread& self, const local_area& area, std::uint64_t offset, std::uint64_t size,
+  bool passes_load(checked_thread& self, const local_area& area, std::uint64_t first, std::uint64_t count,
                    std::uintptr_t pc);
-  bool passes_store(checked_thread& self, const local_area& area, std::uint64_t offset, std::uint64_t size,
+  bool passes_store(checked_thread& self, const local_area& area, std::uint64_t first, std::uint64_t count,
                     std::uintptr_t pc);
   template <access_kind Kind>
-  void check_local(checked_thread& self, const local_area& area, std::uint64_t offset, std::uint64_t size,
-                   std::uintptr_t pc);
+  void check_grains(checked_thread& self, const local_area& area, std::uint64_t first, std::uint64_t count,
+                    std::uintptr_t pc);
+  template <access_kind Kind>
+  void check_local(checked_thread& self, local_area& area, std::uint64_t offset, std::uint64_t size, std::uintptr_t pc);
   template <access_kind Kind>
   void check_elsewhere(checked_thread& self, std::uintptr_t address, std::uint64_t size, std::uintptr_t pc);
   template <access_kind Kind>
@@ -187,12 +205,10 @@ class access_checker {
     return has_order_ && is_ordered_before(earlier, now);
   }
   bool is_ordered_before(access_record earlier, access_record now) const;
-  bool is_left_over(std::uintptr_t address, std::uintptr_t pc) {
-    constexpr std::uintptr_t nearby = 64;  // bytes of code: some ten instructions
-    if (address != left_over_address_) [[likely]]
+  bool is_left_over(access_kind kind, std::uintptr_t address) {
+    if (left_over_address_ == 0) [[likely]]
       return false;
-    left_over_address_ = 0;
-    return pc - left_over_pc_ < nearby;
+    return std::exchange(left_over_address_, 0) == address && kind == access_kind::load;
   }
   /// Which of `problem` the access has with that location.
   template <access_kind Kind, bool Global>
@@ -248,7 +264,8 @@ class access_checker {
   module_variable last_static_;
   std::int64_t count_ = 0;
 
-  std::uintptr_t left_over_address_ = 0, left_over_pc_ = 0;
+  std::uintptr_t last_byte_ = 0;  // of the last access that calls twice, until its second call
+  std::uintptr_t left_over_address_ = 0;
   bool has_order_ = false;  // by atomics or fences, in this block so far
   std::vector<order_state> of_threads_, of_waves_;
   order_state of_block_;

@@ -1,6 +1,7 @@
 /// The callbacks of instrumented kernel code, called before each load and store (flags: kernels.cmake):
-/// - accesses of any width: clang's AddressSanitizer pass, under names of our own; where that sanitizer is at work
-///   itself, -fsanitize-coverage=trace-loads,trace-stores, which knows accesses of at most 16 bytes;
+/// - accesses of any width: clang's AddressSanitizer pass, as if it reported them, for all but most of those to the
+///   thread's own stack (base/own_stack.hpp); where that sanitizer is at work itself,
+///   -fsanitize-coverage=trace-loads,trace-stores, which knows accesses of at most 16 bytes;
 /// - memcpy, memmove and memset: clang's ThreadSanitizer pass, as atomics and fences (atomic_callbacks.cpp);
 /// - misaligned pointers and indices past an array: UBSan's checks, since only it knows the types of the source. The
 ///   accesses do not show them: a vector may be loaded piece by piece, and a memcpy needs no alignment.
@@ -19,7 +20,7 @@ namespace {
   return self;
 }
 
-// Not inlined: most accesses are to the thread's own stack and do not get here.
+// Not inlined: in builds with AddressSanitizer most accesses are to the thread's own stack and do not get here.
 template <access_kind Kind, int Size>
 [[gnu::noinline]] void check_sized(checked_thread* self, std::uintptr_t address, const void* return_address) {
   self->checker->check<Kind>(*self, address, Size, reinterpret_cast<std::uintptr_t>(return_address));
@@ -28,7 +29,8 @@ template <access_kind Kind, int Size>
 template <access_kind Kind, int Size>
 [[gnu::always_inline]] inline void on_access(const void* accessed, const void* frame, const void* return_address) {
   const auto address = reinterpret_cast<std::uintptr_t>(accessed);
-  // Most accesses are to locals near the top of the stack. Return before reading the thread-local variable.
+  // Locals near the top of the stack. Where a switch is inlined into a kernel, its code still runs on the old thread's
+  // stack when the new one counts as running.
   if (address - reinterpret_cast<std::uintptr_t>(frame) < stack_slab::guard_bytes) return;
   checked_thread* const self = checked_access(address);
   if (self != nullptr) check_sized<Kind, Size>(self, address, return_address);
@@ -45,6 +47,14 @@ template <access_kind Kind, int Size>
     self->checker->check<access_kind::store>(*self, address, size, pc);
 }
 
+/// The pass looks at the first and the last byte of accesses that are not of 1, 2, 4, 8 or 16 aligned bytes, and calls
+/// twice: with the access, and then with its last byte as if all began there.
+[[maybe_unused]] void on_unusual(access_kind kind, const void* accessed, std::size_t size, const void* return_address) {
+  checked_thread* const self = checked_access(reinterpret_cast<std::uintptr_t>(accessed));
+  if (self != nullptr && !self->checker->is_second_call(reinterpret_cast<std::uintptr_t>(accessed), size))
+    on_range(kind, accessed, size, return_address);
+}
+
 }  // namespace
 
 namespace assay::cpu {
@@ -57,7 +67,7 @@ namespace assay::cpu {
   if (pc == 0) pc = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
   if (!operation.stores) {
     self->checker->check<access_kind::atomic_load>(*self, address, size, pc);
-    self->checker->expect_left_over_load(address, pc);
+    self->checker->expect_left_over_load(address);
   } else if (!operation.loads)
     self->checker->check<access_kind::atomic_store>(*self, address, size, pc);
   else
@@ -99,16 +109,16 @@ ASSAY_CALLBACKS(__sanitizer_cov_load4, __sanitizer_cov_store4, 4)
 ASSAY_CALLBACKS(__sanitizer_cov_load8, __sanitizer_cov_store8, 8)
 ASSAY_CALLBACKS(__sanitizer_cov_load16, __sanitizer_cov_store16, 16)
 #else
-ASSAY_CALLBACKS(__assay_load1, __assay_store1, 1)
-ASSAY_CALLBACKS(__assay_load2, __assay_store2, 2)
-ASSAY_CALLBACKS(__assay_load4, __assay_store4, 4)
-ASSAY_CALLBACKS(__assay_load8, __assay_store8, 8)
-ASSAY_CALLBACKS(__assay_load16, __assay_store16, 16)
-void __assay_loadN(const void* address, std::size_t size) {
-  on_range(access_kind::load, address, size, __builtin_return_address(0));
+ASSAY_CALLBACKS(__asan_report_load1_noabort, __asan_report_store1_noabort, 1)
+ASSAY_CALLBACKS(__asan_report_load2_noabort, __asan_report_store2_noabort, 2)
+ASSAY_CALLBACKS(__asan_report_load4_noabort, __asan_report_store4_noabort, 4)
+ASSAY_CALLBACKS(__asan_report_load8_noabort, __asan_report_store8_noabort, 8)
+ASSAY_CALLBACKS(__asan_report_load16_noabort, __asan_report_store16_noabort, 16)
+void __asan_report_load_n_noabort(const void* address, std::size_t size) {
+  on_unusual(access_kind::load, address, size, __builtin_return_address(0));
 }
-void __assay_storeN(const void* address, std::size_t size) {
-  on_range(access_kind::store, address, size, __builtin_return_address(0));
+void __asan_report_store_n_noabort(const void* address, std::size_t size) {
+  on_unusual(access_kind::store, address, size, __builtin_return_address(0));
 }
 /// Before calls that do not return.
 void __asan_handle_no_return() {}

@@ -111,21 +111,21 @@ template <access_kind Kind>
 }
 
 template <access_kind Kind>
-[[gnu::noinline]] void access_checker::check_local_fully(checked_thread& self, const local_area& area,
-                                                         std::uint64_t offset, std::uint64_t size, std::uintptr_t pc) {
+[[gnu::noinline]] void access_checker::check_grains_fully(checked_thread& self, const local_area& area,
+                                                          std::uint64_t first, std::uint64_t count, std::uintptr_t pc) {
   const access_record now = mine(self, pc);
-  access_record* const writes = area.writes + offset;
-  access_record* const reads = area.reads + offset;
+  access_record* const writes = area.writes + first;
+  access_record* const reads = area.reads + first;
   unsigned problems = 0;
   access_record other = 0;
   std::uint64_t at = 0;
-  // Bytes with the same history, such as those of one element, are checked once.
-  for (std::uint64_t i = 0; i < size;) {
+  // Grains with the same history, such as those of one element, are checked once.
+  for (std::uint64_t i = 0; i < count;) {
     const access_record write = writes[i], read = reads[i];
-    access_record differs = i;  // mostly all bytes are alike, which the processor sees best without branches
-    for (std::uint64_t j = 1; i == 0 && j < size; ++j) differs |= (writes[j] ^ write) | (reads[j] ^ read);
-    std::uint64_t end = differs == 0 ? size : i + 1;
-    while (end < size && writes[end] == write && reads[end] == read) ++end;
+    access_record differs = i;  // mostly all are alike, which the processor sees best without branches
+    for (std::uint64_t j = 1; i == 0 && j < count; ++j) differs |= (writes[j] ^ write) | (reads[j] ^ read);
+    std::uint64_t end = differs == 0 ? count : i + 1;
+    while (end < count && writes[end] == write && reads[end] == read) ++end;
     access_record new_write = write, new_read = read, seen = 0;
     const unsigned found = touch<Kind, false>(new_write, new_read, now, self.time->floor, block_floor_, seen);
     if (found != 0 && problems == 0) {
@@ -141,7 +141,8 @@ template <access_kind Kind>
     i = end;
   }
   if (problems != 0) [[unlikely]]
-    report_local(self, {Kind, area.low + offset, size, pc}, problems, other, area, offset + at);
+    report_local(self, {Kind, area.low + first * area.grain_bytes, count * area.grain_bytes, pc}, problems, other, area,
+                 (first + at) * area.grain_bytes);
 }
 
 /// Whether a barrier, or a collective of its wave, ended between the record's accesses and that of `now`.
@@ -151,17 +152,17 @@ template <access_kind Kind>
          (earlier < wave_floor && record::spread(earlier) != access_spread::waves && same_wave(earlier, now));
 }
 
-/// Most loads of tiles: all bytes were written before a barrier or collective, they were last read alike, and atomics
+/// Most loads of tiles: all of it was written before a barrier or collective, they were last read alike, and atomics
 /// order nothing. What touch() would do is then known, and there is nothing to report. Returns false, and does nothing,
 /// if it is not so. It makes no call, not even for a wave's new stamp, and so it keeps its values in registers.
 [[gnu::always_inline]] inline bool access_checker::passes_load(checked_thread& self, const local_area& area,
-                                                               std::uint64_t offset, std::uint64_t size,
+                                                               std::uint64_t first, std::uint64_t count,
                                                                std::uintptr_t pc) {
-  access_record* const writes = area.writes + offset;
-  access_record* const reads = area.reads + offset;
+  access_record* const writes = area.writes + first;
+  access_record* const reads = area.reads + first;
   const access_record write = writes[0], read = reads[0];
   access_record writes_differ = 0, reads_differ = 0;  // without branches, which is faster
-  for (std::uint64_t i = 1; i < size; ++i) {
+  for (std::uint64_t i = 1; i < count; ++i) {
     writes_differ |= writes[i] ^ write;
     reads_differ |= reads[i] ^ read;
   }
@@ -171,49 +172,63 @@ template <access_kind Kind>
     if (write < block_floor_ || !is_past(write, now, wave_floor)) return false;
   } else {  // a vector of elements that several threads stored
     bool is_late = false;
-    for (std::uint64_t i = 0; i < size; ++i)
+    for (std::uint64_t i = 0; i < count; ++i)
       is_late |= writes[i] - block_floor_ >= barrier_floor_ - block_floor_;  // unsigned: nor before the block
     if (is_late) return false;
   }
   const access_record new_read = merged<false>(read, now, wave_floor);
   if (new_read != read)
-    for (std::uint64_t i = 0; i < size; ++i) reads[i] = new_read;
-  for (std::uint64_t i = 0; i < size; ++i)
+    for (std::uint64_t i = 0; i < count; ++i) reads[i] = new_read;
+  for (std::uint64_t i = 0; i < count; ++i)
     if (i == 0 || writes[i] != writes[i - 1]) note_order<access_kind::load>(writes[i], read, pc - code_start_);
   return true;
 }
 
-/// Most stores to tiles: a barrier ended since all bytes were written and read. As above.
+/// Most stores to tiles: a barrier ended since all of it was written and read. As above.
 [[gnu::always_inline]] inline bool access_checker::passes_store(checked_thread& self, const local_area& area,
-                                                                std::uint64_t offset, std::uint64_t size,
+                                                                std::uint64_t first, std::uint64_t count,
                                                                 std::uintptr_t pc) {
-  access_record* const writes = area.writes + offset;
-  access_record* const reads = area.reads + offset;
+  access_record* const writes = area.writes + first;
+  access_record* const reads = area.reads + first;
   bool is_late = false, is_read = false;
-  for (std::uint64_t i = 0; i < size; ++i) {
+  for (std::uint64_t i = 0; i < count; ++i) {
     is_late |= (writes[i] >= barrier_floor_) | (reads[i] >= barrier_floor_);
     is_read |= reads[i] != 0;
   }
   if (is_late || self.time->now == 0) return false;
   const access_record now = mine(self, pc);
-  for (std::uint64_t i = 0; i < size; ++i)
+  for (std::uint64_t i = 0; i < count; ++i)
     if (i == 0 || ((writes[i] ^ writes[i - 1]) | (reads[i] ^ reads[i - 1])) != 0)
       note_order<access_kind::store>(writes[i], reads[i], pc - code_start_);
-  for (std::uint64_t i = 0; i < size; ++i) writes[i] = now;
+  for (std::uint64_t i = 0; i < count; ++i) writes[i] = now;
   if (is_read)
-    for (std::uint64_t i = 0; i < size; ++i) reads[i] = 0;
+    for (std::uint64_t i = 0; i < count; ++i) reads[i] = 0;
   return true;
 }
 
 template <access_kind Kind>
-[[gnu::always_inline]] inline void access_checker::check_local(checked_thread& self, const local_area& area,
+[[gnu::always_inline]] inline void access_checker::check_grains(checked_thread& self, const local_area& area,
+                                                                std::uint64_t first, std::uint64_t count,
+                                                                std::uintptr_t pc) {
+  if constexpr (Kind == access_kind::load)
+    if (passes_load(self, area, first, count, pc)) return;
+  if constexpr (Kind == access_kind::store)
+    if (passes_store(self, area, first, count, pc)) return;
+  check_grains_fully<Kind>(self, area, first, count, pc);
+}
+
+template <access_kind Kind>
+[[gnu::always_inline]] inline void access_checker::check_local(checked_thread& self, local_area& area,
                                                                std::uint64_t offset, std::uint64_t size,
                                                                std::uintptr_t pc) {
-  if constexpr (Kind == access_kind::load)
-    if (passes_load(self, area, offset, size, pc)) return;
-  if constexpr (Kind == access_kind::store)
-    if (passes_store(self, area, offset, size, pc)) return;
-  check_local_fully<Kind>(self, area, offset, size, pc);
+  const bool is_odd = ((offset | size) & 1) != 0;
+  if (area.grain_bytes == 2) {
+    if (!is_odd) [[likely]]
+      return check_grains<Kind>(self, area, offset / 2, size / 2, pc);
+    area.split_grains();
+  }
+  area.has_odd_accesses |= is_odd;
+  check_grains<Kind>(self, area, offset, size, pc);
 }
 
 template <access_kind Kind>
@@ -257,7 +272,7 @@ template <access_kind Kind>
 template <access_kind Kind>
 [[gnu::always_inline]] inline void access_checker::check(checked_thread& self, std::uintptr_t address,
                                                          std::uint64_t size, std::uintptr_t pc) {
-  if (Kind == access_kind::load && is_left_over(address, pc)) return;
+  if (is_left_over(Kind, address)) return;
   ++count_;
   if (const std::uint64_t offset = address - dynamic_.low;
       offset < dynamic_.size_bytes && size <= dynamic_.size_bytes - offset)

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernels/platform/cpu/base/local_memory.hpp"
+#include "kernels/platform/cpu/base/own_stack.hpp"
 #include "kernels/platform/cpu/checker/access_checker.hpp"
 #include "kernels/platform/cpu/checker/source_line.hpp"
 
@@ -167,6 +168,14 @@ void access_checker::report_index(checked_thread& self, std::int64_t index, cons
   access_defect defect{ASSAY_OUT_OF_BOUNDS, {}, std::move(line), self.block->block_index, self.wave, self.lane};
   defect.message = "index " + std::to_string(index) + " (" + defect.line + ") of an array of type " + type;
   end_block(self, std::move(defect));
+}
+
+void access_checker::report_no_address(checked_thread& self, std::uintptr_t pc) {
+  const own_accesses own(self);
+  const access what{access_kind::load, 0, 0, pc};
+  end_block(self, make_defect(self, ASSAY_WILD_ACCESS, what,
+                              "access" + in_brackets(pc) + " to what is no address: past " +
+                                  std::to_string(address_bits) + " bits"));
 }
 
 void access_checker::report_outside_variable(const checked_thread& self, const access& what,

@@ -65,6 +65,7 @@ void block_runner::set_up_threads(const launch_plan& plan) {
     t.wave_interval = &waves_[static_cast<std::size_t>(t.wave)].interval;
     t.runner = this;
     t.stack_low = stacks_.low(i);
+    t.stack = own_stack_flag(t.stack_low);
     t.stack_bytes = stacks_.size_bytes();
     t.thread_bits = static_cast<access_record>(i) << record::thread_shift;
     t.time = &waves_[static_cast<std::size_t>(t.wave)].time;
@@ -117,7 +118,9 @@ std::optional<failure> block_runner::run(const launch_plan& plan, std::int64_t b
   const choice first = schedule_.next();
   gpu_thread& t = thread(first.wave, first.lane);
   this_thread = &t;
+  t.stack.enter();
   switch_fiber(home_, t.context);
+  running().stack.leave();
   this_thread = nullptr;
   if (ending_ != ending::complete) started_fibers_ = 0;  // threads stopped anywhere: restart all fibers
   return outcome();
@@ -181,6 +184,8 @@ hand_over block_runner::resume(gpu_thread& self, choice next) {
   gpu_thread& to = thread(next.wave, next.lane);
   if (&to == &self) return {};
   this_thread = &to;
+  self.stack.leave();
+  to.stack.enter();
   return {&self.context, &to.context};
 }
 

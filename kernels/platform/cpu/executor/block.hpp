@@ -14,6 +14,7 @@
 #include "kernels/library.hpp"
 #include "kernels/platform/cpu/base/fiber.hpp"
 #include "kernels/platform/cpu/base/local_memory.hpp"
+#include "kernels/platform/cpu/base/own_stack.hpp"
 #include "kernels/platform/cpu/base/thread.hpp"
 #include "kernels/platform/cpu/checker/access_checker.hpp"
 #include "kernels/platform/cpu/executor/executor.hpp"
@@ -56,6 +57,7 @@ class block_runner;
 
 struct gpu_thread : checked_thread {
   fiber context;
+  own_stack_flag stack;
   block_runner* runner = nullptr;
   meeting_place place;  // where it last waited or yielded
 };

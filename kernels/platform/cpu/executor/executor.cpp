@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/platform/cpu/base/last_error.hpp"
+#include "kernels/platform/cpu/checker/fault_guard.hpp"
 #include "kernels/platform/cpu/executor/block.hpp"
 #include "kernels/platform/cpu/executor/worker_pool.hpp"
 
@@ -175,6 +176,7 @@ void launch(const grid_launch& grid) {
       std::clamp<std::int64_t>(plan.parameters.workers, 1, std::min<std::int64_t>(blocks, max_workers)));
   if (plan.session != nullptr) plan.session->begin_launch(grid.closure, grid.closure_bytes, workers > 1);
   block_queue queue(plan, blocks, workers);
+  const fault_guard guard(plan.session != nullptr);
   run_on_workers(workers, [&](int worker) { queue.work(worker); });
 
   if (plan.parameters.accesses_checked != nullptr) *plan.parameters.accesses_checked += queue.accesses();

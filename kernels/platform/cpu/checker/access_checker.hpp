@@ -260,7 +260,7 @@ class access_checker {
   bool lockstep_ = false;
   bool shared_ = false;                   // other OS threads run blocks of the launch
   std::array<memory_run, 64> last_runs_;  // by place in the code, which mostly accesses one run
-  std::array<memory_run, 64> last_rows_;  // by address, of tensors with gaps: the lanes of a wave share rows
+  std::array<memory_run, 64> last_rows_;  // by address: the lanes of a wave share rows
   module_variable last_static_;
   std::int64_t count_ = 0;
 

@@ -301,7 +301,7 @@ template <access_kind Kind>
     } else {
       const memory_run found = find_run(self, address, size);
       if (found.region == nullptr) return report_outside(self, {Kind, address, size, pc});
-      if (found.size_bytes != 0) last = found;
+      if (found.size_bytes != 0) last = row = found;  // one place may access two tensors in turn
       region = found.region;
     }
   }

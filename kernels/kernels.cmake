@@ -2,10 +2,19 @@
 
 # The cpu platform: a SIMT executor with a fiber per GPU thread.
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS kernels/platform/cpu/*.cpp)
+list(FILTER sources EXCLUDE REGEX "/source_pass/")
 add_library(assay_platform_cpu STATIC ${sources})
 target_precompile_headers(assay_platform_cpu PRIVATE ${headers_of_standard})
 target_include_directories(assay_platform_cpu PUBLIC kernels/platform/cpu)
 target_link_libraries(assay_platform_cpu PUBLIC assay_flags Boost::context ${DW} ${ELF} PRIVATE Threads::Threads)
+
+# HIP's <<<>>> and extern __shared__, for sources that have them: assay_hip stands before the compiler of a target
+# (set_target_properties(NAME PROPERTIES CXX_COMPILER_LAUNCHER $<TARGET_FILE:assay_hip>)).
+add_library(assay_source_pass STATIC kernels/platform/cpu/source_pass/tokens.cpp
+  kernels/platform/cpu/source_pass/source_pass.cpp)
+target_link_libraries(assay_source_pass PUBLIC assay_flags)
+add_executable(assay_hip kernels/platform/cpu/source_pass/main.cpp)
+target_link_libraries(assay_hip PRIVATE assay_source_pass)
 
 # Kernels call the checker back (kernels/platform/cpu/checker/callbacks.cpp), and name lines. The calls are those of two
 # sanitizers, without their runtimes: AddressSanitizer's reports for loads and stores of any width, all of which are to

@@ -17,7 +17,15 @@ set_source_files_properties(${checked_tests} PROPERTIES COMPILE_OPTIONS "${check
 target_precompile_headers(assay_tests PRIVATE <catch2/catch_test_macros.hpp> ${headers_of_others})
 # Its own code comes first: records of accesses hold 24 bits of an address, counted from the start of the module.
 target_link_libraries(assay_tests PRIVATE assay_tools assay_properties)
-target_link_libraries(assay_tests PRIVATE assay_mutation assay_fuzz Catch2::Catch2WithMain)
+target_link_libraries(assay_tests PRIVATE assay_mutation assay_fuzz assay_source_pass Catch2::Catch2WithMain)
+# A source as HIP's compiler takes it, with <<<>>>.
+add_library(launched OBJECT tests/kernels/platform/cpu/source_pass/launched.hip)
+set_source_files_properties(tests/kernels/platform/cpu/source_pass/launched.hip PROPERTIES LANGUAGE CXX)
+set_target_properties(launched PROPERTIES CXX_COMPILER_LAUNCHER $<TARGET_FILE:assay_hip>)
+target_compile_options(launched PRIVATE ${checked_kernel_flags})
+target_link_libraries(launched PRIVATE assay_platform_cpu)
+add_dependencies(launched assay_hip)
+target_link_libraries(assay_tests PRIVATE launched)
 # Only those that need a path have it: the cache knows the others again in another clone.
 foreach(source IN LISTS sources)
   file(STRINGS ${source} uses REGEX "ASSAY_(SOURCE|BINARY)_DIR" LIMIT_COUNT 1)

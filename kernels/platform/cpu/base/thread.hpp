@@ -54,6 +54,13 @@ int last_votes();
 /// Start of the block's dynamic LDS, 128-byte aligned.
 void* dynamic_lds();
 
+/// An extern __shared__ array of the namespace: it lies in the running block's dynamic LDS.
+template <class T>
+struct dynamic_lds_of {
+  // NOLINTNEXTLINE(google-explicit-constructor): the array's name is a pointer, too
+  operator T*() const { return static_cast<T*>(dynamic_lds()); }
+};
+
 // First halves: they note the arrival and choose who goes on; follow() then does it (fiber.hpp says why they are two).
 hand_over arrive_at_barrier(const char* name, std::source_location where, bool vote);
 hand_over arrive_at_scheduling_point(const char* name, std::source_location where);
@@ -68,6 +75,17 @@ inline int block_barrier(const char* name, std::source_location where, bool vote
 /// Outside of a kernel: does nothing.
 inline void scheduling_point(const char* name, std::source_location where) {
   follow(arrive_at_scheduling_point(name, where));
+}
+
+/// Says that the block did something that others may have waited for.
+void note_progress();
+
+/// A clock that ticks once a reading, after a scheduling point: loops that wait for it end.
+inline long long scheduling_clock(const char* name, std::source_location where) {
+  static thread_local long long ticks = 0;
+  scheduling_point(name, where);
+  note_progress();
+  return ++ticks;
 }
 
 /// What an atomic operation does to its location, and whether it orders what the thread did before it. Whether it
@@ -96,8 +114,5 @@ class atomic_note {
 enum class fence_scope : std::uint8_t { block, device };
 /// A fence of both directions. Outside of a kernel, one of the OS thread.
 void fence(fence_scope scope);
-
-/// Says that the block did something that others may have waited for.
-void note_progress();
 
 }  // namespace assay::cpu

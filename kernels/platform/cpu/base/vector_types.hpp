@@ -1,44 +1,49 @@
-/// HIP's built-in vector types, as far as the kernels use them. Same names, layout and alignment as on the GPUs.
+/// HIP's built-in vector types: same names, layout and alignment as on the GPUs.
 #pragma once
 
-struct uint3 {
-  unsigned int x, y, z;
-};
+// Vectors of two and four are vectors to the compiler, too: it loads and stores them whole, and checks their alignment
+// in checked kernels, which it does not for structs. Their elements have no address of their own (&v.x). Vectors of
+// three are as large as three elements, which the compiler's are not.
+#define ASSAY_VECTOR_TYPES(name, type)                               \
+  struct name##1 {                                                   \
+    type x;                                                          \
+  };                                                                 \
+  struct name##3 {                                                   \
+    type x, y, z;                                                    \
+  };                                                                 \
+  using name##2 = type __attribute__((ext_vector_type(2)));          \
+  using name##4 = type __attribute__((ext_vector_type(4)));          \
+  constexpr name##1 make_##name##1(type x) {                         \
+    return {x};                                                      \
+  }                                                                  \
+  constexpr name##2 make_##name##2(type x, type y) {                 \
+    return {x, y};                                                   \
+  }                                                                  \
+  constexpr name##3 make_##name##3(type x, type y, type z) {         \
+    return {x, y, z};                                                \
+  }                                                                  \
+  constexpr name##4 make_##name##4(type x, type y, type z, type w) { \
+    return {x, y, z, w};                                             \
+  }
+
+ASSAY_VECTOR_TYPES(char, signed char)
+ASSAY_VECTOR_TYPES(uchar, unsigned char)
+ASSAY_VECTOR_TYPES(short, short)
+ASSAY_VECTOR_TYPES(ushort, unsigned short)
+ASSAY_VECTOR_TYPES(int, int)
+ASSAY_VECTOR_TYPES(uint, unsigned int)
+ASSAY_VECTOR_TYPES(long, long)
+ASSAY_VECTOR_TYPES(ulong, unsigned long)
+ASSAY_VECTOR_TYPES(longlong, long long)
+ASSAY_VECTOR_TYPES(ulonglong, unsigned long long)
+ASSAY_VECTOR_TYPES(float, float)
+ASSAY_VECTOR_TYPES(double, double)
+#undef ASSAY_VECTOR_TYPES
 
 /// Extents of a grid or a block; missing extents are 1.
 struct dim3 {
   unsigned int x = 1, y = 1, z = 1;
   constexpr dim3(unsigned int x_extent = 1, unsigned int y_extent = 1, unsigned int z_extent = 1)
       : x(x_extent), y(y_extent), z(z_extent) {}
+  constexpr dim3(uint3 extents) : x(extents.x), y(extents.y), z(extents.z) {}  // NOLINT(google-explicit-constructor)
 };
-
-// Vectors to the compiler, too: it loads and stores them whole, and checks their alignment in checked kernels, which it
-// does not for structs.
-using int2 = int __attribute__((ext_vector_type(2)));
-using int4 = int __attribute__((ext_vector_type(4)));
-using uint2 = unsigned int __attribute__((ext_vector_type(2)));
-using uint4 = unsigned int __attribute__((ext_vector_type(4)));
-using float2 = float __attribute__((ext_vector_type(2)));
-using float4 = float __attribute__((ext_vector_type(4)));
-
-constexpr int2 make_int2(int x, int y) {
-  return {x, y};
-}
-constexpr int4 make_int4(int x, int y, int z, int w) {
-  return {x, y, z, w};
-}
-constexpr uint2 make_uint2(unsigned int x, unsigned int y) {
-  return {x, y};
-}
-constexpr uint3 make_uint3(unsigned int x, unsigned int y, unsigned int z) {
-  return {x, y, z};
-}
-constexpr uint4 make_uint4(unsigned int x, unsigned int y, unsigned int z, unsigned int w) {
-  return {x, y, z, w};
-}
-constexpr float2 make_float2(float x, float y) {
-  return {x, y};
-}
-constexpr float4 make_float4(float x, float y, float z, float w) {
-  return {x, y, z, w};
-}

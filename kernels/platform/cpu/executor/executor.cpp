@@ -162,6 +162,13 @@ launch_scope::~launch_scope() {
   innermost = outer_;
 }
 
+int scope_wave_size() {
+  return innermost != nullptr ? innermost->parameters_.wave_size : default_parameters.wave_size;
+}
+std::size_t scope_lds_bytes() {
+  return innermost != nullptr ? innermost->lds_limit_bytes_ : default_lds_limit_bytes;
+}
+
 void launch(const grid_launch& grid) {
   if (this_thread != nullptr) return set_last_error(hipErrorNotSupported);  // from within a kernel
   launch_scope* const scope = innermost;

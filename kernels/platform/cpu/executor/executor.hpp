@@ -45,6 +45,8 @@ class launch_scope {
 
  private:
   friend void launch(const struct grid_launch& grid);
+  friend int scope_wave_size();
+  friend std::size_t scope_lds_bytes();
   assay_launch parameters_;
   std::size_t lds_limit_bytes_;
   std::uint64_t launches_ = 0;  // so that each launch of a scope draws its own random schedule
@@ -52,6 +54,10 @@ class launch_scope {
   std::unique_ptr<class launch_session> session_;  // of a checked scope
   launch_scope* outer_;
 };
+
+/// Of the innermost scope, or what a launch without one has.
+int scope_wave_size();
+std::size_t scope_lds_bytes();
 
 /// One kernel launch with its arguments bound. `call(closure)` is run by every thread.
 struct grid_launch {

@@ -3,17 +3,13 @@
 /// - Static __shared__ variables start with what the last block on the same OS thread left, dynamic LDS with 0xFF
 ///   bytes. Neither is initialised on a GPU: in a checked launch a read of either before a write is a defect.
 /// - Dynamic LDS is named by HIP_DYNAMIC_SHARED only.
-/// - Kernels are launched by hipLaunchKernelGGL only: this is plain C++, without <<<>>>.
+/// - This is plain C++: sources with <<<>>> or extern __shared__ are compiled through assay_hip (source_pass/main.cpp).
 /// - A loop that polls plain memory without any barrier, collective, atomic or fence never ends.
 #pragma once
 
 #define __HIP_PLATFORM_ASSAY_CPU__ 1
 
-#include <math.h>
-
-#include <algorithm>
-#include <bit>
-#include <cmath>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
@@ -33,13 +29,18 @@
 #define __constant__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
+// libstdc++ writes __attribute__((__noinline__)): nothing is left of it, which only costs time.
+#define __noinline__
+#define __align__(...) __attribute__((aligned(__VA_ARGS__)))
 // A block never leaves its OS thread and an OS thread runs one block at a time, so thread-local is block-local.
 // Before each variable lie bytes that belong to none: an overrun hits them, not the neighbour.
 #define ASSAY_JOINED_NOW(a, b) a##b
 #define ASSAY_JOINED(a, b) ASSAY_JOINED_NOW(a, b)
+#ifndef ASSAY_SOURCE_PASS  // which rewrites the word itself
 #define __shared__                                                                            \
   [[gnu::used]] static thread_local char ASSAY_JOINED(assay_shared_guard_, __COUNTER__)[256]; \
   static thread_local
+#endif
 // NOLINTNEXTLINE(bugprone-macro-parentheses): the arguments are a type and a name
 #define HIP_DYNAMIC_SHARED(type, variable) type* const variable = static_cast<type*>(::assay::cpu::dynamic_lds())
 
@@ -47,7 +48,12 @@
 #define blockIdx (::assay::cpu::block_index())
 #define blockDim (::assay::cpu::block_extent())
 #define gridDim (::assay::cpu::grid_extent())
-#define warpSize (::assay::cpu::wave_size())
+
+/// Lanes of a wave of the running launch: no constant. Not a macro, since hipDeviceProp_t has a member of that name.
+inline constexpr struct {
+  // NOLINTNEXTLINE(google-explicit-constructor): it stands for the number
+  operator int() const { return assay::cpu::wave_size(); }
+} warpSize{};
 
 #define HIP_KERNEL_NAME(...) __VA_ARGS__
 /// Runs the kernel to completion under the innermost launch_scope. Errors come by hipGetLastError.
@@ -74,53 +80,42 @@ void launch_kernel(const char* name, void (*kernel)(Parameters...), dim3 grid, d
 
 }  // namespace assay::cpu
 
-using std::max;
-using std::min;
-
+// Loads and stores with cache hints, which are plain ones here.
 template <class T>
 T __ldg(const T* address) {
   return *address;
 }
+template <class T>
+T __ldcs(const T* address) {
+  return *address;
+}
+template <class T>
+T __ldcg(const T* address) {
+  return *address;
+}
+template <class T>
+void __stcs(T* address, std::type_identity_t<T> value) {
+  *address = value;
+}
+template <class T>
+void __stcg(T* address, std::type_identity_t<T> value) {
+  *address = value;
+}
 
-// glibc declares functions of these names without defining them, so they can only be macros.
-#define __expf(x) ::expf(x)
-#define __exp2f(x) ::exp2f(x)
-#define __logf(x) ::logf(x)
-#define __log2f(x) ::log2f(x)
-inline float __fdividef(float a, float b) {
-  return a / b;
-}
-inline float rsqrtf(float x) {
-  return 1.0F / ::sqrtf(x);
+/// An address in LDS as shared-memory instructions take it: here, all addresses are the same.
+inline std::size_t __cvta_generic_to_shared(const void* address) {
+  return reinterpret_cast<std::size_t>(address);
 }
 
-inline int __popc(unsigned int x) {
-  return std::popcount(x);
+/// Steps of the schedule stand for time: a loop that waits for it lets other threads run.
+inline void __nanosleep(unsigned int, ASSAY_HERE) {
+  assay::cpu::scheduling_point("__nanosleep", where);
 }
-inline int __popcll(unsigned long long x) {
-  return std::popcount(x);
+inline long long clock64(ASSAY_HERE) {
+  return assay::cpu::scheduling_clock("clock64", where);
 }
-inline int __clz(int x) {
-  return std::countl_zero(static_cast<unsigned int>(x));
+inline long long wall_clock64(ASSAY_HERE) {
+  return assay::cpu::scheduling_clock("wall_clock64", where);
 }
-inline int __clzll(long long x) {
-  return std::countl_zero(static_cast<unsigned long long>(x));
-}
-inline int __ffs(unsigned int x) {
-  return x == 0 ? 0 : std::countr_zero(x) + 1;
-}
-inline int __ffsll(unsigned long long x) {
-  return x == 0 ? 0 : std::countr_zero(x) + 1;
-}
-__forceinline__ unsigned int __float_as_uint(float x) {
-  return __builtin_bit_cast(unsigned int, x);
-}
-__forceinline__ float __uint_as_float(unsigned int x) {
-  return __builtin_bit_cast(float, x);
-}
-inline int __float_as_int(float x) {
-  return std::bit_cast<int>(x);
-}
-inline float __int_as_float(int x) {
-  return std::bit_cast<float>(x);
-}
+
+#include "hip/math_functions.h"

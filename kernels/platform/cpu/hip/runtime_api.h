@@ -17,6 +17,39 @@ enum hipMemcpyKind : int {
 
 /// There is one queue and it is always empty; the handle is accepted and ignored.
 using hipStream_t = struct assay_stream*;
+inline constexpr unsigned int hipStreamDefault = 0, hipStreamNonBlocking = 1;
+
+/// A moment of the host.
+using hipEvent_t = struct assay_event*;
+inline constexpr unsigned int hipEventDefault = 0, hipEventDisableTiming = 2;
+
+enum hipFuncAttribute : int {
+  hipFuncAttributeMaxDynamicSharedMemorySize = 8,
+  hipFuncAttributePreferredSharedMemoryCarveout = 9,
+};
+
+enum hipDeviceAttribute_t : int {
+  hipDeviceAttributeComputeCapabilityMajor,
+  hipDeviceAttributeComputeCapabilityMinor,
+  hipDeviceAttributeMaxSharedMemoryPerBlock,
+  hipDeviceAttributeMaxThreadsPerBlock,
+  hipDeviceAttributeMultiprocessorCount,
+  hipDeviceAttributeWarpSize,
+};
+
+/// The device: it has the wave size and the LDS of the innermost launch_scope.
+struct hipDeviceProp_t {
+  char name[256];
+  char gcnArchName[256];
+  std::size_t totalGlobalMem;  ///< 0: not known
+  std::size_t sharedMemPerBlock;
+  int warpSize;
+  int maxThreadsPerBlock;
+  int maxThreadsDim[3];
+  int maxGridSize[3];
+  int multiProcessorCount;
+  int major, minor;
+};
 
 /// The calling OS thread's last error; reading it resets it to hipSuccess, as on the GPUs.
 hipError_t hipGetLastError();
@@ -42,4 +75,33 @@ hipError_t hipMalloc(T** memory, std::size_t size_bytes, ASSAY_HERE) {
   const hipError_t error = hipMalloc(&raw, size_bytes, where);
   *memory = static_cast<T*>(raw);
   return error;
+}
+
+/// Device 0 is the only one.
+hipError_t hipGetDeviceCount(int* count);
+hipError_t hipGetDevice(int* device);
+hipError_t hipSetDevice(int device);
+hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int device);
+hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int device);
+
+hipError_t hipStreamCreate(hipStream_t* stream);
+hipError_t hipStreamCreateWithFlags(hipStream_t* stream, unsigned int flags);
+hipError_t hipStreamDestroy(hipStream_t stream);
+hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned int flags = 0);
+
+hipError_t hipEventCreate(hipEvent_t* event);
+hipError_t hipEventCreateWithFlags(hipEvent_t* event, unsigned int flags);
+hipError_t hipEventDestroy(hipEvent_t event);
+hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream = nullptr);
+hipError_t hipEventSynchronize(hipEvent_t event);
+/// Milliseconds of the host between two recorded events.
+hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start, hipEvent_t stop);
+
+namespace assay::cpu {
+hipError_t set_function_attribute(hipFuncAttribute attribute, int value);
+}
+/// Takes as much dynamic LDS as a launch may have; other attributes are hints.
+template <class F>
+hipError_t hipFuncSetAttribute(F*, hipFuncAttribute attribute, int value) {
+  return assay::cpu::set_function_attribute(attribute, value);
 }

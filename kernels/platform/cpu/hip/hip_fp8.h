@@ -1,0 +1,55 @@
+/// FP8: e4m3 and e5m2, OCP's and AMD's FNUZ. From numbers they round to nearest, ties to even, and saturate.
+#pragma once
+
+#include "hip/hip_fp16.h"
+#include "hip/small_floats.h"
+
+using __hip_fp8_storage_t = unsigned char;
+using __hip_fp8x2_storage_t = unsigned short;
+using __hip_fp8x4_storage_t = unsigned int;
+enum __hip_saturation_t { __HIP_NOSAT = 0, __HIP_SATFINITE = 1 };
+enum __hip_fp8_interpretation_t { __HIP_E4M3 = 0, __HIP_E5M2 = 1, __HIP_E4M3_FNUZ = 2, __HIP_E5M2_FNUZ = 3 };
+
+namespace assay::cpu {
+
+constexpr float_format format_of(__hip_fp8_interpretation_t type) {
+  constexpr float_format formats[] = {e4m3_format, e5m2_format, e4m3_fnuz_format, e5m2_fnuz_format};
+  return formats[type];
+}
+
+template <__hip_fp8_interpretation_t Type>
+struct number8 {
+  static constexpr __hip_saturation_t __default_saturation = __HIP_SATFINITE;
+  static constexpr __hip_fp8_interpretation_t __default_interpret = Type;
+  __hip_fp8_storage_t __x = 0;
+
+  number8() = default;
+  explicit number8(float x) : __x(static_cast<__hip_fp8_storage_t>(encoded(format_of(Type), x, true))) {}
+  explicit number8(double x) : __x(static_cast<__hip_fp8_storage_t>(encoded(format_of(Type), x, true))) {}
+  explicit number8(__half x) : number8(static_cast<float>(x)) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): as in HIP
+  operator float() const { return static_cast<float>(decoded(format_of(Type), __x)); }
+};
+
+}  // namespace assay::cpu
+
+using __hip_fp8_e4m3 = assay::cpu::number8<__HIP_E4M3>;
+using __hip_fp8_e5m2 = assay::cpu::number8<__HIP_E5M2>;
+using __hip_fp8_e4m3_fnuz = assay::cpu::number8<__HIP_E4M3_FNUZ>;
+using __hip_fp8_e5m2_fnuz = assay::cpu::number8<__HIP_E5M2_FNUZ>;
+
+inline __hip_fp8_storage_t __hip_cvt_float_to_fp8(float x, __hip_saturation_t saturation,
+                                                  __hip_fp8_interpretation_t type) {
+  return static_cast<__hip_fp8_storage_t>(
+      assay::cpu::encoded(assay::cpu::format_of(type), x, saturation == __HIP_SATFINITE));
+}
+/// x in the lower byte.
+inline __hip_fp8x2_storage_t __hip_cvt_float2_to_fp8x2(float2 x, __hip_saturation_t saturation,
+                                                       __hip_fp8_interpretation_t type) {
+  return static_cast<__hip_fp8x2_storage_t>(__hip_cvt_float_to_fp8(x.x, saturation, type) |
+                                            __hip_cvt_float_to_fp8(x.y, saturation, type) << 8);
+}
+/// Exact: f16 holds all numbers of FP8.
+inline __half_raw __hip_cvt_fp8_to_halfraw(__hip_fp8_storage_t x, __hip_fp8_interpretation_t type) {
+  return {__half(assay::cpu::decoded(assay::cpu::format_of(type), x)).bits};
+}

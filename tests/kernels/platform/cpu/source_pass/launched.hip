@@ -1,0 +1,60 @@
+/// HIP as its own compiler takes it, for source_pass_test.cpp.
+#include <hip/hip_cooperative_groups.h>
+#include <hip/hip_runtime.h>
+
+#include "tests/kernels/platform/cpu/source_pass/launched.hpp"
+
+namespace launched {
+namespace {
+
+extern __shared__ int of_namespace[];
+
+/// Each block reverses its part; `flaw` leaves the barrier out.
+template <class T, int Extra>
+__global__ void reverse(T* out, const T* in, bool flaw) {
+  extern __shared__ __align__(16) unsigned char bytes[];
+  T* const part = reinterpret_cast<T*>(bytes);
+  part[threadIdx.x] = in[blockIdx.x * blockDim.x + threadIdx.x];
+  if (!flaw) __syncthreads();
+  out[blockIdx.x * blockDim.x + threadIdx.x] = part[blockDim.x - 1 - threadIdx.x] + Extra;
+}
+
+__global__ void sum_in_lds(int* out) {
+  static __shared__ int totals[2];
+  __align__(16) __shared__ int copy[64];
+  of_namespace[threadIdx.x] = static_cast<int>(threadIdx.x);
+  copy[threadIdx.x] = of_namespace[threadIdx.x];
+  cooperative_groups::this_thread_block().sync();
+  if (threadIdx.x < 2) {
+    totals[threadIdx.x] = 0;
+    for (int i = 0; i < 64; ++i) totals[threadIdx.x] += copy[i];
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) out[0] = totals[0] + totals[1];
+}
+
+/// Past the first array: the second one is not its neighbour.
+__global__ void overrun(int* out) {
+  __shared__ int first[64], second[64];
+  second[threadIdx.x] = 0;
+  first[threadIdx.x] = 1;
+  __syncthreads();
+  volatile int* const at = first;
+  out[threadIdx.x] = at[threadIdx.x + 1];
+}
+
+}  // namespace
+
+void run_reverse(int* out, const int* in, bool flaw) {
+  const dim3 grid(2, 1);
+  reverse<int, (2 > 1 ? 0 : 1)><<<grid, 64, 64 * sizeof(int), nullptr>>>(out, in, flaw);
+}
+void run_sum(int* out) {
+  sum_in_lds<<<1, {64}, 64 * sizeof(int)>>>(out);
+}
+void run_overrun(int* out) {
+  auto* const kernel = overrun;
+  (*kernel)<<<1, 64>>>(out);
+}
+
+}  // namespace launched

@@ -1,0 +1,106 @@
+#include "kernels/platform/cpu/source_pass/source_pass.hpp"
+
+#include <algorithm>
+#include <array>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "tests/kernels/platform/cpu/checking.hpp"
+#include "tests/kernels/platform/cpu/source_pass/launched.hpp"
+
+using assay::source_pass::rewritten;
+using namespace assay::cpu;
+
+TEST_CASE("A launch becomes a call, with what it leaves out", "[source_pass]") {
+  CHECK(rewritten("void f() { k<<<g, b>>>(x, y); }") ==
+        "void f() { ::assay::cpu::launch_kernel(\"k\", k, g, b, 0, nullptr, x, y); }");
+  CHECK(rewritten("k<<<g, b, n>>>();") == "::assay::cpu::launch_kernel(\"k\", k, g, b, n, nullptr);");
+  CHECK(rewritten("k<<<dim3(1, 2), {3, 4}, n, s>>>(x);") ==
+        "::assay::cpu::launch_kernel(\"k\", k, dim3(1, 2), {3, 4}, n, s, x);");
+  CHECK(rewritten("a::b<c, (d > 2)>::k<e<f>><<<g, b>>>(x);") ==
+        "::assay::cpu::launch_kernel(\"a::b<c,(d>2)>::k<e<f>>\", a::b<c, (d > 2)>::k<e<f>>, g, b, 0, nullptr, x);");
+  CHECK(rewritten("(*table[i])<<<g, b>>>(x);") ==
+        "::assay::cpu::launch_kernel(\"(*table[i])\", (*table[i]), g, b, 0, nullptr, x);");
+  CHECK(rewritten("if (c) ::k<<<g, b>>>(x);") ==
+        "if (c) ::assay::cpu::launch_kernel(\"::k\", ::k, g, b, 0, nullptr, x);");
+  CHECK(rewritten("s.k<<<g, b>>>([] { j<<<1, 1>>>(); });") ==
+        "::assay::cpu::launch_kernel(\"s.k\", s.k, g, b, 0, nullptr, "
+        "[] { ::assay::cpu::launch_kernel(\"j\", j, 1, 1, 0, nullptr); });");
+  // Line markers stay at the start of a line.
+  CHECK(rewritten("k<<<g,\n# 7 \"f.h\" 2\nb>>>(x);") ==
+        "::assay::cpu::launch_kernel(\"k\", k, g,\n# 7 \"f.h\" 2\nb, 0, nullptr, x);");
+}
+
+TEST_CASE("Shared variables become thread-local, each behind a guard, and dynamic ones a pointer", "[source_pass]") {
+  const std::string guard = "[[gnu::used]] static thread_local char assay_shared_guard_";
+  CHECK(rewritten("{ __shared__ int a[4]; }") == "{ " + guard + "0[256]; static thread_local int a[4]; }");
+  CHECK(rewritten("{ static __shared__ int a; __shared__ int b; }") ==
+        "{ " + guard + "0[256];  static thread_local int a; " + guard + "1[256]; static thread_local int b; }");
+  CHECK(rewritten("{ alignas(16) __shared__ int a[4]; }") ==
+        "{ " + guard + "0[256]; alignas(16) static thread_local int a[4]; }");
+  const std::string pointer = "unsigned char* const a = reinterpret_cast<unsigned char*>(::assay::cpu::dynamic_lds());";
+  for (const std::string declared :
+       {"extern __shared__ unsigned char a[];", "extern __shared__ __attribute__((aligned(16))) unsigned char a[];",
+        "extern __shared__ alignas(16) unsigned char a[];", "__shared__ extern unsigned char a[ ];"})
+    CHECK(rewritten("void f() { if (x) { " + declared + " } }") == "void f() { if (x) { " + pointer + " } }");
+  CHECK(rewritten("namespace n { extern __shared__ float a[]; }") ==
+        "namespace n { [[maybe_unused]] static constexpr ::assay::cpu::dynamic_lds_of<float> a{}; }");
+}
+
+TEST_CASE("What looks like it stays as it is", "[source_pass]") {
+  for (const std::string same :
+       {"x = a << b < c; y = a >> b > c;", "f(\"k<<<g, b>>>(x); __shared__\");",
+        "f(R\"x(k<<<1, 1>>>() \" )x\", '\"', '\\'');", "friend ostream& operator<<<char>(ostream&, s<char>);",
+        "x = 1'000'000 << 1.5e-3 < 0xe-1;", "# 3 \"__shared__\" k<<<1, 1>>>()\nint a;", "auto s = u8\"__shared__\";"})
+    CHECK(rewritten(same) == same);
+}
+
+TEST_CASE("What cannot be rewritten is refused with its place", "[source_pass]") {
+  const auto refuses = [](const std::string& text, const std::string& message) {
+    INFO(text);
+    CHECK_THROWS_MATCHES(rewritten(text), assay::source_pass::unclear_source, Catch::Matchers::Message(message));
+  };
+  refuses("# 12 \"a.hip\"\n\nvoid f() { <<<1, 1>>>(); }", "a.hip:13: '<<<' without a kernel before it");
+  refuses("k<<<1>>>();", "the source:1: '<<<' takes two to four arguments");
+  refuses("k<<<1, 1, 1, 1, 1>>>();", "the source:1: '<<<' takes two to four arguments");
+  refuses("k<<<1, 1;", "the source:1: '<<<' without '>>>('");
+  refuses("k<<<(1, 1;", "the source:1: '(' is not closed");
+  refuses("a > <<<1, 1>>>();", "the source:1: a kernel's template arguments have no '<'");
+  refuses("\nextern __shared__ int a[4];",
+          "the source:2: an extern __shared__ array with an extent is not known to HIP");
+  refuses("extern __shared__ int;",
+          "the source:1: an extern __shared__ declaration that is not 'extern __shared__ TYPE NAME[];'");
+}
+
+TEST_CASE("A source with HIP's own syntax runs, and is checked at its lines", "[source_pass]") {
+  std::array<int, 128> in{}, out{};
+  std::iota(in.begin(), in.end(), 0);
+  toy_tensor given("in", in.data(), {128}, {1}, ASSAY_INPUT), result("out", out.data(), {128}, {1}, ASSAY_OUTPUT);
+  const std::array tensors{given.get(), result.get()};
+#if ASSAY_TSAN
+  SKIP("ThreadSanitizer takes the calls that the checker needs");
+#endif
+  for (const assay_launch& l : all_checked_launches()) {
+    CHECK(checked_defects(l, tensors, [&] { launched::run_reverse(out.data(), in.data(), false); }).empty());
+    CHECK(out[0] == 63);
+    CHECK(out[127] == 64);
+    CHECK(checked_defects(l, tensors, [&] { launched::run_sum(out.data()); }).empty());
+    CHECK(out[0] == 2 * 63 * 32);
+    const auto raced = checked_defects(l, tensors, [&] { launched::run_reverse(out.data(), in.data(), true); });
+    REQUIRE(!raced.empty());
+    CHECK(raced[0].kernel == "reverse<int,(2>1?0:1)>");
+    for (const seen_defect& d : raced) {
+      CHECK((d.kind == ASSAY_DATA_RACE || d.kind == ASSAY_UNWRITTEN_READ));
+      CHECK((mentions(d, "launched.hip:17") || mentions(d, "launched.hip:19")));
+    }
+    const auto over = checked_defects(l, tensors, [&] { launched::run_overrun(out.data()); });
+    REQUIRE(!over.empty());
+    CHECK(std::any_of(over.begin(), over.end(), [](const seen_defect& d) {
+      return d.kind == ASSAY_OUT_OF_BOUNDS && mentions(d, "launched.hip:43") && mentions(d, "first");
+    }));
+  }
+}

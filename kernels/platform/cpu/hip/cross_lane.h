@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "kernels/platform/cpu/base/thread.hpp"
+#include "kernels/platform/cpu/base/unchecked.hpp"
 #include "kernels/platform/cpu/executor/wave.hpp"
 
 inline void __syncthreads(ASSAY_HERE) {
@@ -135,3 +136,56 @@ template <assay::cpu::shufflable T>
 T __shfl_down_sync(std::uint64_t mask, T value, unsigned int delta, int width = assay::cpu::wave_size(), ASSAY_HERE) {
   return assay::cpu::shuffle("__shfl_down_sync", where, mask, value, assay::cpu::lane_above(delta, width));
 }
+
+namespace assay::cpu {
+
+template <class T>
+struct reduced_value {
+  T value;
+  T result;
+};
+enum class reduction : std::uint8_t { sum, least, most, conjunction, disjunction, difference };
+
+template <class T, reduction Kind>
+ASSAY_NOT_CHECKED void reduce(wave_records& records) {
+  const auto join = [](T a, T b) {
+    using wide = std::make_unsigned_t<T>;
+    switch (Kind) {
+      case reduction::sum: return static_cast<T>(static_cast<wide>(a) + static_cast<wide>(b));
+      case reduction::least: return b < a ? b : a;
+      case reduction::most: return a < b ? b : a;
+      case reduction::conjunction: return static_cast<T>(a & b);
+      case reduction::disjunction: return static_cast<T>(a | b);
+      case reduction::difference: return static_cast<T>(a ^ b);
+    }
+  };
+  bool is_first = true;
+  T result{};
+  for (int lane = 0; lane < records.size; ++lane) {
+    const auto* const r = static_cast<const reduced_value<T>*>(records.lane[lane]);
+    if (r == nullptr) continue;
+    result = is_first ? r->value : join(result, r->value);
+    is_first = false;
+  }
+  for (int lane = 0; lane < records.size; ++lane)
+    if (records.lane[lane] != nullptr) static_cast<reduced_value<T>*>(records.lane[lane])->result = result;
+}
+
+}  // namespace assay::cpu
+
+// Over the lanes of the mask; each gets the result.
+#define ASSAY_REDUCTION(name, kind)                                                                             \
+  template <class T>                                                                                            \
+    requires(std::is_integral_v<T>)                                                                             \
+  T name(std::uint64_t mask, T value, ASSAY_HERE) {                                                             \
+    assay::cpu::reduced_value<T> own{value, value};                                                             \
+    assay::cpu::wave_rendezvous(#name, where, mask, &own, &assay::cpu::reduce<T, assay::cpu::reduction::kind>); \
+    return own.result;                                                                                          \
+  }
+ASSAY_REDUCTION(__reduce_add_sync, sum)
+ASSAY_REDUCTION(__reduce_min_sync, least)
+ASSAY_REDUCTION(__reduce_max_sync, most)
+ASSAY_REDUCTION(__reduce_and_sync, conjunction)
+ASSAY_REDUCTION(__reduce_or_sync, disjunction)
+ASSAY_REDUCTION(__reduce_xor_sync, difference)
+#undef ASSAY_REDUCTION

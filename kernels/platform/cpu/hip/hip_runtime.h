@@ -118,4 +118,5 @@ inline long long wall_clock64(ASSAY_HERE) {
   return assay::cpu::scheduling_clock("wall_clock64", where);
 }
 
+#include "hip/amdgcn.h"
 #include "hip/math_functions.h"

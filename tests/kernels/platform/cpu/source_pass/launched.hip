@@ -43,6 +43,18 @@ __global__ void overrun(int* out) {
   out[threadIdx.x] = at[threadIdx.x + 1];
 }
 
+/// Ones times ones, by a matrix unit that reads what other lanes hold on their stacks; then their sum by warp
+/// functions.
+__global__ void multiply_ones(int* out) {
+  using f16x4 = _Float16 __attribute__((ext_vector_type(4)));
+  using f32x16 = float __attribute__((ext_vector_type(16)));
+  f16x4 ones;
+  for (int i = 0; i < 4; ++i) ones[i] = static_cast<_Float16>(i < static_cast<int>(blockDim.x) ? 1 : 0);
+  f32x16 c = {};
+  for (int step = 0; step < 3; ++step) c = __builtin_amdgcn_mfma_f32_32x32x8f16(ones, ones, c, 0, 0, 0);
+  out[threadIdx.x] = static_cast<int>(__reduce_add_sync(~0ULL, static_cast<int>(c[15])));
+}
+
 }  // namespace
 
 void run_reverse(int* out, const int* in, bool flaw) {
@@ -51,6 +63,9 @@ void run_reverse(int* out, const int* in, bool flaw) {
 }
 void run_sum(int* out) {
   sum_in_lds<<<1, {64}, 64 * sizeof(int)>>>(out);
+}
+void run_ones(int* out) {
+  multiply_ones<<<1, 64>>>(out);
 }
 void run_overrun(int* out) {
   auto* const kernel = overrun;

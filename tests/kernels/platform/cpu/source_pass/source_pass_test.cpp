@@ -90,6 +90,10 @@ TEST_CASE("A source with HIP's own syntax runs, and is checked at its lines", "[
     CHECK(out[127] == 64);
     CHECK(checked_defects(l, tensors, [&] { launched::run_sum(out.data()); }).empty());
     CHECK(out[0] == 2 * 63 * 32);
+    if (l.wave_size == 64) {
+      CHECK(checked_defects(l, tensors, [&] { launched::run_ones(out.data()); }).empty());
+      CHECK(out[63] == 64 * 24);
+    }
     const auto raced = checked_defects(l, tensors, [&] { launched::run_reverse(out.data(), in.data(), true); });
     REQUIRE(!raced.empty());
     CHECK(raced[0].kernel == "reverse<int,(2>1?0:1)>");

@@ -54,6 +54,7 @@ void prepare_own_stack_flags(std::uintptr_t low, std::size_t bytes) {
 std::uint8_t own_stack_flag::no_flag_ = 0;
 
 own_stack_flag::own_stack_flag(std::uintptr_t stack_low) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the table begins at a number
   if (table() != 0) flag_ = reinterpret_cast<std::uint8_t*>(table()) + (stack_low >> slot_shift);
 }
 

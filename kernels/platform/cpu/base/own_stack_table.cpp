@@ -17,8 +17,8 @@ extern "C" std::uintptr_t __asan_shadow_memory_dynamic_address = 0;
 namespace assay::cpu {
 namespace {
 
-// The table is this piece of memory, over and over: 512 MiB of addresses, 2 MiB of memory. Pages in which a flag changes
-// get memory of their own (own_stack.cpp). No file is behind it, so limits of files do not matter.
+// The table is this piece of memory, over and over: 512 MiB of addresses, 2 MiB of memory. Pages in which a flag
+// changes get memory of their own (own_stack.cpp). No file is behind it, so limits of files do not matter.
 constexpr std::size_t piece_bytes = std::size_t{1} << 21;
 
 bool map_table() {

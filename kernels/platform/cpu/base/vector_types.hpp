@@ -4,6 +4,7 @@
 // Vectors of two and four are vectors to the compiler, too: it loads and stores them whole, and checks their alignment
 // in checked kernels, which it does not for structs. Their elements have no address of their own (&v.x). Vectors of
 // three are as large as three elements, which the compiler's are not.
+// NOLINTBEGIN(bugprone-macro-parentheses): the argument is a type
 #define ASSAY_VECTOR_TYPES(name, type)                               \
   struct name##1 {                                                   \
     type x;                                                          \
@@ -39,6 +40,7 @@ ASSAY_VECTOR_TYPES(ulonglong, unsigned long long)
 ASSAY_VECTOR_TYPES(float, float)
 ASSAY_VECTOR_TYPES(double, double)
 #undef ASSAY_VECTOR_TYPES
+// NOLINTEND(bugprone-macro-parentheses)
 
 /// Extents of a grid or a block; missing extents are 1.
 struct dim3 {

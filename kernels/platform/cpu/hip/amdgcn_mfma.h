@@ -56,8 +56,10 @@ ASSAY_NOT_CHECKED void multiply_waves(wave_records& records) {
     const auto* const r = static_cast<const mfma_record*>(records.lane[lane]);
     if (r == nullptr) continue;
     for (int i = 0; i < share; ++i) {
+      // NOLINTBEGIN(bugprone-signed-char-misuse): elements of i8 are numbers
       a[lane % M][lane / M * share + i] = static_cast<wide>(static_cast<const A*>(r->a)[i]);
       b[lane / M * share + i][lane % M] = static_cast<wide>(static_cast<const B*>(r->b)[i]);
+      // NOLINTEND(bugprone-signed-char-misuse)
     }
     for (int i = 0; i < results; ++i)
       sum[mfma_row<M>(lane, i)][lane % M] = static_cast<wide>(static_cast<const C*>(r->c)[i]);

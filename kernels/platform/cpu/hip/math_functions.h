@@ -12,6 +12,13 @@
 #include <limits>
 #include <type_traits>
 
+namespace assay::cpu {
+template <std::floating_point T>
+constexpr bool is_nan(T x) {
+  return !(x <= std::numeric_limits<T>::infinity());
+}
+}  // namespace assay::cpu
+
 // The larger and the smaller. Of a NaN and a number: the number, as GPUs' instructions and fmaxf have it; std::max
 // would keep a NaN that comes first. Integers of two types meet in the type that C's arithmetic gives them.
 template <class A, class B>
@@ -20,7 +27,7 @@ constexpr std::common_type_t<A, B> max(A a, B b) {
   using type = std::common_type_t<A, B>;
   if constexpr (std::is_floating_point_v<type>) {
     const type x = static_cast<type>(a), y = static_cast<type>(b);
-    return x != x || x < y ? y : x;
+    return assay::cpu::is_nan(x) || x < y ? y : x;
   } else {
     return static_cast<type>(a) < static_cast<type>(b) ? static_cast<type>(b) : static_cast<type>(a);
   }
@@ -31,7 +38,7 @@ constexpr std::common_type_t<A, B> min(A a, B b) {
   using type = std::common_type_t<A, B>;
   if constexpr (std::is_floating_point_v<type>) {
     const type x = static_cast<type>(a), y = static_cast<type>(b);
-    return x != x || y < x ? y : x;
+    return assay::cpu::is_nan(x) || y < x ? y : x;
   } else {
     return static_cast<type>(b) < static_cast<type>(a) ? static_cast<type>(b) : static_cast<type>(a);
   }
@@ -107,7 +114,7 @@ namespace assay::cpu {
 /// A rounded value as an integer: saturated, and NaN becomes 0, as on the GPUs.
 template <std::integral T, std::floating_point F>
 T saturated(F rounded) {
-  if (rounded != rounded) return 0;
+  if (is_nan(rounded)) return 0;
   // Both limits as F; the upper one may be rounded up to a power of two, which already is too large.
   if (rounded >= static_cast<F>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
   if (rounded <= static_cast<F>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();

@@ -224,6 +224,7 @@ ASSAY_UNARY(hrsqrt, h2rsqrt, 1.0 / ::sqrt(double(float(a))))
 ASSAY_UNARY(hrcp, h2rcp, 1.0F / float(a))
 #undef ASSAY_UNARY
 
+// NOLINTBEGIN(bugprone-macro-parentheses): the argument is an operator
 #define ASSAY_COMPARISON(name, mark)                                     \
   template <assay::cpu::float_format F>                                  \
   bool __h##name(assay::cpu::number16<F> a, assay::cpu::number16<F> b) { \
@@ -236,6 +237,7 @@ ASSAY_COMPARISON(le, <=)
 ASSAY_COMPARISON(gt, >)
 ASSAY_COMPARISON(ge, >=)
 #undef ASSAY_COMPARISON
+// NOLINTEND(bugprone-macro-parentheses)
 template <assay::cpu::float_format F>
 bool __hisnan(assay::cpu::number16<F> a) {
   return float(a) != float(a);

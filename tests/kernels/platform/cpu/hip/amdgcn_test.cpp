@@ -131,7 +131,7 @@ void check_mfma(Code code, Builtin builtin) {
   };
   for (int lane = 0; lane < 64; ++lane) {
     for (int i = 0; i < share; ++i) {
-      const auto at = static_cast<std::size_t>(lane * share + i);
+      const auto at = static_cast<std::size_t>(lane) * share + static_cast<std::size_t>(i);
       const int k = lane / M * share + i;
       of_a[at] = code(a[static_cast<std::size_t>(lane % M)][static_cast<std::size_t>(k)]);
       of_b[at] = code(b[static_cast<std::size_t>(k)][static_cast<std::size_t>(lane % M)]);

@@ -6,17 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 
-#if !defined(ASSAY_ASAN) && defined(__has_feature)  // checked kernels have the feature, and no runtime: they say 0
-#if __has_feature(address_sanitizer)
-#define ASSAY_ASAN 1
-#endif
-#endif
+#include "kernels/platform/cpu/base/sanitizers.hpp"
 
 #if ASSAY_ASAN
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
-#if ASSAY_TSAN  // of the build: checked kernels have the compiler's feature, too, and no runtime
+#if ASSAY_TSAN
 #include <sanitizer/tsan_interface.h>
 
 #include <vector>

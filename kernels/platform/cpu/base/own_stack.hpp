@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/platform/cpu/base/sanitizers.hpp"
+
 namespace assay::cpu {
 
 inline constexpr int slot_shift = 18;  ///< -asan-mapping-scale of kernels.cmake

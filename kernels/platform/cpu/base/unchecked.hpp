@@ -1,7 +1,7 @@
 /// For code of the platform that is compiled together with kernels, but is not theirs: its accesses are not checked.
 #pragma once
 
-#include "kernels/platform/cpu/base/fiber.hpp"
+#include "kernels/platform/cpu/base/sanitizers.hpp"
 
 /// Of a function. A function without a sanitizer does not inline one that has it, unless that must be inlined.
 #if ASSAY_ASAN || ASSAY_TSAN  // of the build: they check the platform, too

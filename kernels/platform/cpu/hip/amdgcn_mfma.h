@@ -74,10 +74,11 @@ ASSAY_NOT_CHECKED void multiply_waves(wave_records& records) {
   }
 }
 
-/// The operands are registers, of any vector type with the elements' bits.
+/// The operands are registers, of any vector type with the elements' bits. By reference: as a value, a vector of __bf16
+/// would go through f32 and back on CPUs that do not know it, by a function that not each runtime has.
 template <int M, int K, class A, class B, class C, class OperandA, class OperandB, class Accumulators>
-Accumulators mfma(const char* name, std::source_location where, OperandA a, OperandB b, Accumulators c, int cbsz,
-                  int abid, int blgp) {
+Accumulators mfma(const char* name, std::source_location where, const OperandA& a, const OperandB& b, Accumulators c,
+                  int cbsz, int abid, int blgp) {
   static_assert(sizeof a == K * M / 64 * sizeof(A) && sizeof b == K * M / 64 * sizeof(B));
   static_assert(sizeof c == M * M / 64 * sizeof(C));
   if (wave_size() != max_wave_size) throw std::invalid_argument(std::string(name) + " needs waves of 64 lanes");
@@ -105,11 +106,11 @@ inline constexpr float_format mfma_fp8 = e4m3_fnuz_format, mfma_bf8 = e5m2_fnuz_
 
 }  // namespace assay::cpu
 
-#define ASSAY_MFMA(name, m, k, a_element, b_element, c_element, operand_a, operand_b, result)                      \
-  inline assay::cpu::result __builtin_amdgcn_mfma_##name(operand_a a, operand_b b, assay::cpu::result c, int cbsz, \
-                                                         int abid, int blgp, ASSAY_HERE) {                         \
-    return assay::cpu::mfma<m, k, a_element, b_element, c_element>("__builtin_amdgcn_mfma_" #name, where, a, b, c, \
-                                                                   cbsz, abid, blgp);                              \
+#define ASSAY_MFMA(name, m, k, a_element, b_element, c_element, operand_a, operand_b, result)                          \
+  inline assay::cpu::result __builtin_amdgcn_mfma_##name(const operand_a& a, const operand_b& b, assay::cpu::result c, \
+                                                         int cbsz, int abid, int blgp, ASSAY_HERE) {                   \
+    return assay::cpu::mfma<m, k, a_element, b_element, c_element>("__builtin_amdgcn_mfma_" #name, where, a, b, c,     \
+                                                                   cbsz, abid, blgp);                                  \
   }
 #define ASSAY_MFMA_BOTH(name, m, k, element, c_element, operand, result) \
   ASSAY_MFMA(name, m, k, element, element, c_element, operand, operand, result)

@@ -163,7 +163,8 @@ unsigned int code_of(int value) {
   return encoded(Format, value, false);
 }
 
-#define ASSAY_CALL(name) [](auto a, auto b, auto c) { return __builtin_amdgcn_mfma_##name(a, b, c, 0, 0, 0); }
+#define ASSAY_CALL(name) \
+  [](const auto& a, const auto& b, const auto& c) { return __builtin_amdgcn_mfma_##name(a, b, c, 0, 0, 0); }
 
 }  // namespace
 

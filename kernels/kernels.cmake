@@ -13,7 +13,7 @@ target_link_libraries(assay_platform_cpu PUBLIC assay_flags Boost::context ${DW}
 add_library(assay_source_pass STATIC kernels/platform/cpu/source_pass/tokens.cpp
   kernels/platform/cpu/source_pass/source_pass.cpp)
 target_link_libraries(assay_source_pass PUBLIC assay_flags)
-add_executable(assay_hip kernels/platform/cpu/source_pass/main.cpp)
+add_executable(assay_hip kernels/platform/cpu/source_pass/assay_hip.cpp)
 target_link_libraries(assay_hip PRIVATE assay_source_pass)
 
 # Kernels call the checker back (kernels/platform/cpu/checker/callbacks.cpp), and name lines. The calls are those of two

@@ -46,13 +46,13 @@ void announce_arrival(fiber& left) {
 #endif
 
 stack_slab::stack_slab(int max_stacks)
-    : max_stacks_(max_stacks), reserved_bytes_(static_cast<std::size_t>(max_stacks + 1) * stack_bytes + guard_bytes) {
+    : max_stacks_(max_stacks), reserved_bytes_(static_cast<std::size_t>(max_stacks + 1) * 2 * stack_bytes) {
   void* range = mmap(nullptr, reserved_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (range == MAP_FAILED) throw std::bad_alloc();
   reserved_ = range;
   const auto first = reinterpret_cast<std::uintptr_t>(range);  // each stack and its guard are a slot of own_stack.hpp
   base_ = static_cast<char*>(range) + (stack_bytes - first % stack_bytes) % stack_bytes;
-  prepare_own_stack_flags(low(0), static_cast<std::size_t>(max_stacks) * stack_bytes);
+  prepare_own_stack_flags(low(0), static_cast<std::size_t>(max_stacks) * 2 * stack_bytes);
 }
 
 stack_slab::~stack_slab() {
@@ -64,21 +64,21 @@ stack_slab::~stack_slab() {
 }
 
 std::uintptr_t stack_slab::low(int index) const {
-  return reinterpret_cast<std::uintptr_t>(base_) + static_cast<std::size_t>(index) * stack_bytes + guard_bytes;
+  return reinterpret_cast<std::uintptr_t>(base_) + (2 * static_cast<std::size_t>(index) + 1) * stack_bytes;
 }
 std::size_t stack_slab::size_bytes() {
-  return stack_bytes - guard_bytes;
+  return stack_bytes;
 }
 
 void stack_slab::start(fiber& f, int index, void (*entry)(boost::context::detail::transfer_t)) {
   for (; usable_stacks_ <= index; ++usable_stacks_) {
-    char* stack = base_ + static_cast<std::size_t>(usable_stacks_) * stack_bytes + guard_bytes;
-    if (mprotect(stack, stack_bytes - guard_bytes, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
+    char* stack = base_ + (2 * static_cast<std::size_t>(usable_stacks_) + 1) * stack_bytes;
+    if (mprotect(stack, stack_bytes, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
   }
-  char* bottom = base_ + static_cast<std::size_t>(index) * stack_bytes + guard_bytes;
-  const std::size_t size = stack_bytes - guard_bytes - colour_bytes(index);
+  char* bottom = base_ + (2 * static_cast<std::size_t>(index) + 1) * stack_bytes;
+  const std::size_t size = stack_bytes - colour_bytes(index);
 #if ASSAY_ASAN
-  __asan_unpoison_memory_region(bottom, stack_bytes - guard_bytes);  // red zones of forgotten frames
+  __asan_unpoison_memory_region(bottom, stack_bytes);  // red zones of forgotten frames
   f.stack_bottom = bottom;
   f.stack_size_bytes = size;
 #endif

@@ -145,12 +145,14 @@ struct ubsan_out_of_bounds {
 void __ubsan_handle_out_of_bounds(const ubsan_out_of_bounds* what, std::uintptr_t index) {
   auto* const self = static_cast<checked_thread*>(const_cast<thread_coordinates*>(this_thread));
   if (self == nullptr || self->checker == nullptr) return;
+  access_checker& checker = *self->checker;
+  const own_accesses own(*self);  // strings may be of instrumented code
   const int unused_bits = 64 - (1 << (what->index->info >> 1));
   const bool is_signed = (what->index->info & 1U) != 0 && unused_bits >= 0;
   const auto value =
       is_signed ? static_cast<std::int64_t>(index << unused_bits) >> unused_bits : static_cast<std::int64_t>(index);
   const char* const slash = std::strrchr(what->place.file, '/');
-  self->checker->report_index(
+  checker.report_index(
       *self, value, what->array->name,
       std::string(slash != nullptr ? slash + 1 : what->place.file) + ":" + std::to_string(what->place.line));
 }

@@ -54,6 +54,10 @@ memory_run access_checker::find_run(checked_thread& self, std::uintptr_t address
   }
   const memory_region::run run = region->run_at(address - region->low);
   const memory_run found{region->low + run.offset, run.size_bytes, region};
+  // A tensor that lies in memory of hipMalloc comes first, wherever its rows are: the rest is looked up each time.
+  if (region->role == memory_role::scratch)
+    for (const memory_region* r = session_->regions().data(); r != region; ++r)
+      if (r->low < found.low + found.size_bytes && found.low < r->low + r->span_bytes) return {0, 0, region};
   return found.holds(address, size) ? found : memory_run{0, 0, region};
 }
 

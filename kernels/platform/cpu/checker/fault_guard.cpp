@@ -13,7 +13,7 @@ namespace {
 
 std::mutex mutex;
 int guards = 0;  // launches of several OS threads may be under way
-struct sigaction before{};
+struct sigaction before_segv{}, before_bus{};
 
 [[noreturn]] void report(std::uintptr_t pc) {
   auto& self = *static_cast<checked_thread*>(const_cast<thread_coordinates*>(this_thread));
@@ -40,7 +40,7 @@ bool call_report([[maybe_unused]] void* context) {
 /// bytes may say "own stack", so that the access itself faults. Processors do not say what is no address.
 bool is_of_no_address(const siginfo_t& info, const checked_thread& self) {
   const auto address = reinterpret_cast<std::uintptr_t>(info.si_addr);
-  const bool overran_stack = address >> slot_shift == self.stack_low >> slot_shift;
+  const bool overran_stack = address >> slot_shift == (self.stack_low - 1) >> slot_shift;
   return info.si_code == SI_KERNEL || (own_stack_flag::is_past_table(address) && !overran_stack);
 }
 
@@ -48,7 +48,7 @@ void on_fault(int number, siginfo_t* info, void* context) {
   const auto* const self = static_cast<const checked_thread*>(this_thread);
   if (self != nullptr && self->checker != nullptr && is_of_no_address(*info, *self) && call_report(context)) return;
   // On return the faulting instruction runs again, and the former handler gets the fault.
-  sigaction(number, &before, nullptr);
+  sigaction(number, number == SIGBUS ? &before_bus : &before_segv, nullptr);
 }
 
 }  // namespace
@@ -61,13 +61,16 @@ fault_guard::fault_guard(bool is_checked) : is_checked_(is_checked) {
   ours.sa_sigaction = on_fault;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
   sigemptyset(&ours.sa_mask);
-  sigaction(SIGSEGV, &ours, &before);
+  sigaction(SIGSEGV, &ours, &before_segv);
+  sigaction(SIGBUS, &ours, &before_bus);  // what is no address, relative to the stack or frame pointer (#SS)
 }
 
 fault_guard::~fault_guard() {
   if (!is_checked_) return;
   const std::lock_guard lock(mutex);
-  if (--guards == 0) sigaction(SIGSEGV, &before, nullptr);
+  if (--guards > 0) return;
+  sigaction(SIGSEGV, &before_segv, nullptr);
+  sigaction(SIGBUS, &before_bus, nullptr);
 }
 
 }  // namespace assay::cpu

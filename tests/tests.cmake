@@ -19,12 +19,14 @@ target_precompile_headers(assay_tests PRIVATE <catch2/catch_test_macros.hpp> ${h
 target_link_libraries(assay_tests PRIVATE assay_tools assay_properties)
 target_link_libraries(assay_tests PRIVATE assay_mutation assay_fuzz assay_source_pass Catch2::Catch2WithMain)
 # A source as HIP's compiler takes it, with <<<>>>.
-add_library(launched OBJECT tests/kernels/platform/cpu/source_pass/launched.hip)
+add_library(launched STATIC tests/kernels/platform/cpu/source_pass/launched.hip)
 set_source_files_properties(tests/kernels/platform/cpu/source_pass/launched.hip PROPERTIES LANGUAGE CXX)
 set_target_properties(launched PROPERTIES CXX_COMPILER_LAUNCHER $<TARGET_FILE:assay_hip>)
 target_compile_options(launched PRIVATE ${checked_kernel_flags})
 target_link_libraries(launched PRIVATE assay_platform_cpu)
 add_dependencies(launched assay_hip)
+# An archive, which the linker reads after all objects: of inline functions it takes the first, and those of checked
+# code are for kernels only.
 target_link_libraries(assay_tests PRIVATE launched)
 # Only those that need a path have it: the cache knows the others again in another clone.
 foreach(source IN LISTS sources)

@@ -35,7 +35,8 @@ __global__ void sum_in_lds(int* out) {
 
 /// Past the first array: the second one is not its neighbour.
 __global__ void overrun(int* out) {
-  __shared__ int first[64], second[64];
+  __shared__ int first[64];
+  __shared__ int second[64];
   second[threadIdx.x] = 0;
   first[threadIdx.x] = 1;
   __syncthreads();

@@ -105,7 +105,7 @@ TEST_CASE("A source with HIP's own syntax runs, and is checked at its lines", "[
     const auto over = checked_defects(l, tensors, [&] { launched::run_overrun(out.data()); });
     REQUIRE(!over.empty());
     CHECK(std::any_of(over.begin(), over.end(), [](const seen_defect& d) {
-      return d.kind == ASSAY_OUT_OF_BOUNDS && mentions(d, "launched.hip:43") && mentions(d, "first");
+      return d.kind == ASSAY_OUT_OF_BOUNDS && mentions(d, "launched.hip:44") && mentions(d, "first");
     }));
 #endif
   }

@@ -29,8 +29,9 @@ class own_stack_flag {
  public:
   own_stack_flag() = default;
   explicit own_stack_flag(std::uintptr_t stack_low);
-  void enter() const { *flag_ = own; }
-  void leave() const { *flag_ = foreign; }
+  // Relaxed stores, which cost no more: kernels of other OS threads may look, and those without a table share a flag.
+  void enter() const { __atomic_store_n(flag_, own, __ATOMIC_RELAXED); }
+  void leave() const { __atomic_store_n(flag_, foreign, __ATOMIC_RELAXED); }
 
   /// Whether the address lies past the end of the table, where the pass looks for what is no pointer.
   static bool is_past_table(std::uintptr_t address);

@@ -33,7 +33,7 @@ class own_stack_flag {
   void enter() const { __atomic_store_n(flag_, own, __ATOMIC_RELAXED); }
   void leave() const { __atomic_store_n(flag_, foreign, __ATOMIC_RELAXED); }
 
-  /// Whether the address lies past the end of the table, where the pass looks for what is no pointer.
+  /// Whether the address lies past the end of the table. A kernel looks there for a pointer of too many bits.
   static bool is_past_table(std::uintptr_t address);
 
   static constexpr std::uint8_t own = 0;

@@ -48,6 +48,31 @@
 ///     o = sum w_s o_s / W (f32, splits ascending); all splits empty: o = 0, lse = -inf
 ///   o is stored by round_to_nearest_even(o_type).
 ///
+/// The order of the evaluation is declared by `order`:
+/// - ascending: as above. descending: the tiles of a split in descending order; all else as above.
+/// - any: keys in any order and grouping, in any number of states (per split, wave or lane) that are merged once or
+/// more
+///   in any tree, each with a reference of its own; the partials of splits are not bounded. Each operation still rounds
+///   as stated, so these fields keep their meaning, as bounds:
+///   tile_keys           least number of keys between two moves of a state's reference, but at its ends; 1 is always
+///   true qk, pv              at most ceil(head_dim_qk / products), or one per `products` keys of a tile, joins on the
+///   way of
+///                       a term, in any tree. products = 1: one multiply-add, fused or not, per element
+///   sum_roundings       per tile, but no more than one per key
+///   constant_roundings  the scales and log2(e) may be applied to anything on the way: to q, to k, to the dot product
+///   p_shift             P is at most 2^(p_shift + rescale_slack)
+///   The reference of exponents may stand up to `rescale_slack` below the maximum (FlashAttention 4 rescales lazily).
+///   exp and exp2 are as good as each other: arguments pass up to four roundings. `fuses_logits`, `tile_rows` mean
+///   nothing. These fields bound what only such kernels do, and are neutral (f32, 0) for other orders: query_type q
+///   times scales is rounded to it before QK; f32: not, or as f32 cache_type          k and v times their scales are
+///   rounded to it before they are multiplied; f32: not, or as f32 product_type        products of P and V, and sums of
+///   a few of them, pass through `product_roundings` roundings to it
+///                       before they join f32 sums (packed arithmetic of f16 and bf16, as vLLM's)
+///   partial_type        O of a split or a wave is rounded to it before it is merged
+///   normalises_p        1: P may be divided by l before it is rounded to p_type
+///   sum_epsilon         O is divided by l + e with 0 <= e <= sum_epsilon, l in units where the largest p is 1
+/// LSE: `lse_base` and `empty_lse` hold for every order.
+///
 /// mqa_logits: a_h = dot(q_h, k_j) by matrix atoms along the head dimension, ascending, from 0 (model `qk`);
 ///   logit = k_row_scale_j * sum over h of weights_h * max(0, a_h), f32.
 ///   With head_rows = 0: factors and sums in any order; the term of a head passes through at most `sum_roundings`
@@ -74,6 +99,19 @@
 #include "kernels/tensor.hpp"
 
 namespace assay {
+
+/// In which order a kernel takes the tiles of a split; see the head of this file.
+enum class tile_order : std::int32_t { ascending, descending, any };
+
+/// What a split is a part of: the tiles of its own sequence, or those of the longest sequence of the problem (max_k),
+/// so that splits of short sequences are empty.
+enum class split_rule : std::int32_t { of_sequence, of_longest };
+
+/// The logarithm of lse. lse_partial, where it is bounded, is natural.
+enum class lse_base : std::int32_t { natural, two };
+
+/// lse of a row without keys.
+enum class empty_lse : std::int32_t { minus_infinity, plus_infinity };
 
 /// Error model of one matrix atom: a group of `products` exact products (ascending in the reduction index) joined
 /// with the accumulator c. With e_max the largest power of two not above the largest of |c| and the |products|,
@@ -117,6 +155,18 @@ struct contract {
   std::int32_t scale_roundings = 1;
   std::int32_t quantise_roundings = 2;
   std::int32_t rescale_roundings = 3;
+  tile_order order = tile_order::ascending;
+  split_rule splits = split_rule::of_sequence;
+  lse_base base_of_lse = lse_base::natural;
+  empty_lse lse_without_keys = empty_lse::minus_infinity;
+  dtype query_type = dtype::f32;  ///< from here on: with order == any; see above
+  dtype cache_type = dtype::f32;
+  dtype product_type = dtype::f32;
+  dtype partial_type = dtype::f32;
+  std::int32_t product_roundings = 0;  ///< at most 64
+  std::int32_t rescale_slack = 0;      ///< at most 16
+  std::int32_t normalises_p = 0;       ///< 0 or 1
+  float sum_epsilon = 0.0F;            ///< at most 2^-10
 };
 
 }  // namespace assay

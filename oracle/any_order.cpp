@@ -1,114 +1,281 @@
-/// The proof. Weights are relative to 2^M, M the kernel's last reference: a maximum of keys, or of keys and sink. Let
-/// w_j = 2^(y_j - M), L = sum w_j + 2^(s - M) with s = sink log2(e). The key or sink that is M has weight 1, so L >= 1,
-/// and with N = sum w_j v_j and V the largest |v_j|, |N| <= V L.
-///
-/// A kernel has weights w_j (1 + r_j) + a_j for w_j. In the exponent it errs by
-///   the logit's own error E, and twice the roundings of a reference (m, and base = m - shift): 2^-24 (|m| + shift)
-///   each; the rounding of the argument, 2^-24 (d + shift) with d = M - y_j at the tile, and of each alpha's argument,
-///   whose sum is below d as well. These multiply 2^-d, and d 2^-d ln 2 < 0.54, so they add less than 2 2^-24 to a_j
-///   and shift 2^-24 to the exponent.
-/// Each exp2 has the contract's relative error, T + 1 of them in T tiles. P's rounding adds u_P to r_j, or half of P's
-/// least number (or what is flushed) times 2^-shift to a_j; later alphas are at most 1. What exp2 flushes is less than
-/// 2^-125. O passes one rounding per tile and per atom, where an atom errs by alignment_terms 2^(e_max - bits), of a
-/// largest magnitude that is at most V times the weights, times the ratio of the extreme descales in which O is held,
-/// and at most twice the largest power of two below it. l passes sum_roundings per tile.
-///
-/// With R >= |r_j| and A >= a_j, of the sum too: |N'/L' - N/L| <= V 2 (R + n A) / (1 - R - n A), and
-/// |ln L' - ln L| <= -ln(1 - R - n A). The sink's weight errs by the roundings of s, of its difference, and of exp2.
 #include "oracle/any_order.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
+#include "oracle/any_order_errors.hpp"
 #include "oracle/atoms.hpp"
 #include "oracle/decode.hpp"
 #include "oracle/interval.hpp"
-#include "oracle/paging.hpp"
+#include "oracle/specials.hpp"
+#include "oracle/tile_logits.hpp"
+#include "oracle/tiles.hpp"
 
 namespace assay::oracle {
 namespace {
 
 constexpr double unit = 0x1p-24;
 constexpr double log2_e = 0x1.71547652b82fep+0;
+constexpr double ln_2 = 0x1.62e42fefa39efp-1;
+/// Terms this far below the largest are given as an absolute error instead: 2^-200 of it.
+constexpr double farthest = 200;
 
-/// R and n A of the weights in l; of O with what P and the atoms add.
-struct weight_errors {
-  double of_sum = 0;
-  double of_output = 0;
+/// Nothing is said of a row whose sum of weights may be off by more than this part of it.
+constexpr double most_error = 0.875;
+
+/// A visible key that is not void.
+struct seen_key {
+  std::int64_t key = 0;
+  double y = 0;      ///< base-2 logit
+  double error = 0;  ///< of the kernel's
+  double w = 0;      ///< 2^(y - M)
+  double relative = 0;
 };
 
-weight_errors errors_of(const row_summary& row, const contract& declared, double sink) {
-  const auto tiles = static_cast<double>(row.tiles), keys = static_cast<double>(row.keys);
-  const double shift = declared.p_shift, base_2_sink = std::fabs(sink) * log2_e;
-  const double largest = std::max(row.logit + row.logit_error, base_2_sink);
-  const double sink_error = base_2_sink * (declared.constant_roundings + 1) * unit;
-  const double exponent = row.logit_error + sink_error + (4 * (largest + shift) + shift) * unit;
-  const double factors = (tiles + 2) * (static_cast<double>(declared.exp2_relative_error) +
-                                        (declared.sum_roundings + declared.merge_roundings + 2) * unit);
-  const double shrink = std::ldexp(1.0, -declared.p_shift);
-  const double absolute = (keys + 1) * (4 * unit + 2 * shrink * static_cast<double>(declared.exp2_flush) + 0x1p-140);
-  if (!(exponent < 1) || !(factors < 0x1p-3)) return {infinity, infinity};
-  // 2^x - 1 <= x for x in [0, 1]; (1 + a)(1 + b) <= 1 + a + b + ab, and exp(f) - 1 <= f (1 + f) for f <= 1.
-  const double compound = factors * (1 + factors);
-  weight_errors e;
-  e.of_sum = exponent + compound + exponent * compound + absolute;
+/// Sums over the keys of a row, per column of V.
+struct column_sums {
+  explicit column_sums(std::size_t columns) : value(columns), size(columns), weighed(columns), bare(columns) {}
+  std::vector<double> value;    ///< w v
+  std::vector<double> size;     ///< w (1 + R) |v|
+  std::vector<double> weighed;  ///< w R |v|
+  std::vector<double> bare;     ///< |v|
+};
 
-  const double atoms =
-      tiles * std::ceil(static_cast<double>(declared.tile_keys) / static_cast<double>(declared.pv.products));
-  const double aligned =
-      static_cast<double>(declared.pv.alignment_terms) * std::ldexp(1.0, -declared.pv.alignment_bits);
-  const double ratio = row.value_descale[1] / row.value_descale[0];
-  const double matrix = atoms * (aligned + static_cast<double>(declared.pv.result_roundoff)) * ratio;
-  double codes = 0, least = 0;
-  if (declared.p_type != dtype::f32) {
-    codes = ulp(declared.p_type, 1) / 2;
-    least = std::max(ulp(declared.p_type, 0) / 2, static_cast<double>(declared.p_flush)) * shrink;
+class row_evaluation {
+ public:
+  row_evaluation(const problem_view& view, const contract& declared, const any_order_query& asked, std::int64_t columns)
+      : view_(view), declared_(declared), asked_(asked), sums_(static_cast<std::size_t>(columns)), states_(columns) {
+    sink_ = view.sink(asked.head);
   }
-  e.of_output = (1 + e.of_sum) * (1 + codes) * (1 + matrix * (1 + matrix)) - 1 + 2 * keys * least;
-  return e;
+
+  const any_order_query& asked() const { return asked_; }
+
+  /// The logits of the row's keys in a tile that starts at key `first`.
+  void take_logits(const decoded_tile& tile, const logit_scale& scale, std::int64_t first, key_range own,
+                   tile_scratch& scratch) {
+    is_lost_ = is_lost_ || !scale.is_usable;
+    std::vector<double> bias;
+    if (view_.has_bias())
+      for (std::int64_t key = own.begin; key < own.end; ++key) bias.push_back(view_.bias(asked_.head, asked_.row, key));
+    const logits_kind kind =
+        tile_logits(tile, declared_, scale, view_.stated().q_type == dtype::i8, asked_.query, own.begin - first,
+                    own.end - first, view_.has_bias() ? bias.data() : nullptr, scratch);
+    is_nan_ = is_nan_ || kind == logits_kind::nan;
+    is_lost_ = is_lost_ || kind == logits_kind::open;
+    if (kind != logits_kind::known) return;
+    for (std::int64_t key = own.begin; key < own.end; ++key) {
+      const auto at = static_cast<std::size_t>(key - first);
+      if (scratch.is_void[at] != 0) continue;
+      const double y = scratch.w[at];
+      keys_.push_back({key, y, scratch.e[at] + scale.common_error * std::fabs(y)});
+    }
+  }
+
+  /// Between logits and values: every key's weight, and the error of it.
+  void weigh() {
+    const double base_2_sink = sink_ * log2_e;
+    is_lost_ = is_lost_ || !(base_2_sink <= f32_largest) || (sink_ != -infinity && !(base_2_sink >= -f32_largest));
+    is_nan_ = is_nan_ || std::isnan(sink_);
+    if (is_nan_ || is_lost_ || is_empty()) return;
+    maximum_ = base_2_sink;
+    double size = std::isfinite(base_2_sink) ? std::fabs(base_2_sink) : 0, error = 0;
+    for (const seen_key& k : keys_) {
+      maximum_ = std::max(maximum_, k.y);
+      size = std::max(size, std::fabs(k.y) + k.error);
+      error = std::max(error, k.error);
+    }
+    errors_ = errors_of(declared_, view_.stated(), static_cast<std::int64_t>(keys_.size()), size);
+    rank_keys();
+    if (sink_ != -infinity) {
+      seen_key as_key{-1, base_2_sink, std::fabs(base_2_sink) * (declared_.constant_roundings + 2) * unit};
+      weigh(as_key, error, static_cast<double>(keys_.size()));
+      add_weight(as_key);
+    }
+    for (std::size_t at = 0; at < keys_.size(); ++at) weigh(keys_[at], error, above_[at]);
+    for (const seen_key& k : keys_) add_weight(k);
+  }
+
+  /// A tile's values. Keys that the row does not see count where their values are not finite.
+  void take_values(const decoded_tile& tile, std::int64_t first) {
+    states_.add_signs(tile.is_negative);
+    for (const special_value& v : tile.specials) states_.add(v.column, effect_of(v.value, kind_of(first + v.key)));
+    if (is_nan_ || is_lost_) return;
+    const double descale = tile.value_descale;
+    is_lost_ = is_lost_ || !is_descale(descale);
+    const auto last = first + static_cast<std::int64_t>(tile.value_bounds.size());
+    const auto columns = static_cast<std::size_t>(tile.columns);
+    for (; at_ < keys_.size() && keys_[at_].key < last; ++at_) {
+      const seen_key& k = keys_[at_];
+      const double* const values = tile.values.data() + (k.key - first) * tile.columns;
+      largest_value_ =
+          std::max(largest_value_, tile.value_bounds[static_cast<std::size_t>(k.key - first)] * std::max(1.0, descale));
+      const double weight = k.w * descale, relative = k.relative;
+      for (std::size_t c = 0; c < columns; ++c) {
+        const double product = weight * values[c], magnitude = std::fabs(product);
+        sums_.value[c] += product;
+        sums_.size[c] += magnitude * (1 + relative);
+        sums_.weighed[c] += magnitude * relative;
+        sums_.bare[c] += std::fabs(values[c]) * descale;
+      }
+    }
+  }
+
+  any_order_row finish() const {
+    any_order_row row;
+    const auto columns = static_cast<std::size_t>(view_.stated().head_dim_v);
+    row.o.assign(columns, everything);
+    row.rules.assign(columns, is_nan_ ? element_rule::nan : element_rule::enclosed);
+    row.lse = everything;
+    row.lse_rule = row.rules.empty() ? element_rule::enclosed : row.rules.front();
+    if (is_nan_ || is_lost_) return row;
+    const double v_scale = view_.stated().v_scale;
+    if (is_empty()) {
+      row.is_empty = true;
+      row.o.assign(columns, point(0));
+      row.rules.assign(columns, element_rule::positive);
+      row.lse = point(-infinity);
+      return row;
+    }
+    const double keys = static_cast<double>(keys_.size());
+    const double of_sum = (weighed_sum_ + errors_.sum_relative * (sum_ + weighed_sum_) + errors_.sum_absolute +
+                           (keys + 8) * 0x1p-52 * sum_) *
+                          cover;
+    if (!(of_sum < most_error * sum_) ||
+        !(largest_value_ * errors_.growth * std::fmax(1.0, std::fabs(v_scale)) < 0x1p126))
+      return row;
+    row.lse = lse(of_sum);
+    for (std::size_t c = 0; c < columns; ++c) {
+      row.o[c] = output(c, of_sum, v_scale);
+      const element_rule rule = rule_of(row.o[c], !std::signbit(v_scale) && states_.is_positive(c));
+      row.rules[c] = apply(states_.state(c), v_scale, row.o[c], rule);
+    }
+    return row;
+  }
+
+ private:
+  bool is_empty() const { return keys_.empty() && sink_ == -infinity; }
+
+  /// How many keys may have a logit above that of each: their sorted ends say so.
+  void rank_keys() {
+    std::vector<double> highest;
+    highest.reserve(keys_.size());
+    for (const seen_key& k : keys_) highest.push_back(k.y + k.error);
+    std::ranges::sort(highest);
+    above_.clear();
+    for (const seen_key& k : keys_)
+      above_.push_back(static_cast<double>(highest.end() - std::ranges::lower_bound(highest, k.y - k.error)));
+  }
+
+  void weigh(seen_key& k, double error_of_maximum, double above) const {
+    const double distance = maximum_ - k.y;
+    const double exponent = k.error + errors_.per_distance * (distance + k.error + error_of_maximum) + errors_.exponent;
+    if (!(distance - exponent < farthest)) {  // NaN aside, which no logit is
+      k.w = 0, k.relative = 0;
+      return;
+    }
+    const double moves = std::min(above, errors_.most_moves) + errors_.merges;
+    // exp(x) - 1 by expm1; x = 2^delta (1 + x)^n in natural logarithms.
+    k.relative = std::expm1(exponent * ln_2 + moves * errors_.per_move) * cover;
+    k.w = std::exp2(-distance);
+  }
+
+  void add_weight(const seen_key& k) {
+    sum_ += k.w;
+    weighed_sum_ += k.w * k.relative;
+  }
+
+  /// Whether P of a key is certainly above 0 and stays so.
+  weight_kind kind_of(std::int64_t key) const {
+    const auto at = std::ranges::lower_bound(keys_, key, {}, &seen_key::key);
+    if (at == keys_.end() || at->key != key || is_nan_ || is_lost_) return weight_kind::zero;
+    const double least = at->w * (1 - at->relative) / (declared_.normalises_p != 0 ? sum_ : 1.0);
+    return least > std::max(0x1p-100, 4 * errors_.absolute_of_p) ? weight_kind::positive : weight_kind::open;
+  }
+
+  interval output(std::size_t c, double of_sum, double v_scale) const {
+    const double o = sums_.value[c] / sum_, size = std::fabs(o);
+    const double of_output = sums_.weighed[c] + errors_.output_relative * sums_.size[c] +
+                             errors_.output_absolute * sums_.bare[c] + errors_.flat +
+                             (static_cast<double>(keys_.size()) + 8) * 0x1p-51 * sums_.size[c];
+    // What P loses where it is normalised first is not divided by l.
+    const double after = errors_.normalised_absolute * sums_.bare[c];
+    const double spread = (of_output + size * of_sum) / (sum_ - of_sum) + after;
+    const double ends = errors_.ends * (size + spread) + errors_.underflow;
+    return widen(point(o * v_scale), 0x1p-50, (spread + ends) * std::fabs(v_scale) * cover + errors_.underflow);
+  }
+
+  interval lse(double of_sum) const {
+    const double size = std::fabs(maximum_) * ln_2 + std::fabs(std::log(sum_)) + 1;
+    const double log_error = static_cast<double>(declared_.log_absolute_error) +
+                             static_cast<double>(declared_.log_relative_error) * (std::fabs(std::log(sum_)) + 1);
+    const double error = -std::log1p(-of_sum / sum_) + log_error + static_cast<double>(declared_.sum_epsilon) +
+                         (declared_.constant_roundings + 4) * unit * size + declared_.p_shift * 4 * unit;
+    return widen(point(maximum_ * ln_2 + std::log(sum_)), 0, error * cover);
+  }
+
+  const problem_view& view_;
+  const contract& declared_;
+  const any_order_query& asked_;
+  double sink_ = -infinity;
+  bool is_nan_ = false, is_lost_ = false;
+  std::vector<seen_key> keys_;  ///< ascending
+  std::vector<double> above_;
+  double maximum_ = -infinity, sum_ = 0, weighed_sum_ = 0, largest_value_ = 0;
+  any_order_errors errors_;
+  column_sums sums_;
+  column_states states_;
+  std::size_t at_ = 0;  ///< the first key whose value was not taken
+};
+
+/// Calls visit(first, seen) for each tile of which a row sees a key; `seen` spans those that rows see.
+template <class Visit>
+void for_each_tile(std::span<const any_order_query> rows, std::int64_t tile_keys, Visit visit) {
+  key_range all;
+  for (const any_order_query& r : rows)
+    if (!r.visible.empty())
+      all = all.empty() ? r.visible : key_range{std::min(all.begin, r.visible.begin), std::max(all.end, r.visible.end)};
+  for (std::int64_t tile = all.begin / tile_keys; tile * tile_keys < all.end; ++tile) {
+    const key_range keys{tile * tile_keys, (tile + 1) * tile_keys};
+    key_range seen{keys.end, keys.begin};
+    for (const any_order_query& r : rows) {
+      const key_range own = intersect(r.visible, keys);
+      if (!own.empty()) seen = {std::min(seen.begin, own.begin), std::max(seen.end, own.end)};
+    }
+    if (!seen.empty()) visit(keys.begin, seen);
+  }
 }
 
 }  // namespace
 
-void summarise(const decoded_tile& tile, const logit_scale& scale, const tile_scratch& scratch, std::int64_t begin,
-               std::int64_t end, row_summary& row) {
-  row.value_descale[0] = row.tiles == 0 ? tile.value_descale : std::min(row.value_descale[0], tile.value_descale);
-  row.value_descale[1] = row.tiles == 0 ? tile.value_descale : std::max(row.value_descale[1], tile.value_descale);
-  ++row.tiles;
-  for (std::int64_t j = begin; j < end; ++j) {
-    const auto at = static_cast<std::size_t>(j);
-    ++row.keys;
-    row.value = std::max(row.value, tile.value_bounds[at] * tile.value_descale);
-    if (scratch.is_void[at] != 0) continue;
-    const double size = std::fabs(scratch.w[at]);
-    row.logit = std::max(row.logit, size);
-    row.logit_error = std::max(row.logit_error, scratch.e[at] + scale.common_error * size);
-  }
-}
-
-void widen_for_any_order(const row_summary& row, const contract& declared, double sink, double v_scale,
-                         exact_row& exact) {
-  const weight_errors errors = errors_of(row, declared, sink);
-  const bool is_decided = errors.of_output < 0.5 && is_descale(row.value_descale[0]) &&
-                          is_descale(row.value_descale[1]) && row.value * std::fabs(v_scale) < 0x1p100;
-  if (!is_decided) {
-    std::ranges::fill(exact.o, everything);
-    exact.lse = everything;
-    return;
-  }
-  const double ends = (declared.normalise_roundings + 1) * unit;
-  const double spread = 2 * errors.of_output / (1 - errors.of_output) + ends * (1 + 4 * errors.of_output);
-  // O and the scales may underflow on the way: by 2^-149 each, times what the scales make of it.
-  const double underflow = (static_cast<double>(row.keys) + 8) *
-                           (f32_underflow + static_cast<double>(declared.pv.flush)) *
-                           std::max(1.0, row.value_descale[1]) * std::max(1.0, std::fabs(v_scale));
-  for (interval& o : exact.o) o = widen(o, 0, (spread * row.value * std::fabs(v_scale) + underflow) * cover);
-  const double size = (std::max(row.logit, std::fabs(sink) * log2_e) + declared.p_shift) * (1 + 0x1p-10);
-  const double logarithm = static_cast<double>(declared.log_absolute_error) +
-                           static_cast<double>(declared.log_relative_error) * 64;  // |ln l| is below 64
-  const double lse_error =
-      -std::log1p(-errors.of_sum) + logarithm + (declared.constant_roundings + 3) * unit * (size + 64);
-  exact.lse = widen(exact.lse, 0, lse_error * cover);
+std::vector<any_order_row> enclose_in_any_order(const problem_view& view, const contract& declared,
+                                                const logit_scale& scale, std::int64_t seq, std::int64_t head_kv,
+                                                std::span<const any_order_query> rows) {
+  // Only how many keys are decoded at once: no descale changes within a page.
+  const std::int64_t tile_keys =
+      view.has_page_descales() ? std::gcd(std::int64_t{64}, std::int64_t{view.stated().page_size}) : 64;
+  decoded_tile tile(tile_keys, view.stated().head_dim_qk, view.stated().head_dim_v, declared);
+  tile_scratch scratch(tile.lanes);
+  std::vector<row_evaluation> all;
+  all.reserve(rows.size());
+  for (const any_order_query& r : rows) all.emplace_back(view, declared, r, tile.columns);
+  for_each_tile(rows, tile_keys, [&](std::int64_t first, key_range seen) {
+    decode_tile(view, seq, head_kv, first, seen, tile);
+    const logit_scale of_tile = view.has_page_descales() ? scale_of_tile(scale, tile.key_descale) : scale;
+    for (row_evaluation& r : all) {
+      const key_range own = intersect(r.asked().visible, {first, first + tile_keys});
+      if (!own.empty()) r.take_logits(tile, of_tile, first, own, scratch);
+    }
+  });
+  for (row_evaluation& r : all) r.weigh();
+  for_each_tile(rows, tile_keys, [&](std::int64_t first, key_range seen) {
+    decode_tile(view, seq, head_kv, first, seen, tile);
+    for (row_evaluation& r : all) r.take_values(tile, first);
+  });
+  std::vector<any_order_row> results;
+  results.reserve(all.size());
+  for (const row_evaluation& r : all) results.push_back(r.finish());
+  return results;
 }
 
 }  // namespace assay::oracle

@@ -111,6 +111,32 @@ void dot_atoms(const double* query, const double* keys, const double* key_bounds
 }
 
 ASSAY_CLONES
+void dot_in_any_order(const double* query, const double* keys, std::int64_t dim, std::int64_t lanes,
+                      const product_error& error, double* mid, double* radius) {
+  double query_size = 0;
+  for (std::int64_t d = 0; d < dim; ++d) query_size += std::fabs(query[d]);
+  // dim products and sums of binary64: 2^-53 each of at most the sum of magnitudes.
+  const double relative = error.relative + (static_cast<double>(dim) + 2) * 0x1p-52;
+  for (std::int64_t first = 0; first < lanes; first += block) {
+    double sum[block] = {}, size[block] = {}, key_size[block] = {};
+    for (std::int64_t d = 0; d < dim; ++d)
+      for (int l = 0; l < block; ++l) {
+        const double k = keys[d * lanes + first + l], product = query[d] * k;
+        sum[l] += product;
+        size[l] += std::fabs(product);
+        key_size[l] += std::fabs(k);
+      }
+    for (int l = 0; l < block; ++l) {
+      const double underflow =
+          error.per_join + error.per_query_element * key_size[l] + error.per_key_element * query_size;
+      const double r = (relative * size[l] + underflow) * cover;
+      mid[first + l] = sum[l];
+      radius[first + l] = size[l] + r <= f32_largest ? r : infinite;  // false for NaN
+    }
+  }
+}
+
+ASSAY_CLONES
 void dot_exact(const double* query, const double* keys, std::int64_t dim, std::int64_t lanes, double* mid,
                double* radius) {
   for (std::int64_t first = 0; first < lanes; first += block) {

@@ -35,6 +35,20 @@ inline constexpr double f32_underflow = 0x1p-149;  ///< absolute error of one f3
 void dot_atoms(const double* query, const double* keys, const double* key_bounds, std::int64_t dim, std::int64_t lanes,
                const accumulation& model, bool snaps, double* mid, double* radius);
 
+/// What the elements of q and k pass through before they are multiplied, and how often a product is rounded, in any
+/// tree of sums. See dot_in_any_order().
+struct product_error {
+  double relative = 0;           ///< of each product, its way through all joins included
+  double per_join = 0;           ///< absolute, of the whole sum
+  double per_query_element = 0;  ///< absolute, of each element of q, scaled; a rounding that underflows
+  double per_key_element = 0;
+};
+
+/// QK in any order: mid is the exact dot product but for binary64's roundings, radius what sum |q k| makes of `error`.
+/// Arguments as dot_atoms(), lanes a multiple of lane_block.
+void dot_in_any_order(const double* query, const double* keys, std::int64_t dim, std::int64_t lanes,
+                      const product_error& error, double* mid, double* radius);
+
 /// The same for int8: exact; a sum beyond 2^24 may be rounded once on its way to f32.
 void dot_exact(const double* query, const double* keys, std::int64_t dim, std::int64_t lanes, double* mid,
                double* radius);

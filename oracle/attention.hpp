@@ -10,7 +10,8 @@
 
 namespace assay::oracle {
 
-/// Evaluates the contract; see enclose(). Encloses o, lse and, with num_splits > 1, o_partial and lse_partial. Adds the
+/// Evaluates the contract; see enclose(). Encloses o, lse and, with num_splits > 1 and a declared order, o_partial and
+/// lse_partial. Adds the
 /// P codes that the contract rounds to `counts`, unless it is null. Throws std::invalid_argument if the contract has no
 /// tiles or atoms, or does not define which tiles a block visits.
 enclosure enclose_attention(const problem& planned, std::span<const named_tensor> inputs, const contract& declared,

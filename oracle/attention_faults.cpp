@@ -26,9 +26,7 @@ struct attempt {
   std::size_t any_key() const {
     return static_cast<std::size_t>(chance.below(static_cast<std::int64_t>(right.keys.size())));
   }
-  split_plan plan() const {
-    return {view().key_count(right.sequence()), given.declared.tile_keys, std::max(1, stated().num_splits)};
-  }
+  split_plan plan() const { return plan_of(view(), given.declared, right.sequence()); }
   std::int64_t split_of(const faulty_key& k) const { return plan().split_of(k.key / given.declared.tile_keys); }
 };
 

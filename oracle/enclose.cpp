@@ -36,8 +36,6 @@ struct tracked_row {
   key_range visited;  ///< keys from the first to the last that a row of its block sees
   std::vector<double> query;
   row_state state;
-  bool takes_any_order = false;  ///< the contract does not say how the sink enters l: `state` is lost
-  row_summary summary;
 };
 
 class evaluation {
@@ -57,7 +55,7 @@ class evaluation {
     bounds_.tensors.push_back(make_tensor("o", planned.o_type, {rows, heads, dim}));
     bounds_.tensors.push_back(make_tensor("lse", dtype::f32, {rows, heads}));
     for (enclosed_tensor& t : bounds_.tensors) keep_padding(t, 0, view_.end_of_rows());
-    if (splits == 1) return;
+    if (!bounds_partials()) return;
     bounds_.tensors.push_back(make_tensor("o_partial", dtype::f32, {splits, rows, heads, dim}));
     bounds_.tensors.push_back(make_tensor("lse_partial", dtype::f32, {splits, rows, heads}));
     for (std::size_t partial = 2; partial < 4; ++partial)
@@ -75,21 +73,52 @@ class evaluation {
   void run_group(std::int64_t seq, std::int64_t head_kv) {
     std::vector<tracked_row> rows = track(seq, head_kv);
     if (rows.empty()) return;
-    const split_plan plan(view_.key_count(seq), declared_.tile_keys, problem_.num_splits);
+    run_any_order(seq, head_kv, rows);
+    if (rows.empty()) return;
+    const split_plan plan = plan_of(view_, declared_, seq);
     for (std::int64_t split = 0; split < problem_.num_splits; ++split) {
       for (tracked_row& r : rows) {
         r.state.reset();
         if (split == 0) r.state.start_from_sink(view_.sink(r.head), scale_, declared_);
         if (!scale_.is_usable && !r.visible.empty()) r.state.is_lost = true;
-        r.takes_any_order = declared_.p_shift != 0 && std::isfinite(view_.sink(r.head)) &&
-                            r.state.overflowing_sink == 0 && scale_.is_usable && problem_.num_splits == 1;
       }
-      const std::int64_t last = std::min((split + 1) * plan.per_split, plan.tiles);
-      for (std::int64_t tile = split * plan.per_split; tile < last; ++tile) run_tile(seq, head_kv, tile, rows);
-      for (const tracked_row& r : rows) finish(seq, split, r);
+      const std::int64_t first = split * plan.per_split, last = std::min(first + plan.per_split, plan.tiles);
+      const bool is_descending = declared_.order == tile_order::descending;
+      for (std::int64_t tile = first; tile < last; ++tile)
+        run_tile(seq, head_kv, is_descending ? last - 1 - (tile - first) : tile, rows);
+      for (const tracked_row& r : rows) finish(split, r);
     }
     if (problem_.num_splits > 1)
       for (const tracked_row& r : rows) combine(r);
+  }
+
+  bool bounds_partials() const { return problem_.num_splits > 1 && declared_.order != tile_order::any; }
+
+  /// Whether the contract leaves open in which order a row is evaluated: by itself, or as it does not say what l is
+  /// where a sink meets a shifted P.
+  bool is_open(std::int64_t head) const {
+    if (declared_.order == tile_order::any) return true;
+    const double sink = view_.sink(head);
+    return declared_.p_shift != 0 && std::isfinite(sink) && std::fabs(sink) < 0x1p127 / 2 && scale_.is_usable &&
+           problem_.num_splits == 1;
+  }
+
+  /// Evaluates the rows whose order is open, and removes them.
+  void run_any_order(std::int64_t seq, std::int64_t head_kv, std::vector<tracked_row>& rows) {
+    std::vector<any_order_query> open;
+    for (const tracked_row& r : rows)
+      if (is_open(r.head)) open.push_back({r.row, r.head, r.visible, r.query.data()});
+    if (open.empty()) return;
+    const std::vector<any_order_row> results = enclose_in_any_order(view_, declared_, scale_, seq, head_kv, open);
+    for (std::size_t at = 0; at < results.size(); ++at) {
+      const any_order_row& result = results[at];
+      const std::int64_t index = open[at].row * problem_.heads_q + open[at].head;
+      std::ranges::copy(result.o, output_row(0, index).begin());
+      std::ranges::transform(result.rules, rules_row(0, index).begin(),
+                             [](element_rule rule) { return static_cast<std::uint8_t>(rule); });
+      set_lse(1, index, result.lse, result.lse_rule);
+    }
+    std::erase_if(rows, [&](const tracked_row& r) { return is_open(r.head); });
   }
 
   std::vector<tracked_row> track(std::int64_t seq, std::int64_t head_kv) const {
@@ -100,7 +129,9 @@ class evaluation {
                                            view_.visible(seq, i), tile_.columns);
         r.query.resize(static_cast<std::size_t>(tile_.dim));
         view_.load_query(r.row, r.head, r.query.data());
-        r.visited = view_.has_page_descales() ? visited_by_block(seq, i / declared_.tile_rows) : r.visible;
+        r.visited = view_.has_page_descales() && declared_.order != tile_order::any
+                        ? visited_by_block(seq, i / declared_.tile_rows)
+                        : r.visible;
       }
     return rows;
   }
@@ -142,22 +173,9 @@ class evaluation {
       if (view_.has_bias())
         for (std::int64_t key = own.begin; key < own.end; ++key) bias.push_back(view_.bias(r.head, r.row, key));
       const double* const bias_of_tile = view_.has_bias() ? bias.data() : nullptr;
-      if (r.takes_any_order)
-        summarise_tile(scale, own.begin - first, own.end - first, bias_of_tile, r);
-      else
-        replay_tile(tile_, declared_, scale, problem_.q_type == dtype::i8, r.query.data(), own.begin - first,
-                    own.end - first, bias_of_tile, r.state, scratch_, counts_);
+      replay_tile(tile_, declared_, scale, problem_.q_type == dtype::i8, r.query.data(), own.begin - first,
+                  own.end - first, bias_of_tile, r.state, scratch_, counts_);
     }
-  }
-
-  /// The tile of a row that takes_any_order.
-  void summarise_tile(const logit_scale& scale, std::int64_t begin, std::int64_t end, const double* bias,
-                      tracked_row& r) {
-    const logits_kind kind =
-        tile_logits(tile_, declared_, scale, problem_.q_type == dtype::i8, r.query.data(), begin, end, bias, scratch_);
-    r.state.is_nan = kind == logits_kind::nan;
-    r.takes_any_order = kind == logits_kind::known && tile_.specials.empty() && scale.is_usable;
-    if (r.takes_any_order) summarise(tile_, scale, scratch_, begin, end, r.summary);
   }
 
   std::int64_t row_index(const tracked_row& r) const { return r.row * problem_.heads_q + r.head; }
@@ -172,20 +190,19 @@ class evaluation {
     return std::span(bounds_.tensors[tensor_at].kept).subspan(static_cast<std::size_t>(index) * dim, dim);
   }
 
-  void set_lse(std::size_t tensor_at, std::int64_t index, const interval& lse, element_rule rule) {
+  /// `lse` is natural. The result is in the contract's form; partials stay natural.
+  void set_lse(std::size_t tensor_at, std::int64_t index, interval lse, element_rule rule) {
+    if (tensor_at == 1 && lse.lo == -infinity && lse.hi == -infinity) {
+      if (declared_.lse_without_keys == empty_lse::plus_infinity) lse = point(infinity);
+    } else if (tensor_at == 1 && declared_.base_of_lse == lse_base::two && !is_everything(lse)) {
+      lse = round_f32(lse, 1) * interval{0x1.71547652b82fep+0, 0x1.71547652b82ffp+0};
+      lse = widen(lse, (declared_.constant_roundings + 1) * 0x1p-24);
+    }
     bounds_.tensors[tensor_at].elements[static_cast<std::size_t>(index)] = lse;
     bounds_.tensors[tensor_at].kept[static_cast<std::size_t>(index)] = static_cast<std::uint8_t>(rule);
   }
 
-  void finish_in_any_order(std::int64_t seq, const tracked_row& r) {
-    exact_row row = evaluate_attention_row(problem_, inputs_, seq, r.i, r.head);
-    widen_for_any_order(r.summary, declared_, view_.sink(r.head), static_cast<double>(problem_.v_scale), row);
-    std::ranges::copy(row.o, output_row(0, row_index(r)).begin());
-    set_lse(1, row_index(r), row.lse, element_rule::enclosed);
-  }
-
-  void finish(std::int64_t seq, std::int64_t split, const tracked_row& r) {
-    if (r.takes_any_order) return finish_in_any_order(seq, r);
+  void finish(std::int64_t split, const tracked_row& r) {
     const std::size_t to = problem_.num_splits > 1 ? 2 : 0;
     const std::int64_t index = split * problem_.total_q * problem_.heads_q + row_index(r);
     finish_output(r.state, declared_, static_cast<double>(problem_.v_scale), output_row(to, index),
@@ -229,7 +246,7 @@ enclosure enclose_attention(const problem& planned, std::span<const named_tensor
   if (planned.num_splits < 1) throw std::invalid_argument("oracle: num_splits is not planned");
   if (declared.tile_keys < 1 || declared.qk.products < 1 || declared.pv.products < 1)
     throw std::invalid_argument("oracle: the contract has no tiles or atoms");
-  if (planned.kv_descale == descale_kind::per_page &&
+  if (planned.kv_descale == descale_kind::per_page && declared.order != tile_order::any &&
       (declared.tile_rows < 1 || planned.page_size % declared.tile_keys != 0 || planned.num_splits != 1))
     throw std::invalid_argument(
         "oracle: per-page descales need tile_rows, num_splits 1 and tiles that do not cross pages");

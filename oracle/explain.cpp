@@ -91,7 +91,7 @@ element_story explain_element(const problem& planned, std::span<const named_tens
   }
 
   const std::int64_t tile_keys = declared.tile_keys;
-  const split_plan plan(view.key_count(story.sequence), tile_keys, std::max(1, planned.num_splits));
+  const split_plan plan = plan_of(view, declared, story.sequence);
   running state;
   for (std::size_t at = 0; at < shares.size();) {
     tile_story t;

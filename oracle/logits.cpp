@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <limits>
 
+#include "oracle/any_order_errors.hpp"
 #include "oracle/atoms.hpp"
 
 namespace assay::oracle {
@@ -47,14 +48,16 @@ logit_scale scale_of(const problem& stated, const contract& declared) {
   s.is_usable = true;
   const double scale = stated.scale, q_scale = stated.q_scale, k_scale = stated.k_scale;
   const int n = declared.constant_roundings;
-  const bool quantises = declared.p_type != dtype::f32, may_pin = n == 1 && quantises;
+  s.is_any_order = declared.order == tile_order::any;
+  if (s.is_any_order) s.dot = dot_errors_of(declared, stated);
+  const bool quantises = declared.p_type != dtype::f32, may_pin = n == 1 && quantises && !s.is_any_order;
   s.log2_e = log2_e;
   s.base_2_error = constant_error({log2_e}, n, &s.is_usable);
   s.is_direct = !(stated.soft_cap > 0) && stated.bias_type == dtype::none;
   if (s.is_direct) {
     s.factor = scale * q_scale * k_scale * log2_e;
     s.common_error = constant_error({scale, q_scale, k_scale, log2_e}, n, &s.is_usable);
-    s.is_fused = declared.fuses_logits != 0;
+    s.is_fused = declared.fuses_logits != 0 && !s.is_any_order;
     s.is_usable = s.is_usable && (!s.is_fused || s.factor > 0);
     if (may_pin && s.is_usable && pin(s.factor)) s.is_pinned = true, s.common_error = 0;
     s.snaps = s.is_fused && s.is_pinned;  // with an unknown theta, rounding w does not bound rounding w (1 + theta)
@@ -70,7 +73,7 @@ logit_scale scale_of(const problem& stated, const contract& declared) {
     s.is_usable = s.is_usable && (s.soft_cap == 0 || (s.soft_cap >= 0x1p-120 && s.soft_cap <= 0x1p120));
   }
   s.is_usable = s.is_usable && std::isfinite(s.factor) && s.common_error < 0x1p-12 && s.factor_error < 0x1p-12 &&
-                (s.is_direct || !declared.fuses_logits);
+                (s.is_direct || s.is_any_order || !declared.fuses_logits);
   return s;
 }
 
@@ -78,6 +81,7 @@ logit_scale scale_of_tile(const logit_scale& launch, double k_descale) {
   logit_scale s = launch;
   s.factor *= k_descale;  // of a pinned constant: exact, 24 bits times 24 bits
   if (!(k_descale > 0) || !(is_normal_f32(s.factor) || launch.factor == 0)) s.is_usable = false;
+  if (s.is_any_order) s.dot.per_key_element /= std::min(1.0, k_descale);
   if (s.is_pinned)
     s.factor = static_cast<double>(static_cast<float>(s.factor));
   else

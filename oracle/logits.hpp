@@ -17,6 +17,7 @@
 
 #include "kernels/contract.hpp"
 #include "kernels/problem.hpp"
+#include "oracle/atoms.hpp"
 
 namespace assay::oracle {
 
@@ -34,10 +35,12 @@ struct logit_scale {
   double soft_cap = 0;
   double soft_cap_error = 0;  ///< relative error of t / soft_cap
   double tanh_error = 0;
-  bool is_direct = true;   ///< neither soft cap nor bias: y = a * c2
-  bool is_pinned = false;  ///< `factor` is the kernel's f32 constant itself
-  bool is_fused = false;   ///< y is not rounded
-  bool snaps = false;      ///< is_fused, and a rounded value counts as exactly that f32 number
+  bool is_direct = true;      ///< neither soft cap nor bias: y = a * c2
+  bool is_pinned = false;     ///< `factor` is the kernel's f32 constant itself
+  bool is_fused = false;      ///< y is not rounded
+  bool snaps = false;         ///< is_fused, and a rounded value counts as exactly that f32 number
+  bool is_any_order = false;  ///< dot products are joined in any order, with the errors `dot`
+  product_error dot;
   bool is_usable = false;  ///< false: a constant leaves f32's normal range, so there is no bound
 };
 

@@ -59,6 +59,8 @@ logits_kind tile_logits(const decoded_tile& tile, const contract& declared, cons
   const bool snaps = declared.p_type != dtype::f32;
   if (is_integer)
     dot_exact(query, tile.keys.data(), tile.dim, tile.lanes, s.w.data(), s.e.data());
+  else if (scale.is_any_order)
+    dot_in_any_order(query, tile.keys.data(), tile.dim, tile.lanes, scale.dot, s.w.data(), s.e.data());
   else
     dot_atoms(query, tile.keys.data(), tile.key_bounds.data(), tile.dim, tile.lanes, declared.qk, snaps, s.w.data(),
               s.e.data());

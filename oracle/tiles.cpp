@@ -56,6 +56,15 @@ void transpose_rows(const double* rows, std::int64_t dim, std::int64_t lanes, do
 
 }  // namespace
 
+split_plan plan_of(const problem_view& view, const contract& declared, std::int64_t seq) {
+  const std::int64_t splits = std::max(1, view.stated().num_splits), size = declared.tile_keys;
+  const auto tiles_of = [size](std::int64_t keys) { return (keys + size - 1) / size; };
+  const std::int64_t own = tiles_of(view.key_count(seq));
+  const std::int64_t planned =
+      declared.splits == split_rule::of_longest ? std::max(own, tiles_of(view.stated().max_k)) : own;
+  return {own, (planned + splits - 1) / splits};
+}
+
 void decode_tile(const problem_view& view, std::int64_t seq, std::int64_t head_kv, std::int64_t first, key_range range,
                  decoded_tile& tile) {
   const std::int64_t dim = view.stated().head_dim_qk, dim_v = view.stated().head_dim_v;

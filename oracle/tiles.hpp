@@ -8,14 +8,14 @@
 
 namespace assay::oracle {
 
-/// T = ceil(keys / tile_keys) tiles in c = ceil(T / num_splits) per split: split s takes [s c, min((s + 1) c, T)).
+/// A sequence has T = ceil(keys / tile_keys) tiles. Split s takes [s c, min((s + 1) c, T)), where c = ceil(T' /
+/// num_splits) and T' = T, or that of the problem's longest sequence (contract.hpp: split_rule).
 struct split_plan {
-  split_plan(std::int64_t keys, std::int64_t tile_keys, std::int64_t num_splits)
-      : tiles((keys + tile_keys - 1) / tile_keys), per_split((tiles + num_splits - 1) / num_splits) {}
   std::int64_t tiles;
   std::int64_t per_split;
   std::int64_t split_of(std::int64_t tile) const { return tile / per_split; }
 };
+split_plan plan_of(const problem_view& view, const contract& declared, std::int64_t seq);
 
 /// Decodes keys [range.begin, range.end) of the tile that starts at key `first`. It leaves the other rows of `tile`
 /// unchanged; they are never read. It does not read dead memory.

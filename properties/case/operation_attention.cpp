@@ -87,8 +87,10 @@ std::int64_t pair_cost(const attention_case& c) {
 
 /// With what contract.hpp does not define the arithmetic of a kernel that quantises P.
 std::string contract_fault(const contract& c, const problem& p) {
-  if (const double largest = oracle::largest(c.p_type); !(std::ldexp(1.0, c.p_shift) <= largest))
-    return fmt::format("p_shift is {}, but the largest value of P's type is {}", c.p_shift, largest);
+  if (const double largest = oracle::largest(c.p_type); !(std::ldexp(1.0, c.p_shift + c.rescale_slack) <= largest))
+    return fmt::format("p_shift is {} and rescale_slack {}, but the largest value of P's type is {}", c.p_shift,
+                       c.rescale_slack, largest);
+  if (c.order == tile_order::any) return {};
   const bool is_direct = p.soft_cap == 0.0F && p.bias_type == dtype::none;
   const double scale = static_cast<double>(p.scale) * static_cast<double>(p.q_scale) * static_cast<double>(p.k_scale);
   if (c.fuses_logits != 0 && !(is_direct && scale > 0))

@@ -65,6 +65,18 @@ constexpr named_field all_fields[] = {
     ASSAY_FIELD(scale_roundings),
     ASSAY_FIELD(quantise_roundings),
     ASSAY_FIELD(rescale_roundings),
+    ASSAY_FIELD(order),
+    ASSAY_FIELD(splits),
+    ASSAY_FIELD(base_of_lse),
+    ASSAY_FIELD(lse_without_keys),
+    ASSAY_FIELD(query_type),
+    ASSAY_FIELD(cache_type),
+    ASSAY_FIELD(product_type),
+    ASSAY_FIELD(partial_type),
+    ASSAY_FIELD(product_roundings),
+    ASSAY_FIELD(rescale_slack),
+    ASSAY_FIELD(normalises_p),
+    ASSAY_FIELD(sum_epsilon),
 };
 #undef ASSAY_FIELD
 
@@ -100,6 +112,28 @@ double alignment_of(const accumulation& a) {
   return std::ldexp(static_cast<double>(a.alignment_terms), -a.alignment_bits) / (a.products + 1);
 }
 
+/// Of the fields that have a meaning only where the order is open.
+std::string any_order_fault(const contract& c) {
+  struct named_type {
+    const char* name;
+    dtype type;
+  };
+  const named_type types[] = {{"query_type", c.query_type},
+                              {"cache_type", c.cache_type},
+                              {"product_type", c.product_type},
+                              {"partial_type", c.partial_type}};
+  for (const named_type& t : types)
+    if (t.type != dtype::f32 && t.type != dtype::f16 && t.type != dtype::bf16)
+      return fmt::format("{} is {}, must be f32, f16 or bf16", t.name, static_cast<int>(t.type));
+  if (c.order == tile_order::any) return {};
+  for (const named_type& t : types)
+    if (t.type != dtype::f32)
+      return fmt::format("{} is {}, must be f32 where an order is declared", t.name, name_of(t.type));
+  if (c.product_roundings != 0 || c.rescale_slack != 0 || c.normalises_p != 0 || c.sum_epsilon != 0)
+    return "product_roundings, rescale_slack, normalises_p and sum_epsilon must be 0 where an order is declared";
+  return {};
+}
+
 }  // namespace
 
 contract undeclared_contract() {
@@ -133,8 +167,17 @@ std::string contract_fault(const contract& c, const problem& p) {
       {"log_absolute_error", c.log_absolute_error, 0, coarsest},
       {"log_relative_error", c.log_relative_error, 0, coarsest},
       {"tanh_relative_error", c.tanh_relative_error, 0, coarsest},
+      {"order", static_cast<double>(c.order), 0, 2},
+      {"splits", static_cast<double>(c.splits), 0, 1},
+      {"base_of_lse", static_cast<double>(c.base_of_lse), 0, 1},
+      {"lse_without_keys", static_cast<double>(c.lse_without_keys), 0, 1},
+      {"product_roundings", c.product_roundings + 0.0, 0, 64},
+      {"rescale_slack", c.rescale_slack + 0.0, 0, 16},
+      {"normalises_p", c.normalises_p + 0.0, 0, 1},
+      {"sum_epsilon", c.sum_epsilon, 0, coarsest},
   };
   if (std::string fault = range_fault(fields); !fault.empty()) return fault;
+  if (std::string fault = any_order_fault(c); !fault.empty()) return fault;
   switch (c.p_type) {
     case dtype::f32:
     case dtype::f16:

@@ -64,7 +64,9 @@ class scalar_kernel {
               o_partial.set(at * p_.head_dim_v + d, splits.back().o[static_cast<std::size_t>(d)]);
           }
           const split_result whole = p_.num_splits == 1 ? splits[0] : combine(splits);
-          lse.set(index, fault_ == fault::lse_in_base_2 ? whole.lse * std::numbers::log2e : whole.lse);
+          const bool in_base_2 = (c_.base_of_lse == lse_base::two) != (fault_ == fault::lse_in_base_2);
+          const bool is_plus = whole.lse == nothing && c_.lse_without_keys == empty_lse::plus_infinity;
+          lse.set(index, is_plus ? -nothing : in_base_2 ? whole.lse * std::numbers::log2e : whole.lse);
           for (std::int64_t d = 0; d < p_.head_dim_v; ++d)
             o.set(index * p_.head_dim_v + d, whole.o[static_cast<std::size_t>(d)]);
         }
@@ -259,15 +261,18 @@ class scalar_kernel {
   split_result run_split(std::int32_t seq, std::int64_t row, std::int64_t head, std::int32_t split) {
     const auto keys = static_cast<std::int64_t>(number("seqlens_k", seq));
     const std::int64_t tiles = (keys + c_.tile_keys - 1) / c_.tile_keys;
-    const std::int64_t per_split = (tiles + p_.num_splits - 1) / p_.num_splits;
+    const std::int64_t planned =
+        c_.splits == split_rule::of_longest ? (p_.max_k + c_.tile_keys - 1) / c_.tile_keys : tiles;
+    const std::int64_t per_split = (planned + p_.num_splits - 1) / p_.num_splits;
     std::int64_t head_kv = head / (p_.heads_q / p_.heads_kv);
     if (fault_ == fault::swapped_head) head_kv = (head_kv + 1) % p_.heads_kv;
     pass at{seq, row, head, head_kv, keys, -1, std::vector<double>(static_cast<std::size_t>(p_.head_dim_v), 0.0)};
     if (has("sinks") && (split == 0 || fault_ == fault::sink_per_split) && number("sinks", head) != nothing)
       start_from_sink(at);
     for (std::int64_t key = 0; key < keys; ++key) at.last_visible = is_visible(seq, row, key) ? key : at.last_visible;
-    for (std::int64_t tile = split * per_split; tile < std::min((split + 1) * per_split, tiles); ++tile)
-      visit(at, tile);
+    const std::int64_t first = split * per_split, last = std::min((split + 1) * per_split, tiles);
+    for (std::int64_t tile = first; tile < last; ++tile)
+      visit(at, c_.order == tile_order::descending ? last - 1 - (tile - first) : tile);
     return finished(std::move(at));
   }
 

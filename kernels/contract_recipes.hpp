@@ -1,0 +1,71 @@
+/// Contracts by name, for kernels whose authors do not know every rounding: start from the nearest, and change what
+/// differs.
+#pragma once
+
+#include "kernels/contract.hpp"
+#include "kernels/problem.hpp"
+
+namespace assay {
+
+/// Every order of operations in f32, a multiply-add at a time, with P, K, V and partials in f32: what a plain kernel
+/// does that converts its inputs to float. exp, log and tanh are those of a GPU's fast paths (CUDA's programming guide
+/// gives __expf 2 ulp + 1.16 |x| 2^-22, ex2.approx 2^-22, __logf 2^-21.41 absolute, tanh.approx 2^-10.987).
+inline contract in_any_order(const problem& /*stated*/) {
+  contract c;
+  c.order = tile_order::any;
+  c.tile_keys = 1;
+  c.qk = c.pv = accumulation{1, 48, 1.0F, 0x1p-24F, 0x1p-126F};
+  c.p_type = dtype::f32;
+  c.constant_roundings = 6;
+  c.sum_roundings = 2;
+  c.normalise_roundings = 4;
+  c.merge_roundings = 2;
+  c.exp2_relative_error = 0x1p-21F;
+  c.log_absolute_error = 0x1p-21F;
+  c.log_relative_error = 0x1p-22F;
+  c.tanh_relative_error = 0x1p-10F;
+  return c;
+}
+
+/// Nothing is known but the types: in_any_order(), and P, caches and the products of both may be rounded to the type of
+/// the output, P of FP8 values to theirs.
+inline contract of_types(const problem& stated) {
+  contract c = in_any_order(stated);
+  const bool is_fp8 = stated.v_type == dtype::e4m3fn || stated.v_type == dtype::e4m3fnuz;
+  const bool is_half = stated.o_type == dtype::f16 || stated.o_type == dtype::bf16;
+  const dtype half = is_half ? stated.o_type : dtype::f32;
+  c.p_type = is_fp8 ? stated.v_type : half;
+  c.cache_type = is_fp8 || stated.v_type == dtype::i8 ? half : dtype::f32;  // floats are used as they are
+  c.partial_type = half;
+  c.normalises_p = is_fp8 ? 0 : 1;
+  c.sum_epsilon = 0x1p-20F;
+  return c;
+}
+
+/// FlashAttention 2 and its kin: tiles of `tile_keys` in any order, P in the type of V, f32 accumulators of matrix
+/// units (16 products a join), LSE natural.
+inline contract flash_attention_2(const problem& stated, std::int32_t tile_keys) {
+  contract c = in_any_order(stated);
+  c.tile_keys = tile_keys;
+  c.qk = c.pv = accumulation{8, 24, 10.0F, 0x1p-23F, 0x1p-126F};
+  c.p_type = stated.v_type == dtype::i8 ? stated.o_type : stated.v_type;
+  c.sum_roundings = 16;
+  return c;
+}
+
+/// vLLM's paged_attention_v1 and _v2: two passes per partition, P in f32 rounded to the query's type, products of P and
+/// V and the sums of up to 8 of them in packed arithmetic of that type, l + 1e-6.
+inline contract vllm_paged_attention(const problem& stated) {
+  contract c = in_any_order(stated);
+  c.tile_keys = 16;
+  c.sum_roundings = 16;
+  c.p_type = stated.q_type == dtype::f32 ? dtype::f32 : stated.q_type;
+  c.product_type = c.p_type;
+  c.product_roundings = 8;
+  c.cache_type = stated.k_type == stated.q_type ? dtype::f32 : c.p_type;
+  c.normalises_p = 1;
+  c.sum_epsilon = 1.1e-6F;
+  return c;
+}
+
+}  // namespace assay

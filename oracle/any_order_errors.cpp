@@ -1,0 +1,104 @@
+#include "oracle/any_order_errors.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "oracle/decode.hpp"
+#include "oracle/interval.hpp"
+
+namespace assay::oracle {
+namespace {
+
+constexpr double unit = 0x1p-24;
+constexpr double log2_e = 0x1.71547652b82fep+0;
+
+/// (1 + x)^n - 1, from above.
+double compound(double x, double n) {
+  return std::expm1(n * std::log1p(x)) * cover;
+}
+
+/// Relative error of one rounding to nearest, and its absolute error where it underflows. f32 counts as none: the
+/// counts of roundings have it.
+double relative_of(dtype type) {
+  return type == dtype::f32 ? 0 : ulp(type, 1) / 2;
+}
+double least_of(dtype type) {
+  return type == dtype::f32 ? 0 : ulp(type, 0) / 2;
+}
+
+/// Of one join of a matrix atom, relative to the sum of magnitudes: no power of two below the largest term exceeds it.
+double join_error(const accumulation& model) {
+  return static_cast<double>(model.alignment_terms) * std::ldexp(1.0, -model.alignment_bits) +
+         static_cast<double>(model.result_roundoff);
+}
+
+}  // namespace
+
+any_order_errors errors_of(const contract& declared, const problem& stated, std::int64_t keys, double size) {
+  any_order_errors e;
+  const auto n = static_cast<double>(keys);
+  const double shift = declared.p_shift, slack = declared.rescale_slack;
+  const double tiles = std::min(n, std::ceil(n / declared.tile_keys) + 1);
+  const double exp2_error = static_cast<double>(declared.exp2_relative_error);
+  const double flush = static_cast<double>(declared.exp2_flush);
+
+  // Merging by LSEs: log2(e) times the error of a log of at most 2^31 and of its sum with m ln 2.
+  const double of_lse = static_cast<double>(declared.log_absolute_error) +
+                        static_cast<double>(declared.log_relative_error) * 22 + 4 * unit * (size + 22);
+  e.per_distance = 4 * unit;
+  e.exponent = 4 * unit * (2 * slack + shift) + (shift > 0 ? 2 * unit * (size + shift) : 0) + log2_e * of_lse;
+  e.per_move = std::log1p(exp2_error) + (declared.merge_roundings + 4) * unit;
+  e.most_moves = tiles;
+  e.merges = 4;
+
+  e.sum_relative = compound(unit, std::min(n, tiles * declared.sum_roundings) + 8);
+  e.sum_absolute = (n + 1) * (2 * flush + 0x1p-140);
+
+  const double atoms =
+      std::min(n, tiles * std::ceil(static_cast<double>(declared.tile_keys) / declared.pv.products)) + 8;
+  const double p_codes = declared.p_type == dtype::f32 ? 0 : relative_of(declared.p_type);
+  const double products = compound(relative_of(declared.product_type), declared.product_roundings) + 2 * unit;
+  const double joins = compound(join_error(declared.pv), atoms);
+  e.output_relative = (1 + p_codes) * (1 + products) * (1 + joins) * (1 + relative_of(declared.partial_type)) *
+                          (1 + relative_of(declared.cache_type)) -
+                      1;
+  e.absolute_of_p = std::max(least_of(declared.p_type), static_cast<double>(declared.p_flush));
+  const double of_p = e.absolute_of_p * std::ldexp(1.0, -declared.p_shift);
+  e.output_absolute = 2 * flush + of_p + 0x1p-140;
+  e.normalised_absolute = declared.normalises_p != 0 ? of_p : 0;
+
+  const double scales = std::max(1.0, std::fabs(static_cast<double>(stated.v_scale)));
+  e.flat = (n + 8) * (declared.product_roundings * least_of(declared.product_type) + f32_underflow +
+                      static_cast<double>(declared.pv.flush)) +
+           n * least_of(declared.cache_type);
+  e.ends = (declared.normalise_roundings + 2) * unit + static_cast<double>(declared.sum_epsilon);
+  e.underflow = (8 * f32_underflow + least_of(declared.partial_type)) * scales;
+  const double of_p_unit = std::ldexp(1.0, declared.p_shift + declared.rescale_slack);
+  e.growth = 4 * (n + 1) * of_p_unit;
+  // What overflows f16 is no number: its sums of products, partials and cached values must stay below 65504 < 2^16.
+  for (const dtype type : {declared.product_type, declared.partial_type, declared.cache_type})
+    if (type == dtype::f16) e.growth = std::max(e.growth, 0x1p126 / 65504 * 4 * of_p_unit * 8);
+  return e;
+}
+
+product_error dot_errors_of(const contract& declared, const problem& stated) {
+  product_error e;
+  const double atoms = std::ceil(static_cast<double>(stated.head_dim_qk) / declared.qk.products) + 1;
+  const double joins = compound(join_error(declared.qk) + 0x1p-50, atoms);
+  e.relative =
+      (1 + joins) * (1 + relative_of(declared.query_type)) * (1 + relative_of(declared.cache_type)) * (1 + 2 * unit) -
+      1;
+  e.per_join = atoms * (static_cast<double>(declared.qk.flush) + f32_underflow);
+  // An element of q times scales, or of k times its own, that underflows. The dot product is multiplied by all scales
+  // afterwards, so the part that was in the element already is divided out.
+  const double of_query = std::fabs(static_cast<double>(stated.scale) * static_cast<double>(stated.q_scale));
+  const double of_key = std::fabs(static_cast<double>(stated.k_scale));
+  const auto undone = [](double least, double scale) {
+    return least == 0 || scale == 0 ? 0 : least * 2 / std::min(1.0, scale);
+  };
+  e.per_query_element = undone(least_of(declared.query_type), of_query);
+  e.per_key_element = undone(least_of(declared.cache_type), of_key);
+  return e;
+}
+
+}  // namespace assay::oracle

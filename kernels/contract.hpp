@@ -68,7 +68,7 @@
 ///   rounded to it before they are multiplied; f32: not, or as f32 product_type        products of P and V, and sums of
 ///   a few of them, pass through `product_roundings` roundings to it
 ///                       before they join f32 sums (packed arithmetic of f16 and bf16, as vLLM's)
-///   partial_type        O of a split or a wave is rounded to it before it is merged
+///   partial_type        the normalised O of a split or a wave is rounded to it before it is merged
 ///   normalises_p        1: P may be divided by l before it is rounded to p_type
 ///   sum_epsilon         O is divided by l + e with 0 <= e <= sum_epsilon, l in units where the largest p is 1
 /// LSE: `lse_base` and `empty_lse` hold for every order.
@@ -81,6 +81,7 @@
 ///   terms are added in ascending order: S_r = fma(weights_h, max(0, a_h), S_r), or with fuses_logits = 0
 ///   S_r = f32(S_r + f32(weights_h * max(0, a_h))). Then the rows are joined pairwise: for each stride b of
 ///   `head_tree`, rows whose numbers differ in b alone, S_r = f32(S_r + S_{r + b}). logit = f32(S_0 * k_row_scale_j).
+///   With `order` any the dot products are joined in any order; head_rows may still state the order of heads.
 ///   The other fields have no meaning there.
 ///
 /// append_kv (problem.hpp has the definitions; all arithmetic f32, where a result that underflows is off by 2^-149

@@ -115,7 +115,8 @@ struct assay_kernel {
   assay_status (*plan)(const assay::problem* problem, std::int64_t workspace_budget_bytes, assay_plan* plan);
   /// The contract under which run() computes this problem with this launch. Set every field, those of other operations
   /// too: the contract comes with values that none may have (-1, NaN), and the suite fails one in which any is left. It
-  /// also fails a contract that is too coarse to bound the outputs.
+  /// also fails a contract that is too coarse to bound the outputs. Null: nothing is declared, and the outputs are
+  /// judged by what their types allow in any order (contract_recipes.hpp). kernels/README.md says what that costs.
   assay_status (*declare)(const assay::problem* problem, const assay_launch* launch, assay::contract* contract);
   /// Runs to completion. The tensors come in any order. They are those of problem.hpp that the problem has: inputs
   /// (optional ones may be absent) and outputs. With num_splits > 1 attention also has o_partial, where each split is

@@ -21,8 +21,10 @@ constexpr double ln_2 = 0x1.62e42fefa39efp-1;
 /// Terms this far below the largest are given as an absolute error instead: 2^-200 of it.
 constexpr double farthest = 200;
 
-/// Nothing is said of a row whose sum of weights may be off by more than this part of it.
+/// Of a row whose sum of weights may be off by more than this part of it, O is known as an average of values only.
 constexpr double most_error = 0.875;
+/// There, keys that weigh less than 2^-60 of the largest are left out.
+constexpr double negligible = 60;
 
 /// A visible key that is not void.
 struct seen_key {
@@ -31,15 +33,18 @@ struct seen_key {
   double error = 0;  ///< of the kernel's
   double w = 0;      ///< 2^(y - M)
   double relative = 0;
+  double low = 0, high = 0;  ///< of the logarithm (base 2) of the kernel's weight, relative to M
 };
 
 /// Sums over the keys of a row, per column of V.
 struct column_sums {
-  explicit column_sums(std::size_t columns) : value(columns), size(columns), weighed(columns), bare(columns) {}
+  explicit column_sums(std::size_t columns)
+      : value(columns), size(columns), weighed(columns), bare(columns), hull(columns) {}
   std::vector<double> value;    ///< w v
   std::vector<double> size;     ///< w (1 + R) |v|
   std::vector<double> weighed;  ///< w R |v|
   std::vector<double> bare;     ///< |v|
+  std::vector<interval> hull;   ///< of v over the keys that may weigh something; only where weights are not known
 };
 
 class row_evaluation {
@@ -94,6 +99,11 @@ class row_evaluation {
     }
     for (std::size_t at = 0; at < keys_.size(); ++at) weigh(keys_[at], error, above_[at]);
     for (const seen_key& k : keys_) add_weight(k);
+    of_sum_ = (weighed_sum_ + errors_.sum_relative * (sum_ + weighed_sum_) + errors_.sum_absolute +
+               (static_cast<double>(keys_.size()) + 8) * 0x1p-52 * sum_) *
+              cover;
+    is_known_ = of_sum_ < most_error * sum_;
+    if (!is_known_ && sink_ == -infinity) std::ranges::fill(sums_.hull, interval{infinity, -infinity});
   }
 
   /// A tile's values. Keys that the row does not see count where their values are not finite.
@@ -110,6 +120,14 @@ class row_evaluation {
       const double* const values = tile.values.data() + (k.key - first) * tile.columns;
       largest_value_ =
           std::max(largest_value_, tile.value_bounds[static_cast<std::size_t>(k.key - first)] * std::max(1.0, descale));
+      if (!is_known_) {
+        if (k.high >= highest_low_ - negligible)
+          for (std::size_t c = 0; c < columns; ++c) {
+            const double v = values[c] * descale;
+            sums_.hull[c] = {std::min(sums_.hull[c].lo, v), std::max(sums_.hull[c].hi, v)};
+          }
+        continue;
+      }
       const double weight = k.w * descale, relative = k.relative;
       for (std::size_t c = 0; c < columns; ++c) {
         const double product = weight * values[c], magnitude = std::fabs(product);
@@ -137,17 +155,13 @@ class row_evaluation {
       row.lse = point(-infinity);
       return row;
     }
-    const double keys = static_cast<double>(keys_.size());
-    const double of_sum = (weighed_sum_ + errors_.sum_relative * (sum_ + weighed_sum_) + errors_.sum_absolute +
-                           (keys + 8) * 0x1p-52 * sum_) *
-                          cover;
-    if (!(of_sum < most_error * sum_) ||
-        !(largest_value_ * errors_.growth * std::fmax(1.0, std::fabs(v_scale)) < 0x1p126))
-      return row;
-    row.lse = lse(of_sum);
+    if (!(largest_value_ * errors_.growth * std::fmax(1.0, std::fabs(v_scale)) < 0x1p126)) return row;
+    const bool may_overflow = largest_value_ * errors_.growth_of_half * std::fmax(1.0, std::fabs(v_scale)) >= 0x1p15;
+    row.lse = is_known_ ? lse() : widest_lse();
     for (std::size_t c = 0; c < columns; ++c) {
-      row.o[c] = output(c, of_sum, v_scale);
-      const element_rule rule = rule_of(row.o[c], !std::signbit(v_scale) && states_.is_positive(c));
+      row.o[c] = is_known_ ? output(c, v_scale) : widest_output(c, v_scale);
+      const element_rule rule =
+          may_overflow ? element_rule::or_special : rule_of(row.o[c], !std::signbit(v_scale) && states_.is_positive(c));
       row.rules[c] = apply(states_.state(c), v_scale, row.o[c], rule);
     }
     return row;
@@ -167,14 +181,18 @@ class row_evaluation {
       above_.push_back(static_cast<double>(highest.end() - std::ranges::lower_bound(highest, k.y - k.error)));
   }
 
-  void weigh(seen_key& k, double error_of_maximum, double above) const {
+  void weigh(seen_key& k, double error_of_maximum, double above) {
     const double distance = maximum_ - k.y;
     const double exponent = k.error + errors_.per_distance * (distance + k.error + error_of_maximum) + errors_.exponent;
+    const double moves = std::min(above, errors_.most_moves) + errors_.merges;
+    k.high = exponent - distance + moves * errors_.per_move / ln_2;
+    k.low = -exponent - distance - moves * errors_.per_move / ln_2;
+    highest_low_ = std::max(highest_low_, k.low);
+    highest_high_ = std::max(highest_high_, k.high);
     if (!(distance - exponent < farthest)) {  // NaN aside, which no logit is
       k.w = 0, k.relative = 0;
       return;
     }
-    const double moves = std::min(above, errors_.most_moves) + errors_.merges;
     // exp(x) - 1 by expm1; x = 2^delta (1 + x)^n in natural logarithms.
     k.relative = std::expm1(exponent * ln_2 + moves * errors_.per_move) * cover;
     k.w = std::exp2(-distance);
@@ -193,7 +211,32 @@ class row_evaluation {
     return least > std::max(0x1p-100, 4 * errors_.absolute_of_p) ? weight_kind::positive : weight_kind::open;
   }
 
-  interval output(std::size_t c, double of_sum, double v_scale) const {
+  /// Where errors of logits leave open which keys weigh most, O is any average of the values that may weigh something,
+  /// and 0 where the sink may: `hull` starts from 0 then. All other keys together weigh less than n 2^-negligible.
+  interval widest_output(std::size_t c, double v_scale) const {
+    const interval& hull = sums_.hull[c];
+    const double roundings = errors_.output_relative + errors_.sum_relative + errors_.ends +
+                             static_cast<double>(keys_.size()) * (std::exp2(-negligible) + errors_.sum_absolute);
+    const double beyond =
+        (roundings * 2 * largest_value_ + errors_.output_absolute * largest_value_ * static_cast<double>(keys_.size()) +
+         errors_.flat + errors_.underflow) *
+        cover;
+    return widen(hull * point(v_scale), 0,
+                 (beyond + 0x1p-50 * largest_value_) * std::fabs(v_scale) + errors_.underflow);
+  }
+
+  interval widest_lse() const {
+    const double terms = std::log2(static_cast<double>(keys_.size()) + 1);
+    const interval bits{maximum_ + highest_low_, maximum_ + highest_high_ + terms};
+    const double size = std::max(std::fabs(bits.lo), std::fabs(bits.hi)) + 1;
+    const double error = static_cast<double>(declared_.log_absolute_error) + errors_.sum_relative +
+                         static_cast<double>(declared_.log_relative_error) * 64 + errors_.sum_absolute +
+                         static_cast<double>(declared_.sum_epsilon) + (declared_.constant_roundings + 4) * unit * size;
+    return widen(bits * point(ln_2), 0, error * cover);
+  }
+
+  interval output(std::size_t c, double v_scale) const {
+    const double of_sum = of_sum_;
     const double o = sums_.value[c] / sum_, size = std::fabs(o);
     const double of_output = sums_.weighed[c] + errors_.output_relative * sums_.size[c] +
                              errors_.output_absolute * sums_.bare[c] + errors_.flat +
@@ -205,11 +248,11 @@ class row_evaluation {
     return widen(point(o * v_scale), 0x1p-50, (spread + ends) * std::fabs(v_scale) * cover + errors_.underflow);
   }
 
-  interval lse(double of_sum) const {
+  interval lse() const {
     const double size = std::fabs(maximum_) * ln_2 + std::fabs(std::log(sum_)) + 1;
     const double log_error = static_cast<double>(declared_.log_absolute_error) +
                              static_cast<double>(declared_.log_relative_error) * (std::fabs(std::log(sum_)) + 1);
-    const double error = -std::log1p(-of_sum / sum_) + log_error + static_cast<double>(declared_.sum_epsilon) +
+    const double error = -std::log1p(-of_sum_ / sum_) + log_error + static_cast<double>(declared_.sum_epsilon) +
                          (declared_.constant_roundings + 4) * unit * size + declared_.p_shift * 4 * unit;
     return widen(point(maximum_ * ln_2 + std::log(sum_)), 0, error * cover);
   }
@@ -222,6 +265,9 @@ class row_evaluation {
   std::vector<seen_key> keys_;  ///< ascending
   std::vector<double> above_;
   double maximum_ = -infinity, sum_ = 0, weighed_sum_ = 0, largest_value_ = 0;
+  double of_sum_ = 0;     ///< error of `sum_`
+  bool is_known_ = true;  ///< it is small enough to say more than that O is an average
+  double highest_low_ = -infinity, highest_high_ = -infinity;
   any_order_errors errors_;
   column_sums sums_;
   column_states states_;

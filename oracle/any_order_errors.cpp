@@ -75,9 +75,9 @@ any_order_errors errors_of(const contract& declared, const problem& stated, std:
   e.underflow = (8 * f32_underflow + least_of(declared.partial_type)) * scales;
   const double of_p_unit = std::ldexp(1.0, declared.p_shift + declared.rescale_slack);
   e.growth = 4 * (n + 1) * of_p_unit;
-  // What overflows f16 is no number: its sums of products, partials and cached values must stay below 65504 < 2^16.
-  for (const dtype type : {declared.product_type, declared.partial_type, declared.cache_type})
-    if (type == dtype::f16) e.growth = std::max(e.growth, 0x1p126 / 65504 * 4 * of_p_unit * 8);
+  // Normalised partials are averages; products and their sums are of P; twice as much covers all roundings.
+  if (declared.partial_type == dtype::f16 || declared.cache_type == dtype::f16) e.growth_of_half = 1;
+  if (declared.product_type == dtype::f16) e.growth_of_half = (declared.product_roundings + 1) * of_p_unit;
   return e;
 }
 

@@ -26,6 +26,7 @@ struct any_order_errors {
   double ends = 0;                 ///< relative, of the normalised O
   double underflow = 0;            ///< of the normalised O
   double growth = 0;               ///< no sum on the way exceeds this many times the largest |v|
+  double growth_of_half = 0;       ///< nor anything that is rounded to f16; 0: nothing is
 };
 
 /// Of a row that sees so many keys, whose base-2 logits and sink are at most `size` in magnitude.

@@ -243,23 +243,23 @@ constexpr key_fault key_faults[] = {
     {{"hidden_key_seen", "the key behind the last visible one is seen", "causal"}, see_hidden_key},
     {{"mask_off_by_one", "the mask is that of the row before or behind", "causal"}, move_mask},
     {{"page_swapped", "the keys of a page are read from its neighbour in the sequence"}, swap_page},
-    {{"k_descale_of_neighbour", "a page's K descale is that of its neighbour", "page_descales"}, take_k_descale},
-    {{"v_descale_of_neighbour", "a page's V descale is that of its neighbour", "page_descales"}, take_v_descale},
-    {{"rescale_missing", "O is not rescaled at one tile that moves the maximum", "two_tiles"}, miss_rescale},
+    {{"k_descale_of_neighbour", "a page's K descale is that of its neighbour", "page_descales", true}, take_k_descale},
+    {{"v_descale_of_neighbour", "a page's V descale is that of its neighbour", "page_descales", true}, take_v_descale},
+    {{"rescale_missing", "O is not rescaled at one tile that moves the maximum", "two_tiles", true}, miss_rescale},
     {{"split_lost", "one split is not combined", "filled_splits"}, lose_split},
-    {{"split_misweighed", "the weight of one split is 1% too large", "filled_splits"}, misweigh_split},
+    {{"split_misweighed", "the weight of one split is 1% too large", "filled_splits", true}, misweigh_split},
     {{"head_swapped", "the query head is its neighbour in the group", "grouped_heads"}, take_other_head},
     {{"sink_lost", "the sink is left out", "sinks"}, lose_sink},
-    {{"soft_cap_lost", "the logit of one key is not capped", "soft_cap"}, lose_soft_cap_of_key},
+    {{"soft_cap_lost", "the logit of one key is not capped", "soft_cap", true}, lose_soft_cap_of_key},
     {{"bias_of_neighbour", "a key has the bias of the key before it", "bias"}, take_bias_of_neighbour},
-    {{"p_truncated", "P is rounded toward zero"}, truncate_p},
-    {{"k_code_misread", "one FP8 code of K is decoded as the other format", "fp8"}, misread_k_code},
-    {{"v_code_misread", "one FP8 code of V is decoded as the other format", "fp8"}, misread_v_code},
+    {{"p_truncated", "P is rounded toward zero", "", true}, truncate_p},
+    {{"k_code_misread", "one FP8 code of K is decoded as the other format", "fp8", true}, misread_k_code},
+    {{"v_code_misread", "one FP8 code of V is decoded as the other format", "fp8", true}, misread_v_code},
 };
 
 constexpr standard_fault lse_in_base_2{"lse_in_base_2", "the LSE is a logarithm to the base 2"};
 constexpr standard_fault lse_without_scale{"lse_without_scale", "the LSE's maximum is that of the unscaled logits"};
-constexpr standard_fault truncated_output{"output_truncated", "O is rounded toward zero"};
+constexpr standard_fault truncated_output{"output_truncated", "O is rounded toward zero", "", true};
 constexpr standard_fault negative_zero{"negative_zero", "a row without keys holds -0", "rows_without_keys"};
 
 std::vector<standard_fault> all_faults() {

@@ -22,6 +22,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "oracle/any_order_errors.hpp"
 #include "oracle/atoms.hpp"
 #include "oracle/clones.hpp"
 #include "oracle/head_sums.hpp"
@@ -109,6 +110,7 @@ class evaluation {
         view_(planned, inputs),
         dim_(pad_to(planned.head_dim_qk, declared.qk.products)),
         keys_(static_cast<std::size_t>(dim_ * keys_together)),
+        any_order_(dot_errors_of(declared, planned)),
         logits_(hidden_logits(view_)) {
     if (declared.head_rows > 0) ordered_.emplace(declared);
   }
@@ -220,8 +222,11 @@ class evaluation {
 
   /// f32 results of the atoms, as they stand in registers: ReLU takes nothing finer.
   void dot(const query_row& r, std::int64_t head, double* mid, double* radius) const {
-    dot_atoms(r.queries.data() + head * dim_, keys_.data(), key_bounds_, dim_, keys_together, declared_.qk, true, mid,
-              radius);
+    const double* const query = r.queries.data() + head * dim_;
+    if (declared_.order == tile_order::any)
+      dot_in_any_order(query, keys_.data(), dim_, keys_together, any_order_, mid, radius);
+    else
+      dot_atoms(query, keys_.data(), key_bounds_, dim_, keys_together, declared_.qk, true, mid, radius);
     // The atoms' model has an absolute error, which a sum of zeros does not make.
     const double query_bound = r.query_bounds[static_cast<std::size_t>(head)];
     for (std::int64_t j = 0; j < keys_together; ++j)
@@ -233,6 +238,7 @@ class evaluation {
   problem_view view_;
   std::int64_t dim_;  ///< head_dim_qk padded to whole atoms
   std::vector<double> keys_;
+  product_error any_order_;  ///< where the contract has no order
   double key_bounds_[keys_together] = {};
   bool key_has_nan_[keys_together] = {};
   double scales_[keys_together] = {};

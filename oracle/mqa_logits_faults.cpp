@@ -146,7 +146,7 @@ constexpr logit_fault logit_faults[] = {
 
 constexpr standard_fault key_dropped{"key_dropped", "the last visible column is not written, or hidden"};
 constexpr standard_fault hidden_key_seen{"hidden_key_seen", "the first hidden column holds a logit"};
-constexpr standard_fault truncated_output{"output_truncated", "logits are rounded toward zero"};
+constexpr standard_fault truncated_output{"output_truncated", "logits are rounded toward zero", "", true};
 
 std::vector<standard_fault> all_faults() {
   std::vector<standard_fault> all;

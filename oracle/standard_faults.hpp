@@ -22,6 +22,9 @@ struct standard_fault {
   const char* sentence;  ///< what is wrong, for reports
   /// What cases must have so that a kernel can have the fault, as properties/run/reach.hpp names it; "" for nothing.
   const char* needs = "";
+  /// Its effect may be as small as what rounds differently in another order: a contract that leaves the order open need
+  /// not show it.
+  bool needs_order = false;
 };
 
 /// An element as the fault leaves it.

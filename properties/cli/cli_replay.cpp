@@ -36,7 +36,9 @@ void print(std::ostream& out, const replayed_case& r) {
     if (v.result == outcome::fail && repeated.contains(failure))
       repeated[failure].push_back(r.selected[i]->name);
     else if (v.result == outcome::fail)
-      out << fmt::format("  {}: {}\n{}", r.selected[i]->name, r.selected[i]->sentence, failure), repeated[failure];
+      out << fmt::format("  {}: {}\n{}{}", r.selected[i]->name, r.selected[i]->sentence, failure,
+                         v.hint.empty() ? "" : "  hint: " + v.hint + "\n"),
+          repeated[failure];
     else if (v.result != outcome::pass && v.result == worst)
       out << fmt::format("  {}: {}\n", r.selected[i]->name, v.what);
   }

@@ -8,7 +8,7 @@
 #include "properties/generate/kernel_space.hpp"
 #include "properties/relations/relation.hpp"
 #include "properties/relations/relations.hpp"
-#include "properties/run/contract_fault.hpp"
+#include "properties/run/declared_contract.hpp"
 
 namespace assay::relations {
 namespace {
@@ -87,10 +87,9 @@ std::string fault_of_plan(const assay_kernel& kernel, const problem& stated, con
   if (status.code == ASSAY_UNSUPPORTED) return {};
   std::string what = fmt::format("plan() says {}", status.message);
   if (status.code == ASSAY_OK) {
-    contract declared = undeclared_contract();
-    status = kernel.declare(&planned, &launch, &declared);
-    what = status.code == ASSAY_OK ? contract_fault(declared, planned)
-                                   : fmt::format("planned, but declare() says {}", status.message);
+    contract declared;
+    status = declared_contract(kernel, planned, launch, &declared);
+    what = status.code == ASSAY_OK ? "" : fmt::format("planned, but declare() says {}", status.message);
     if (what.empty()) what = fault_of_budget(kernel, stated);
     if (what.empty()) return {};
   }

@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "oracle/float_environment.hpp"
-#include "properties/run/contract_fault.hpp"
+#include "properties/run/declared_contract.hpp"
 #include "properties/run/fault_watch.hpp"
 #include "properties/run/input_snapshot.hpp"
 #include "properties/run/plan_problem.hpp"
@@ -110,13 +110,8 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
   assay_launch launch = make_launch(c, checks, manner.workers, &said);
   launch.accesses_checked = &ran.accesses_checked;
   const oracle::kept_arithmetic kept;  // what the library changes in it must not reach the next case
-  ran.declared = undeclared_contract();
-  ran.status = kernel->declare(&ran.planned, &launch, &ran.declared);
+  ran.status = declared_contract(*kernel, ran.planned, launch, &ran.declared);
   if (ran.status.code != ASSAY_OK) return ran;
-  if (const std::string fault = contract_fault(ran.declared, ran.planned); !fault.empty()) {
-    ran.status = failed_status("the declared contract cannot bound the outputs: " + fault);
-    return ran;
-  }
 
   const input_snapshot before(in.buffers);
   const row_gaps between(ran.written.buffers);

@@ -42,7 +42,7 @@ const char* defect_of(const assay_library* table) {
     return "its kernel table is broken";
   for (std::int32_t i = 0; i < table->num_kernels; ++i) {
     const assay_kernel& kernel = table->kernels[i];
-    if (kernel.name == nullptr || kernel.plan == nullptr || kernel.declare == nullptr || kernel.run == nullptr)
+    if (kernel.name == nullptr || kernel.plan == nullptr || kernel.run == nullptr)
       return "one of its kernels has no name or misses a function";
     if (!is_plain(kernel.name))
       return "the name of one of its kernels is not 1 to 64 letters, digits, '_', '-', '.' or ':'";

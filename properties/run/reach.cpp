@@ -145,6 +145,8 @@ constexpr reachable_thing table[] = {
     {"wave_64", "waves of 64 lanes", [](auto& c, auto&) { return c.schedule.wave_size == 64; }},
     {"other_schedules", "a schedule that is not round robin",
      [](auto& c, auto&) { return c.schedule.kind != schedule_kind::round_robin; }},
+    {"order_free", "a contract that leaves the order open",
+     [](auto&, auto& ran) { return ran.declared.order == tile_order::any; }},
     {"padding_rows", "rows behind the last sequence's", [](auto& c, auto&) { return c.padding_rows > 0; }},
 };
 static_assert(std::size(table) <= 64, "a reach_set has 64 bits");

@@ -21,6 +21,7 @@ struct verdict {
   outcome result = outcome::pass;
   std::string origin;  ///< which check decided: "enclosure", origin_of a defect, "memory", a property's name
   std::string what;
+  std::string hint;  ///< of a failure that was kept: one more line that helps to find its cause, or empty
   std::vector<oracle::judgement> judgements;
   std::int64_t outputs_judged = 0;    ///< elements of the results whose enclosure is not a point
   std::int64_t outputs_sharp = 0;     ///< those of them whose enclosure admits at most two values

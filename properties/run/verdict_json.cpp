@@ -45,6 +45,7 @@ std::string verdict_to_json(const verdict& v) {
   return boost::json::serialize(boost::json::object{{"result", static_cast<int>(v.result)},
                                                     {"origin", v.origin},
                                                     {"what", v.what},
+                                                    {"hint", v.hint},
                                                     {"outputs_judged", v.outputs_judged},
                                                     {"outputs_sharp", v.outputs_sharp},
                                                     {"accesses_checked", v.accesses_checked},
@@ -63,6 +64,7 @@ verdict verdict_from_json(const std::string& text) {
   v.result = static_cast<outcome>(o.at("result").to_number<int>());
   v.origin = text_of(o, "origin");
   v.what = text_of(o, "what");
+  v.hint = text_of(o, "hint");
   v.outputs_judged = o.at("outputs_judged").to_number<std::int64_t>();
   v.outputs_sharp = o.at("outputs_sharp").to_number<std::int64_t>();
   v.accesses_checked = o.at("accesses_checked").to_number<std::int64_t>();

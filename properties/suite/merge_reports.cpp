@@ -81,6 +81,7 @@ finding finding_of(const json::object& o) {
   f.shrunk.result.result = outcome::fail;
   f.shrunk.result.origin = text_at(o, "origin");
   f.shrunk.result.what = text_at(o, "what");
+  f.shrunk.result.hint = text_at(o, "hint");
   f.shrunk.reproduced = flag_at(o, "reproduced");
   f.shrunk.steps = static_cast<int>(whole_at(o, "steps"));
   f.shrunk.tries = static_cast<int>(whole_at(o, "tries"));

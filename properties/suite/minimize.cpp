@@ -1,6 +1,7 @@
 #include "properties/suite/minimize.hpp"
 #include "properties/generate/bytes.hpp"
 #include "properties/run/execute.hpp"
+#include "properties/run/hint.hpp"
 
 #include <fmt/format.h>
 
@@ -98,6 +99,13 @@ judge_function isolated_judge(const library& lib, const property& p, double limi
   };
   auto child = std::make_shared<isolated>(serve, limit_seconds);
   return [child](const attention_case& c) { return verdict_of(child->ask(to_json(c))); };
+}
+
+std::string isolated_hint(const library& lib, const attention_case& c, const verdict& failed, double limit_seconds) {
+  const auto serve = [&lib, &failed](const std::string& request) {
+    return hint_for(lib, from_json(request, "candidate"), failed);
+  };
+  return isolated(serve, limit_seconds).ask(to_json(c)).reply.value_or("");
 }
 
 }  // namespace assay

@@ -34,4 +34,7 @@ judge_function isolated_judge(const library& lib, const property& p, double limi
 /// The same within this process: exceptions become failures. A discard where the property does not apply to the kernel.
 verdict check_property(const library& lib, const property& p, const attention_case& c);
 
+/// hint_for() in a child process; empty if the child does not end well.
+std::string isolated_hint(const library& lib, const attention_case& c, const verdict& failed, double limit_seconds);
+
 }  // namespace assay

@@ -10,6 +10,7 @@
 
 #include "properties/run/accuracy.hpp"
 #include "properties/run/execute.hpp"
+#include "properties/run/hint.hpp"
 #include "properties/run/verdict_json.hpp"
 #include "properties/suite/report.hpp"
 #include "properties/system/progress.hpp"
@@ -119,7 +120,9 @@ suite_result replay(const library& lib, std::vector<replayed_case>& cases, const
     const auto [c, p] = parse(request);
     if (options.accuracy && cases[c].selected[p] == &enclosure_property())
       return verdict_to_json(judge_with_accuracy(lib, cases[c].stored));
-    return verdict_to_json(check_property(lib, *cases[c].selected[p], cases[c].stored));
+    verdict v = check_property(lib, *cases[c].selected[p], cases[c].stored);
+    v.hint = hint_for(lib, cases[c].stored, v);
+    return verdict_to_json(v);
   };
   std::size_t next_done = 0;
   const auto take = [&](const work_result& worked) {
@@ -152,6 +155,7 @@ std::string replay_json(const std::string& library_arguments, const suite_result
                                       {"property", r.selected[i]->name},
                                       {"origin", v.origin},
                                       {"what", v.what},
+                                      {"hint", v.hint},
                                       {"file", r.file.string()},
                                       {"replay", replay_line(arguments, r.file)}});
     }

@@ -66,7 +66,9 @@ std::string verdict_line(const suite_options& options, const suite_result& resul
   if (options.shards > 1)
     return fmt::format("part {}/{}: {} cases, no defect{}; merge-reports tells whether the whole run verifies",
                        options.shard, options.shards, result.total.total(), other_than_accepted(result));
-  const char* const accepted = options.accept_blunt ? "accepted, however blunt" : "verified";
+  const char* const accepted = options.accept_blunt                        ? "accepted, however blunt"
+                               : order_free_teeth(options, result).empty() ? "verified"
+                                                                           : "verified (order-free)";
   return fmt::format("{}: {} cases, no defect{}{}", accepted, result.total.total(), other_than_accepted(result),
                      result.accesses_checked > 0 ? "" : "; loads and stores were not checked");
 }
@@ -97,6 +99,7 @@ std::string finding_text(const suite_options& options, const finding& f) {
   std::string text = fmt::format("FAIL {}: {}\n", f.broken->name, f.broken->sentence);
   if (f.shrunk.reproduced) {
     text += fmt::format("  {}: {}\n", f.shrunk.result.origin, f.shrunk.result.what);
+    if (!f.shrunk.result.hint.empty()) text += fmt::format("  hint: {}\n", f.shrunk.result.hint);
     text += fmt::format("  case {} of seed {}, shrunk in {} steps ({} tries) to {}; {} case{} failed like this\n",
                         f.index, options.seed, f.shrunk.steps, f.shrunk.tries, shape_text(f.shrunk.smallest), f.alike,
                         f.alike == 1 ? "" : "s");
@@ -154,6 +157,7 @@ std::string report_text(const suite_options& options, const suite_result& result
   for (const auto& [line, times] : result.accepted)
     text += fmt::format("accepted {} time{}: {}\n", times, times == 1 ? "" : "s", printable(line));
   text += pairs_text(options, result) + teeth_text(result);
+  for (const std::string& line : order_free_teeth(options, result)) text += line + "\n";
   if (result.total.fail == 0 && result.total.pass > 0 && !options.accept_blunt) text += missing_text(options, result);
   return text + fmt::format("{} (seed {})\n", verdict_line(options, result), options.seed);
 }

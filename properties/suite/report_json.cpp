@@ -17,6 +17,7 @@ json::object to_object(const suite_options& options, const finding& f) {
           {"seen", f.what},
           {"origin", f.shrunk.result.origin},
           {"what", f.shrunk.result.what},
+          {"hint", f.shrunk.result.hint},
           {"index", f.index},
           {"alike", f.alike},
           {"reproduced", f.shrunk.reproduced},

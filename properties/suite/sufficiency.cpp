@@ -172,8 +172,28 @@ std::vector<std::string> missing_teeth(const suite_options& options, const suite
   for (const std::string& kernel : kernels_of(options)) {
     std::vector<std::string> missed;
     for (const oracle::standard_fault& fault : oracle::standard_faults(describe(kernel).kind))
-      add_missed(result, kernel, fault.name, missed);
+      if (!fault.needs_order || !is_order_free(result, kernel)) add_missed(result, kernel, fault.name, missed);
     add_line(kernel, "would miss", missed, lines);
+  }
+  return lines;
+}
+
+bool is_order_free(const suite_result& result, const std::string& kernel) {
+  return reached_with(result, kernel, "order_free").pass > 0;
+}
+
+std::vector<std::string> order_free_teeth(const suite_options& options, const suite_result& result) {
+  std::vector<std::string> lines;
+  for (const std::string& kernel : kernels_of(options)) {
+    if (!is_order_free(result, kernel)) continue;
+    std::vector<std::string> seen, missed;
+    for (const oracle::standard_fault& fault : oracle::standard_faults(describe(kernel).kind)) {
+      const bite all = bite_of(result, kernel, fault.name);
+      if (all.asked > 0) (is_missed(all) ? missed : seen).emplace_back(fault.name);
+    }
+    std::string line = fmt::format("{} without an order: would have seen {}", kernel, fmt::join(seen, ", "));
+    if (!missed.empty()) line += fmt::format("; would miss {}", fmt::join(missed, ", "));
+    lines.push_back(std::move(line));
   }
   return lines;
 }

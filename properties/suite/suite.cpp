@@ -196,6 +196,8 @@ void shrink(const library& lib, const suite_options& options, finding& f, std::v
   else
     judge = isolated_judge(lib, *f.broken, limit);
   f.shrunk = minimize(failing, judge, options.budget);
+  // Asked of the case as it was found: the smallest one fits more contracts than the kernel's own.
+  f.shrunk.result.hint = isolated_hint(lib, failing, f.shrunk.result, options.limit_seconds);
   attention_case& c = f.shrunk.smallest;
   c.why = fmt::format("{}: {}; {} from case {} of seed {}", f.broken->name,
                       f.shrunk.reproduced ? f.shrunk.result.what : f.what + ", but not when repeated",

@@ -25,7 +25,7 @@ struct traits {
   dtype query_type = dtype::f32;
   dtype cache_type = dtype::f32;
   dtype product_type = dtype::f32;
-  dtype partial_type = dtype::f32;
+  dtype partial_type = dtype::f32;  ///< of normalised partials
   float lag = 0;         ///< the reference moves only when the maximum is so much above it (natural logarithm)
   float epsilon = 0;     ///< added to l
   double wrong_key = 0;  ///< planted: relative error of the weight that key 3 of a row has in O
@@ -160,7 +160,8 @@ class free_order_kernel {
     s.m = std::max(a.m, b.m);
     const float fa = exponential(a.m - s.m), fb = exponential(b.m - s.m);
     s.l = a.l * fa + b.l * fb;
-    for (std::size_t d = 0; d < a.o.size(); ++d) s.o.push_back(partial(a, a.o[d]) * fa + partial(b, b.o[d]) * fb);
+    for (std::size_t d = 0; d < a.o.size(); ++d)
+      s.o.push_back(partial(a, a.o[d] / a.l) * a.l * fa + partial(b, b.o[d] / b.l) * b.l * fb);
     return s;
   }
 

@@ -68,6 +68,30 @@ TEST_CASE("a run with the loosest contract has no defect, is not verified, and s
   CHECK(report_text(options, result).find("accepted, however blunt: ") != std::string::npos);
 }
 
+TEST_CASE("a contract without an order is verified as that, and says what it would miss", "[long]") {
+  const auto open = testing::declaring_library([](contract& c) { c.order = tile_order::any; });
+  suite_options options = options_for(250);
+  options.seed = 3;
+  const suite_result result = run_with_teeth(*open, options);
+  const std::string text = report_text(options, result);
+  INFO(text);
+  CHECK(exit_status(options, result) == 0);
+  CHECK(text.find("verified (order-free): 250 cases, no defect") != std::string::npos);
+  const std::vector<std::string> teeth = order_free_teeth(options, result);
+  REQUIRE(teeth.size() == 1);
+  CHECK(teeth[0].starts_with("split_kv without an order: would have seen key_dropped, "));
+  CHECK(teeth[0].find("would miss ") < teeth[0].find("p_truncated"));
+
+  // A blunter one than orders explain is not.
+  const auto loose = testing::declaring_library([](contract& c) {
+    loosen(c);
+    c.order = tile_order::any;
+  });
+  const suite_result blunt = run_with_teeth(*loose, options);
+  INFO(report_text(options, blunt));
+  CHECK(exit_status(options, blunt) == 1);
+}
+
 TEST_CASE("one case is too little, whatever it is") {
   const suite_options options = options_for(1);
   suite_options all = options;

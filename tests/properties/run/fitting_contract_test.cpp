@@ -1,0 +1,61 @@
+#include "properties/run/fitting_contract.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "properties/run/hint.hpp"
+#include "tests/properties/faulty_library.hpp"
+
+namespace assay {
+namespace {
+
+/// Enough keys and tiles for the parts of a contract to differ.
+attention_case several_tiles() {
+  attention_case c = testing::small_case();
+  c.num_splits = 1;
+  for (sequence& s : c.sequences) s.k = 300;
+  c.sequences[0].pages.clear();
+  std::int64_t page = 0;
+  for (sequence& s : c.sequences) {
+    s.pages.clear();
+    for (std::int64_t n = 0; n < (s.k + c.page_size - 1) / c.page_size; ++n) s.pages.push_back(page++);
+  }
+  c.pool_pages = page;
+  return c;
+}
+
+std::string hint_under(const std::function<void(contract&)>& change, const attention_case& c) {
+  const auto lib = testing::declaring_library(change);
+  const verdict v = run_case(*lib, c);
+  return hint_for(*lib, c, v);
+}
+
+TEST_CASE("a contract that differs from the kernel in one part or two is not a wrong kernel") {
+  const attention_case c = several_tiles();
+  CHECK(hint_under([](contract&) {}, c).empty());  // it passes
+  CHECK(hint_under([](contract& d) { d.tile_keys = 16; }, c) ==
+        "the outputs fit another contract: tile_keys 64 (declared: 16)");
+  CHECK(hint_under([](contract& d) { d.p_type = dtype::f32; }, c) ==
+        "the outputs fit another contract: p_type f16 (declared: f32)");
+  CHECK(hint_under([](contract& d) { d.order = tile_order::descending; }, c) ==
+        "the outputs fit another contract: order ascending (declared: descending)");
+  CHECK(hint_under([](contract& d) { d.base_of_lse = lse_base::two; }, c) ==
+        "the outputs fit another contract: base_of_lse natural (declared: two)");
+  CHECK(hint_under([](contract& d) { d.tile_keys = 16, d.p_type = dtype::bf16; }, c) ==
+        "the outputs fit another contract: tile_keys 64 (declared: 16), p_type f16 (declared: bf16)");
+}
+
+TEST_CASE("a wrong kernel gets no hint that its contract is wrong") {
+  const attention_case c = several_tiles();
+  const auto wrong = testing::corrupting_library([](testing::call& one) {
+    const tensor o = one.view("o");
+    const auto bits = static_cast<std::uint16_t*>(o.data);
+    for (std::int64_t d = 0; d < 64; ++d) bits[d] = static_cast<std::uint16_t>(bits[d] + 0x100);  // 25% to 50% more
+  });
+  const verdict v = run_case(*wrong, c);
+  REQUIRE(v.result == outcome::fail);
+  REQUIRE(v.origin == "enclosure");
+  CHECK(hint_for(*wrong, c, v).empty());
+}
+
+}  // namespace
+}  // namespace assay

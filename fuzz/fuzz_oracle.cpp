@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const assay_launch launch = make_launch(c, {}, 1, nullptr);
   if (kernel == nullptr ||
       plan_problem(*kernel, run.given.stated, c.workspace_budget_bytes, &planned).code != ASSAY_OK ||
-      declared_contract(*kernel, planned, launch, &declared).code != ASSAY_OK) {
+      declared_contract(*kernel, planned, launch, contract_use::declared, &declared).code != ASSAY_OK) {
     fuzz::count_run(outcome::discard);
     return 0;
   }

@@ -108,11 +108,24 @@ void library_options::add_to(CLI::App& command) {
           "Accept the defects that this file names, one a line: data-race, unwritten-read or out-of-bounds, then "
           "file:line, then a reason. The report of a run says how often")
       ->excludes(off);
+  command
+      .add_option("--contract", contract,
+                  "Judge by: declared, the contract as the library declares it; open, its types in any order of "
+                  "operations; none, as if it declared nothing")
+      ->check(CLI::IsMember(std::vector<std::string>{"declared", "open", "none"}))
+      ->capture_default_str();
+}
+
+const std::map<std::string, contract_use>& contract_uses() {
+  static const std::map<std::string, contract_use> all{
+      {"declared", contract_use::declared}, {"open", contract_use::open}, {"none", contract_use::none}};
+  return all;
 }
 
 std::string library_options::text() const {
   return (path.empty() ? "" : " --library " + path) + (unchecked ? " --unchecked" : "") +
-         (lockstep_waves ? " --lockstep-waves" : "") + (accept.empty() ? "" : " --accept " + accept);
+         (lockstep_waves ? " --lockstep-waves" : "") + (accept.empty() ? "" : " --accept " + accept) +
+         (contract == "declared" ? "" : " --contract " + contract);
 }
 
 std::shared_ptr<library> library_options::open(const cli_context& context) const {
@@ -123,6 +136,7 @@ std::shared_ptr<library> library_options::open(const cli_context& context) const
                                  : unchecked      ? library::built_in_unchecked()
                                                   : library::built_in();
   lib->checks = {!unchecked, lockstep_waves};
+  lib->judged_by = contract_uses().at(contract);
   if (path.empty() && !context.preset && !unchecked) lib->unchecked_twin = library::built_in_unchecked();
   if (!accept.empty()) lib->checks.accepted = std::make_shared<accepted_defects>(read_file(accept), accept);
   if (!platform.empty() && platform != lib->platform())

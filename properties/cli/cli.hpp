@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -24,13 +25,17 @@ struct library_options {
   std::string platform;
   bool unchecked = false;
   bool lockstep_waves = false;
-  std::string accept;  ///< a file: accepted_defects.hpp
+  std::string accept;                 ///< a file: accepted_defects.hpp
+  std::string contract = "declared";  ///< a contract_use
   void add_to(CLI::App& command);
   /// As arguments of a command line, each with a space before it.
   std::string text() const;
   /// Throws usage_error for an unknown platform, environment_error for one that is not here.
   std::shared_ptr<library> open(const cli_context& context) const;
 };
+
+/// The names that --contract takes.
+const std::map<std::string, contract_use>& contract_uses();
 
 /// The properties of these names; all without any. "all" is all. Throws usage_error.
 std::vector<const property*> select_properties(const std::vector<std::string>& names);

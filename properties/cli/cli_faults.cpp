@@ -28,6 +28,7 @@ struct faults_arguments {
   bool markdown = false;
   std::int64_t cases = 40;
   std::string json;
+  std::string contract = "declared";
 };
 
 std::vector<fault> selected(const faults_arguments& given) {
@@ -80,7 +81,9 @@ int faults(const faults_arguments& given, const cli_context& context) {
                             ? std::vector<std::string>{}
                             : expected_places(planted, fs::path(given.patches) / (planted.name + ".patch"),
                                               fs::path(given.sources) / planted.name);
-    rows.push_back(try_fault(*library::load(file.string()), planted, places, options));
+    const auto faulty = library::load(file.string());
+    faulty->judged_by = contract_uses().at(given.contract);
+    rows.push_back(try_fault(*faulty, planted, places, options));
   }
   shown.clear();
   context.out << fault_matrix_text(rows) << std::flush;
@@ -111,6 +114,12 @@ void add_faults(CLI::App& app, const cli_context& context, int& status) {
       ->check(seconds_from_zero())
       ->capture_default_str();
   command->add_option("--json", given->json, "Write the matrix to this file as JSON. Missing folders are created");
+  command
+      ->add_option("--contract", given->contract,
+                   "Judge by: declared, the kernels' contracts; open, their types in any order of operations; none, as "
+                   "if they declared nothing. With open and none a fault is caught if any check catches it")
+      ->check(CLI::IsMember(std::vector<std::string>{"declared", "open", "none"}))
+      ->capture_default_str();
   CLI::Option* peers = command->add_flag("--peers", given->peers,
                                          "Compare how rules of other projects' tests and ours judge the faults");
   command->add_option("--cases", given->cases, "With --peers: cases of each kind for each library")

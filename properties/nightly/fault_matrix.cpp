@@ -50,6 +50,7 @@ std::string missed_line(const fault_row& row) {
 }
 
 bool has_all_origins(const fault_row& row) {
+  if (row.by_any_check) return !row.origins.empty();
   return std::ranges::includes(row.origins, row.planted.caught_by);
 }
 
@@ -62,7 +63,7 @@ std::array<int, 3> case_counts(const fault& planted) {
 void try_unchecked(library& faulty, suite_options options, fault_row& row) {
   options.selected.clear();
   for (const property& p : properties()) options.selected.push_back(&p);
-  options.origins = row.planted.caught_by;
+  if (!row.by_any_check) options.origins = row.planted.caught_by;
   const execution_checks usual = faulty.checks;
   faulty.checks.accesses = false;
   for (const int cases : case_counts(row.planted)) {
@@ -104,6 +105,7 @@ void try_checker(const library& faulty, suite_options options, const std::vector
 }  // namespace
 
 bool fault_row::is_caught() const {
+  if (by_any_check) return !origins.empty() || !checker_origins.empty();
   return has_all_origins(*this) &&
          (planted.checker.empty() || (checker_origins.contains(planted.checker) && names_place));
 }
@@ -116,6 +118,7 @@ fault_row try_fault(library& faulty, const fault& planted, const std::vector<std
   options.seconds = 0;
   fault_row row;
   row.planted = planted;
+  row.by_any_check = faulty.judged_by != contract_use::declared;
   try_unchecked(faulty, options, row);
   if (!planted.checker.empty()) try_checker(faulty, options, places, row);
   return row;

@@ -88,7 +88,7 @@ std::string fault_of_plan(const assay_kernel& kernel, const problem& stated, con
   std::string what = fmt::format("plan() says {}", status.message);
   if (status.code == ASSAY_OK) {
     contract declared;
-    status = declared_contract(kernel, planned, launch, &declared);
+    status = declared_contract(kernel, planned, launch, contract_use::declared, &declared);
     what = status.code == ASSAY_OK ? "" : fmt::format("planned, but declare() says {}", status.message);
     if (what.empty()) what = fault_of_budget(kernel, stated);
     if (what.empty()) return {};

@@ -9,6 +9,7 @@
 
 #include "kernels/library.hpp"
 #include "properties/run/accepted_defects.hpp"
+#include "properties/run/declared_contract.hpp"
 #include "properties/system/errors.hpp"
 
 namespace assay {
@@ -49,7 +50,8 @@ class library {
   std::span<std::uint8_t> edge_flags() const;
   execution_checks checks;
   bool supports_generated = false;  ///< as the library says: assay_supports_generated_v1()
-  bool measures_teeth = false;      ///< of each case that passes; see teeth.hpp
+  contract_use judged_by = contract_use::declared;
+  bool measures_teeth = false;  ///< of each case that passes; see teeth.hpp
   /// Runs in which nothing is checked are this library's, if there is one. It has the same kernels, compiled without
   /// the checks' calls: those take a twentieth to a tenth of a run's time although nothing answers them.
   std::shared_ptr<const library> unchecked_twin;

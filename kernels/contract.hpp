@@ -50,28 +50,26 @@
 ///
 /// The order of the evaluation is declared by `order`:
 /// - ascending: as above. descending: the tiles of a split in descending order; all else as above.
-/// - any: keys in any order and grouping, in any number of states (per split, wave or lane) that are merged once or
-/// more
-///   in any tree, each with a reference of its own; the partials of splits are not bounded. Each operation still rounds
-///   as stated, so these fields keep their meaning, as bounds:
-///   tile_keys           least number of keys between two moves of a state's reference, but at its ends; 1 is always
-///   true qk, pv              at most ceil(head_dim_qk / products), or one per `products` keys of a tile, joins on the
-///   way of
-///                       a term, in any tree. products = 1: one multiply-add, fused or not, per element
+/// - any: keys in any order and grouping, in any number of states (per split, wave or lane) that are merged in any tree
+///   of depth at most 4, by their LSEs at most at one level of it, each with a reference of its own. Partials of splits
+///   are not bounded. int8 products are exact, and scaled as dot products. Arguments of exp or exp2 pass up to four
+///   roundings. `fuses_logits` and `tile_rows` mean nothing. Other operations round as stated, and fields are bounds:
+///   tile_keys           least keys between two moves of a state's reference, but at its ends; 1 is always true
+///   qk, pv              a term passes ceil(head_dim_qk / products) joins, or one per `products` keys of a tile, in any
+///                       tree. products = 1: one multiply-add, fused or not, per element
 ///   sum_roundings       per tile, but no more than one per key
-///   constant_roundings  the scales and log2(e) may be applied to anything on the way: to q, to k, to the dot product
+///   constant_roundings  the scales and log2(e) may be applied to q, to k, to the dot product, or to parts of them
 ///   p_shift             P is at most 2^(p_shift + rescale_slack)
-///   The reference of exponents may stand up to `rescale_slack` below the maximum (FlashAttention 4 rescales lazily).
-///   exp and exp2 are as good as each other: arguments pass up to four roundings. `fuses_logits`, `tile_rows` mean
-///   nothing. These fields bound what only such kernels do, and are neutral (f32, 0) for other orders: query_type q
-///   times scales is rounded to it before QK; f32: not, or as f32 cache_type          k and v times their scales are
-///   rounded to it before they are multiplied; f32: not, or as f32 product_type        products of P and V, and sums of
-///   a few of them, pass through `product_roundings` roundings to it
-///                       before they join f32 sums (packed arithmetic of f16 and bf16, as vLLM's)
-///   partial_type        the normalised O of a split or a wave is rounded to it before it is merged
+///   These bound what only such kernels do, and are neutral (f32, 0) for other orders:
+///   rescale_slack       the reference may stand so far below the maximum (lazy rescaling, as in FlashAttention 4)
+///   query_type          q times scales is rounded to it before QK; f32: not, or as f32
+///   cache_type          k and v times their scales are rounded to it before they are multiplied; f32: not, or as f32
+///   product_type        products of P and V, and sums of a few, pass `product_roundings` roundings to it before they
+///                       join f32 sums (packed arithmetic of f16 and bf16, as in vLLM's paged attention)
+///   partial_type        the normalised O of a split or a wave is rounded to it, once, before it is merged
 ///   normalises_p        1: P may be divided by l before it is rounded to p_type
 ///   sum_epsilon         O is divided by l + e with 0 <= e <= sum_epsilon, l in units where the largest p is 1
-/// LSE: `lse_base` and `empty_lse` hold for every order.
+/// `base_of_lse` and `lse_without_keys` hold for every order.
 ///
 /// mqa_logits: a_h = dot(q_h, k_j) by matrix atoms along the head dimension, ascending, from 0 (model `qk`);
 ///   logit = k_row_scale_j * sum over h of weights_h * max(0, a_h), f32.

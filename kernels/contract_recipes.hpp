@@ -27,15 +27,17 @@ inline contract in_any_order(const problem& /*stated*/) {
   return c;
 }
 
-/// Nothing is known but the types: in_any_order(), and P, caches and the products of both may be rounded to the type of
-/// the output, P of FP8 values to theirs.
+/// Nothing is known but the types: in_any_order(), and P, partials, scaled queries and 8-bit caches may be rounded to
+/// the type of the output (of an f32 output: of V), P of FP8 values to theirs. Products of P and V join in f32: packed
+/// arithmetic must be declared.
 inline contract of_types(const problem& stated) {
   contract c = in_any_order(stated);
   const bool is_fp8 = stated.v_type == dtype::e4m3fn || stated.v_type == dtype::e4m3fnuz;
-  const bool is_half = stated.o_type == dtype::f16 || stated.o_type == dtype::bf16;
-  const dtype half = is_half ? stated.o_type : dtype::f32;
+  const auto is_half = [](dtype type) { return type == dtype::f16 || type == dtype::bf16; };
+  const dtype half = is_half(stated.o_type) ? stated.o_type : is_half(stated.v_type) ? stated.v_type : dtype::f32;
   c.p_type = is_fp8 ? stated.v_type : half;
   c.cache_type = is_fp8 || stated.v_type == dtype::i8 ? half : dtype::f32;  // floats are used as they are
+  c.query_type = half;
   c.partial_type = half;
   c.normalises_p = is_fp8 ? 0 : 1;
   c.sum_epsilon = 0x1p-20F;

@@ -39,11 +39,12 @@ struct seen_key {
 /// Sums over the keys of a row, per column of V.
 struct column_sums {
   explicit column_sums(std::size_t columns)
-      : value(columns), size(columns), weighed(columns), bare(columns), hull(columns) {}
+      : value(columns), size(columns), weighed(columns), bare(columns), largest(columns), hull(columns) {}
   std::vector<double> value;    ///< w v
   std::vector<double> size;     ///< w (1 + R) |v|
   std::vector<double> weighed;  ///< w R |v|
   std::vector<double> bare;     ///< |v|
+  std::vector<double> largest;  ///< max |v|
   std::vector<interval> hull;   ///< of v over the keys that may weigh something; only where weights are not known
 };
 
@@ -71,7 +72,11 @@ class row_evaluation {
     if (kind != logits_kind::known) return;
     for (std::int64_t key = own.begin; key < own.end; ++key) {
       const auto at = static_cast<std::size_t>(key - first);
-      if (scratch.is_void[at] != 0) continue;
+      if (scratch.is_void[at] != 0) {
+        // By overflow and not by its bias: it is no overflow where a kernel takes exp of natural logits.
+        has_overflow_ = has_overflow_ || scratch.w[at] == -infinity;
+        continue;
+      }
       const double y = scratch.w[at];
       keys_.push_back({key, y, scratch.e[at] + scale.common_error * std::fabs(y)});
     }
@@ -82,15 +87,21 @@ class row_evaluation {
     const double base_2_sink = sink_ * log2_e;
     is_lost_ = is_lost_ || !(base_2_sink <= f32_largest) || (sink_ != -infinity && !(base_2_sink >= -f32_largest));
     is_nan_ = is_nan_ || std::isnan(sink_);
+    is_lost_ = is_lost_ || (is_empty() && has_overflow_);
     if (is_nan_ || is_lost_ || is_empty()) return;
     maximum_ = base_2_sink;
-    double size = std::isfinite(base_2_sink) ? std::fabs(base_2_sink) : 0, error = 0;
+    double least_maximum = base_2_sink;
     for (const seen_key& k : keys_) {
       maximum_ = std::max(maximum_, k.y);
-      size = std::max(size, std::fabs(k.y) + k.error);
-      error = std::max(error, k.error);
+      least_maximum = std::max(least_maximum, k.y - k.error);
     }
-    errors_ = errors_of(declared_, view_.stated(), static_cast<std::int64_t>(keys_.size()), size);
+    double error = 0;  // of keys that may be the maximum
+    for (const seen_key& k : keys_)
+      if (k.y + k.error >= least_maximum) error = std::max(error, k.error);
+    errors_ =
+        errors_of(declared_, view_.stated(), static_cast<std::int64_t>(keys_.size()), std::fabs(maximum_) + error);
+    is_lost_ = is_lost_ || !(errors_.output_relative + errors_.sum_relative < 0.5);
+    if (is_lost_) return;
     rank_keys();
     if (sink_ != -infinity) {
       seen_key as_key{-1, base_2_sink, std::fabs(base_2_sink) * (declared_.constant_roundings + 2) * unit};
@@ -124,6 +135,7 @@ class row_evaluation {
         if (k.high >= highest_low_ - negligible)
           for (std::size_t c = 0; c < columns; ++c) {
             const double v = values[c] * descale;
+            sums_.largest[c] = std::max(sums_.largest[c], std::fabs(v));
             sums_.hull[c] = {std::min(sums_.hull[c].lo, v), std::max(sums_.hull[c].hi, v)};
           }
         continue;
@@ -134,7 +146,9 @@ class row_evaluation {
         sums_.value[c] += product;
         sums_.size[c] += magnitude * (1 + relative);
         sums_.weighed[c] += magnitude * relative;
-        sums_.bare[c] += std::fabs(values[c]) * descale;
+        const double bare = std::fabs(values[c]) * descale;
+        sums_.bare[c] += bare;
+        sums_.largest[c] = std::max(sums_.largest[c], bare);
       }
     }
   }
@@ -156,12 +170,15 @@ class row_evaluation {
       return row;
     }
     if (!(largest_value_ * errors_.growth * std::fmax(1.0, std::fabs(v_scale)) < 0x1p126)) return row;
-    const bool may_overflow = largest_value_ * errors_.growth_of_half * std::fmax(1.0, std::fabs(v_scale)) >= 0x1p15;
     row.lse = is_known_ ? lse() : widest_lse();
     for (std::size_t c = 0; c < columns; ++c) {
       row.o[c] = is_known_ ? output(c, v_scale) : widest_output(c, v_scale);
-      const element_rule rule =
-          may_overflow ? element_rule::or_special : rule_of(row.o[c], !std::signbit(v_scale) && states_.is_positive(c));
+      // Twice as much covers all roundings before.
+      if (sums_.largest[c] * errors_.growth_of_half * std::fmax(1.0, std::fabs(v_scale)) >= 0x1p15) {
+        row.rules[c] = element_rule::or_special;
+        continue;
+      }
+      const element_rule rule = rule_of(row.o[c], !std::signbit(v_scale) && states_.is_positive(c));
       row.rules[c] = apply(states_.state(c), v_scale, row.o[c], rule);
     }
     return row;
@@ -208,7 +225,10 @@ class row_evaluation {
     const auto at = std::ranges::lower_bound(keys_, key, {}, &seen_key::key);
     if (at == keys_.end() || at->key != key || is_nan_ || is_lost_) return weight_kind::zero;
     const double least = at->w * (1 - at->relative) / (declared_.normalises_p != 0 ? sum_ : 1.0);
-    return least > std::max(0x1p-100, 4 * errors_.absolute_of_p) ? weight_kind::positive : weight_kind::open;
+    return least > std::max({0x1p-100, 4 * errors_.absolute_of_p, 4 * static_cast<double>(declared_.exp2_flush),
+                             4 * static_cast<double>(declared_.pv.flush)})
+               ? weight_kind::positive
+               : weight_kind::open;
   }
 
   /// Where errors of logits leave open which keys weigh most, O is any average of the values that may weigh something,
@@ -242,7 +262,7 @@ class row_evaluation {
                              errors_.output_absolute * sums_.bare[c] + errors_.flat +
                              (static_cast<double>(keys_.size()) + 8) * 0x1p-51 * sums_.size[c];
     // What P loses where it is normalised first is not divided by l.
-    const double after = errors_.normalised_absolute * sums_.bare[c];
+    const double after = errors_.normalised_absolute * sums_.bare[c] + errors_.normalised_flat;
     const double spread = (of_output + size * of_sum) / (sum_ - of_sum) + after;
     const double ends = errors_.ends * (size + spread) + errors_.underflow;
     return widen(point(o * v_scale), 0x1p-50, (spread + ends) * std::fabs(v_scale) * cover + errors_.underflow);
@@ -261,7 +281,7 @@ class row_evaluation {
   const contract& declared_;
   const any_order_query& asked_;
   double sink_ = -infinity;
-  bool is_nan_ = false, is_lost_ = false;
+  bool is_nan_ = false, is_lost_ = false, has_overflow_ = false;
   std::vector<seen_key> keys_;  ///< ascending
   std::vector<double> above_;
   double maximum_ = -infinity, sum_ = 0, weighed_sum_ = 0, largest_value_ = 0;

@@ -43,9 +43,11 @@ any_order_errors errors_of(const contract& declared, const problem& stated, std:
   const double flush = static_cast<double>(declared.exp2_flush);
 
   // Merging by LSEs: log2(e) times the error of a log of at most 2^31 and of its sum with m ln 2.
+  // A state that holds a key has an LSE between the key's logit and that of the whole row: `size` from 0, and the key's
+  // distance from the maximum.
   const double of_lse = static_cast<double>(declared.log_absolute_error) +
                         static_cast<double>(declared.log_relative_error) * 22 + 4 * unit * (size + 22);
-  e.per_distance = 4 * unit;
+  e.per_distance = (4 + 4 * log2_e + (shift > 0 ? 2 : 0)) * unit;
   e.exponent = 4 * unit * (2 * slack + shift) + (shift > 0 ? 2 * unit * (size + shift) : 0) + log2_e * of_lse;
   e.per_move = std::log1p(exp2_error) + (declared.merge_roundings + 4) * unit;
   e.most_moves = tiles;
@@ -67,17 +69,21 @@ any_order_errors errors_of(const contract& declared, const problem& stated, std:
   e.output_absolute = 2 * flush + of_p + 0x1p-140;
   e.normalised_absolute = declared.normalises_p != 0 ? of_p : 0;
 
-  const double scales = std::max(1.0, std::fabs(static_cast<double>(stated.v_scale)));
-  e.flat = (n + 8) * (declared.product_roundings * least_of(declared.product_type) + f32_underflow +
-                      static_cast<double>(declared.pv.flush)) +
-           n * least_of(declared.cache_type);
+  const double v_scale = std::fabs(static_cast<double>(stated.v_scale)), scales = std::max(1.0, v_scale);
+  // What was rounded after v_scale had been applied counts before it here.
+  const double undone = v_scale > 0 ? 1 / std::min(1.0, v_scale) : 1;
+  const double joined = (n + 8) * (f32_underflow + static_cast<double>(declared.pv.flush));
+  e.flat = joined +
+           n * undone * (declared.product_roundings * least_of(declared.product_type) + least_of(declared.cache_type));
+  e.normalised_flat = declared.normalises_p != 0 ? e.flat : 0;
   e.ends = (declared.normalise_roundings + 2) * unit + static_cast<double>(declared.sum_epsilon);
   e.underflow = (8 * f32_underflow + least_of(declared.partial_type)) * scales;
   const double of_p_unit = std::ldexp(1.0, declared.p_shift + declared.rescale_slack);
   e.growth = 4 * (n + 1) * of_p_unit;
   // Normalised partials are averages; products and their sums are of P; twice as much covers all roundings.
   if (declared.partial_type == dtype::f16 || declared.cache_type == dtype::f16) e.growth_of_half = 1;
-  if (declared.product_type == dtype::f16) e.growth_of_half = (declared.product_roundings + 1) * of_p_unit;
+  if (declared.product_type == dtype::f16)
+    e.growth_of_half = (declared.normalises_p != 0 ? 1 : declared.product_roundings + 1) * of_p_unit;
   return e;
 }
 
@@ -85,19 +91,23 @@ product_error dot_errors_of(const contract& declared, const problem& stated) {
   product_error e;
   const double atoms = std::ceil(static_cast<double>(stated.head_dim_qk) / declared.qk.products) + 1;
   const double joins = compound(join_error(declared.qk) + 0x1p-50, atoms);
-  e.relative =
-      (1 + joins) * (1 + relative_of(declared.query_type)) * (1 + relative_of(declared.cache_type)) * (1 + 2 * unit) -
-      1;
+  // Scales that are applied to elements round each of them.
+  e.relative = (1 + joins) * (1 + relative_of(declared.query_type)) * (1 + relative_of(declared.cache_type)) *
+                   (1 + compound(unit, declared.constant_roundings + 2)) -
+               1;
   e.per_join = atoms * (static_cast<double>(declared.qk.flush) + f32_underflow);
-  // An element of q times scales, or of k times its own, that underflows. The dot product is multiplied by all scales
-  // afterwards, so the part that was in the element already is divided out.
-  const double of_query = std::fabs(static_cast<double>(stated.scale) * static_cast<double>(stated.q_scale));
-  const double of_key = std::fabs(static_cast<double>(stated.k_scale));
-  const auto undone = [](double least, double scale) {
-    return least == 0 || scale == 0 ? 0 : least * 2 / std::min(1.0, scale);
-  };
-  e.per_query_element = undone(least_of(declared.query_type), of_query);
-  e.per_key_element = undone(least_of(declared.cache_type), of_key);
+  // An element of q or k times scales that underflows. The dot product is multiplied by all scales afterwards, so those
+  // that were in the element already are divided out: any of them.
+  double least_scale = 1, largest_scale = log2_e;
+  for (const float scale : {stated.scale, stated.q_scale, stated.k_scale}) {
+    least_scale *= std::min(1.0, std::fabs(static_cast<double>(scale)));
+    largest_scale *= std::max(1.0, std::fabs(static_cast<double>(scale)));
+  }
+  const auto undone = [&](double least) { return least == 0 || least_scale == 0 ? 0 : least * 2 / least_scale; };
+  e.per_query_element = undone(least_of(declared.query_type));
+  e.per_key_element = undone(least_of(declared.cache_type));
+  if (declared.query_type == dtype::f16) e.most_of_query = 0x1p15 / largest_scale;
+  if (declared.cache_type == dtype::f16) e.most_of_key = 0x1p15 / largest_scale;
   return e;
 }
 

@@ -23,13 +23,14 @@ struct any_order_errors {
   double normalised_absolute = 0;  ///< the same of P that was divided by l
   double absolute_of_p = 0;        ///< the largest P, in its own units, that may become 0
   double flat = 0;                 ///< underflow of products, in units of w v
+  double normalised_flat = 0;      ///< the same, where P was divided by l
   double ends = 0;                 ///< relative, of the normalised O
   double underflow = 0;            ///< of the normalised O
   double growth = 0;               ///< no sum on the way exceeds this many times the largest |v|
   double growth_of_half = 0;       ///< nor anything that is rounded to f16; 0: nothing is
 };
 
-/// Of a row that sees so many keys, whose base-2 logits and sink are at most `size` in magnitude.
+/// Of a row that sees so many keys, whose largest base-2 logit or sink has the magnitude `size`.
 any_order_errors errors_of(const contract& declared, const problem& stated, std::int64_t keys, double size);
 
 /// Of QK, for dot_in_any_order(), with per-tensor descales.

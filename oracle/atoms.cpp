@@ -113,25 +113,31 @@ void dot_atoms(const double* query, const double* keys, const double* key_bounds
 ASSAY_CLONES
 void dot_in_any_order(const double* query, const double* keys, std::int64_t dim, std::int64_t lanes,
                       const product_error& error, double* mid, double* radius) {
-  double query_size = 0;
-  for (std::int64_t d = 0; d < dim; ++d) query_size += std::fabs(query[d]);
+  double query_size = 0, query_bound = 0;
+  for (std::int64_t d = 0; d < dim; ++d) {
+    query_size += std::fabs(query[d]);
+    query_bound = larger(query_bound, std::fabs(query[d]));
+  }
   // dim products and sums of binary64: 2^-53 each of at most the sum of magnitudes.
   const double relative = error.relative + (static_cast<double>(dim) + 2) * 0x1p-52;
   for (std::int64_t first = 0; first < lanes; first += block) {
-    double sum[block] = {}, size[block] = {}, key_size[block] = {};
+    double sum[block] = {}, size[block] = {}, key_size[block] = {}, key_bound[block] = {};
     for (std::int64_t d = 0; d < dim; ++d)
       for (int l = 0; l < block; ++l) {
         const double k = keys[d * lanes + first + l], product = query[d] * k;
         sum[l] += product;
         size[l] += std::fabs(product);
         key_size[l] += std::fabs(k);
+        key_bound[l] = larger(key_bound[l], std::fabs(k));
       }
     for (int l = 0; l < block; ++l) {
       const double underflow =
           error.per_join + error.per_query_element * key_size[l] + error.per_key_element * query_size;
       const double r = (relative * size[l] + underflow) * cover;
       mid[first + l] = sum[l];
-      radius[first + l] = size[l] + r <= f32_largest ? r : infinite;  // false for NaN
+      const bool is_bounded = (size[l] + r <= f32_largest) & (query_bound < error.most_of_query) &
+                              (key_bound[l] < error.most_of_key);  // false for NaN
+      radius[first + l] = is_bounded ? r : infinite;
     }
   }
 }

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "kernels/contract.hpp"
 
@@ -42,6 +43,9 @@ struct product_error {
   double per_join = 0;           ///< absolute, of the whole sum
   double per_query_element = 0;  ///< absolute, of each element of q, scaled; a rounding that underflows
   double per_key_element = 0;
+  /// Elements from here on may overflow the type that they are rounded to with their scales: nothing is known then.
+  double most_of_query = std::numeric_limits<double>::infinity();
+  double most_of_key = std::numeric_limits<double>::infinity();
 };
 
 /// QK in any order: mid is the exact dot product but for binary64's roundings, radius what sum |q k| makes of `error`.

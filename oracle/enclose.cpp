@@ -103,11 +103,7 @@ class evaluation {
            problem_.num_splits == 1;
   }
 
-  /// Evaluates the rows whose order is open, and removes them.
-  void run_any_order(std::int64_t seq, std::int64_t head_kv, std::vector<tracked_row>& rows) {
-    std::vector<any_order_query> open;
-    for (const tracked_row& r : rows)
-      if (is_open(r.head)) open.push_back({r.row, r.head, r.visible, r.query.data()});
+  void take_any_order(std::int64_t seq, std::int64_t head_kv, std::span<const any_order_query> open) {
     if (open.empty()) return;
     const std::vector<any_order_row> results = enclose_in_any_order(view_, declared_, scale_, seq, head_kv, open);
     for (std::size_t at = 0; at < results.size(); ++at) {
@@ -118,6 +114,24 @@ class evaluation {
                              [](element_rule rule) { return static_cast<std::uint8_t>(rule); });
       set_lse(1, index, result.lse, result.lse_rule);
     }
+  }
+
+  /// Evaluates the rows whose order is open, and removes them.
+  void run_any_order(std::int64_t seq, std::int64_t head_kv, std::vector<tracked_row>& rows) {
+    constexpr std::int64_t most_pairs = 1 << 20;  // of rows and keys at once: they take 80 bytes each
+    std::vector<any_order_query> open;
+    std::int64_t pairs = 0;
+    for (const tracked_row& r : rows) {
+      if (!is_open(r.head)) continue;
+      if (!open.empty() && pairs + r.visible.size() > most_pairs) {
+        take_any_order(seq, head_kv, open);
+        open.clear();
+        pairs = 0;
+      }
+      pairs += r.visible.size();
+      open.push_back({r.row, r.head, r.visible, r.query.data()});
+    }
+    take_any_order(seq, head_kv, open);
     std::erase_if(rows, [&](const tracked_row& r) { return is_open(r.head); });
   }
 

@@ -81,7 +81,12 @@ logit_scale scale_of_tile(const logit_scale& launch, double k_descale) {
   logit_scale s = launch;
   s.factor *= k_descale;  // of a pinned constant: exact, 24 bits times 24 bits
   if (!(k_descale > 0) || !(is_normal_f32(s.factor) || launch.factor == 0)) s.is_usable = false;
-  if (s.is_any_order) s.dot.per_key_element /= std::min(1.0, k_descale);
+  if (s.is_any_order) {
+    s.dot.per_key_element /= std::min(1.0, k_descale);
+    s.dot.per_query_element /= std::min(1.0, k_descale);
+    s.dot.most_of_key /= std::max(1.0, k_descale);
+    s.dot.most_of_query /= std::max(1.0, k_descale);
+  }
   if (s.is_pinned)
     s.factor = static_cast<double>(static_cast<float>(s.factor));
   else

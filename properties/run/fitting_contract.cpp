@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <functional>
 #include <vector>
@@ -80,9 +81,13 @@ class search {
                                [](const oracle::judgement& j) { return j.outside == 0 && j.unbounded == 0; });
   }
 
+  /// Whether the search took so long that it should try no more pairs.
+  bool is_late() const { return std::chrono::steady_clock::now() - start_ > std::chrono::seconds(5); }
+
  private:
   const inputs& given_;
   const execution& ran_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
 /// Whether every element outside of its enclosure is nearer to the exact value than the enclosure's near end.
@@ -124,8 +129,8 @@ std::string fitting_contract(const inputs& given, const execution& ran) {
       p.change(changed);
       if (among.fits(changed)) return fit(p.name);
     }
-    for (std::size_t one = 0; one < parts.size(); ++one)
-      for (std::size_t other = one + 1; other < parts.size(); ++other) {
+    for (std::size_t one = 0; one < parts.size() && !among.is_late(); ++one)
+      for (std::size_t other = one + 1; other < parts.size() && !among.is_late(); ++other) {
         contract changed = declared;
         parts[one].change(changed);
         parts[other].change(changed);

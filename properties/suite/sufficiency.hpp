@@ -41,12 +41,12 @@ std::vector<std::string> missing_reach(const suite_options& options, const suite
 /// of their places, of all types or of one combination.
 std::vector<std::string> missing_teeth(const suite_options& options, const suite_result& result);
 
-/// Whether cases of the kernel passed under a contract that leaves the order open. Then missing_teeth() leaves out the
-/// faults that need an order.
+/// Whether all cases of the kernel that passed had a contract that leaves the order open. Then missing_teeth() leaves
+/// out the faults that need an order.
 bool is_order_free(const suite_result& result, const std::string& kernel);
 
-/// Of each such kernel, which faults the run would have seen, and which not: "split_kv without an order: would have
-/// seen key_dropped, ...; would miss p_truncated".
+/// Of each kernel with such cases, which faults the run would have seen, and which not: "split_kv without an order:
+/// would have seen key_dropped, ...; would miss p_truncated".
 std::vector<std::string> order_free_teeth(const suite_options& options, const suite_result& result);
 
 /// Standard faults that were asked for at fewer than least_asked places, a line for each kernel. Of a run of some

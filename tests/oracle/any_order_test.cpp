@@ -105,6 +105,53 @@ TEST_CASE("where logits are too large to tell which key weighs most, O is an ave
   CHECK(beyond == 60 * 16);
 }
 
+TEST_CASE("a masked key or a far sink does not blur the others of its row", "[oracle]") {
+  testing::options o = shape_of(4);
+  o.sequences = {{1, 40}};
+  o.causal = false;
+  o.bias_type = dtype::f32;
+  o.sinks = true;
+  const testing::setting s = testing::make_setting(o);
+  for (std::int64_t head = 0; head < o.heads_q; ++head) {
+    s["bias"].set(s["bias"].view.offset(head, 0, 7), -1e9);
+    s["sinks"].set(head, -2e38);
+  }
+  const enclosure e = enclose(s.stated, s.tensors(), in_any_order({}));
+  for (const interval& lse : e.tensors[1].elements) CHECK(lse.hi - lse.lo < 1e-4);
+  for (const interval& x : e.tensors[0].elements) CHECK(x.hi - x.lo < 1e-3);
+}
+
+TEST_CASE("a value that may overflow f16 leaves the other columns numbers", "[oracle]") {
+  testing::options o = shape_of(4);
+  o.sequences = {{1, 5}};
+  o.heads_q = o.heads_kv = 1;
+  const testing::setting s = testing::make_setting(o);
+  std::int32_t page = 0;
+  std::memcpy(&page, s["block_table"].bytes->data(), 4);
+  s["v"].set(std::int64_t{page} * o.page_size * o.dim_v, 60000.0);
+  contract c = in_any_order({});
+  c.product_type = dtype::f16;
+  c.product_roundings = 8;
+  const enclosure e = enclose(s.stated, s.tensors(), c);
+  CHECK(e.tensors[0].rule(0) == element_rule::or_special);
+  for (std::int64_t d = 1; d < o.dim_v; ++d) CHECK(e.tensors[0].rule(d) != element_rule::or_special);
+
+  // Queries that may overflow it leave nothing known.
+  c = in_any_order({});
+  c.query_type = dtype::f16;
+  s["q"].set(0, 65504.0);
+  CHECK(is_everything(enclose(s.stated, s.tensors(), c).tensors[1].elements[0]));
+}
+
+TEST_CASE("a contract that allows anything bounds nothing, and does not count as decided", "[oracle]") {
+  const testing::setting s = testing::make_setting(shape_of(10));
+  contract c = in_any_order({});
+  c.product_type = dtype::bf16;
+  c.product_roundings = 64;
+  c.pv = {1, 10, 1.0F, 0x1p-10F, 0.0F};
+  CHECK(judged(s, c, testing::free_order_kernel(s, {}, 1).run()).unbounded > 0);
+}
+
 TEST_CASE("a kernel that rounds more than its contract says leaves it", "[oracle]") {
   // Each time the contract of a kernel without the trait.
   const auto outside = [](testing::traits t) {

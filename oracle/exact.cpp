@@ -9,6 +9,8 @@
 ///   each, where the largest weight is 1 and no |v_j| but 0 is below 2^-149; the n u of the sums covers that.
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <memory>
 #include <vector>
 
 #include "oracle/arithmetic.hpp"
@@ -46,9 +48,8 @@ class definition {
     Real largest = sink;
     for (const Real& x : logits.x) largest = std::max(largest, x);
     if (isinf(largest) && largest < 0) return result;  // every bias is -inf
-    const double n = static_cast<double>(keys.size()) + 1;
-    const double magnitude = std::max(logits.magnitude, std::isfinite(sink) ? std::fabs(sink) : 0.0);
-    const double relative = 2 * (2 * logits.error + 2 * unit * (1 + 2 * magnitude)) + (n + 4) * unit;
+    const double magnitude = magnitude_of(logits, sink);
+    const double relative = relative_error(logits, keys, sink);
     if (!logits.is_finite || !isfinite(largest) || !(relative < 0x1p-34)) {
       std::ranges::fill(result.o, everything);
       result.lse = everything;
@@ -88,8 +89,45 @@ class definition {
     return result;
   }
 
+  /// Logits less the LSE; see exact_weights.
+  exact_weights weights(std::int64_t seq, std::int64_t i, std::int64_t head) const {
+    using std::exp, std::log, std::isfinite;
+    exact_weights result;
+    result.visible = view_.visible(seq, i);
+    if (result.visible.empty()) return result;
+    const std::int64_t row = view_.first_row(seq) + i;
+    const double sink = view_.sink(head);
+    const exact_logits<Real> logits = logits_of(seq, row, head, result.visible);
+    Real largest = sink;
+    for (const Real& x : logits.x) largest = std::max(largest, x);
+    if (!logits.is_finite || !isfinite(largest) || !(relative_error(logits, result.visible, sink) < 0x1p-34))
+      return result;
+    Real z = sink == -infinity ? Real(0) : Real(exp(Real(sink) - largest));
+    for (const Real& x : logits.x) z += exp(x - largest);
+    const Real lse = largest + log(z);
+    const auto neighbour = [&](std::int64_t key) {
+      if (key < 0 || key >= view_.key_count(seq)) return std::numeric_limits<double>::quiet_NaN();
+      const exact_logits<Real> hidden = logits_of(seq, row, head, {key, key + 1});
+      return hidden.is_finite ? static_cast<double>(hidden.x.front() - lse) : std::numeric_limits<double>::quiet_NaN();
+    };
+    result.before = neighbour(result.visible.begin - 1);
+    result.behind = neighbour(result.visible.end);
+    for (const Real& x : logits.x) result.x.push_back(static_cast<double>(x - lse));
+    return result;
+  }
+
  private:
   static constexpr double unit = arithmetic<Real>::unit;
+
+  static double magnitude_of(const exact_logits<Real>& logits, double sink) {
+    return std::max(logits.magnitude, std::isfinite(sink) ? std::fabs(sink) : 0.0);
+  }
+
+  /// Of every weight; see the head of this file.
+  static double relative_error(const exact_logits<Real>& logits, key_range keys, double sink) {
+    const double n = static_cast<double>(keys.size()) + 1;
+    return 2 * (2 * logits.error + 2 * unit * (1 + 2 * magnitude_of(logits, sink))) + (n + 4) * unit;
+  }
 
   exact_logits<Real> logits_of(std::int64_t seq, std::int64_t row, std::int64_t head, key_range keys) const {
     using std::tanh, std::isfinite;
@@ -164,6 +202,11 @@ exact_row evaluate_attention_row(const problem& stated, std::span<const named_te
                                  std::int64_t i, std::int64_t head) {
   exact_row fast = definition<double>(stated, inputs).evaluate(seq, i, head);
   return is_everything(fast.lse) ? definition<mpfr_number>(stated, inputs).evaluate(seq, i, head) : fast;
+}
+
+weight_evaluation evaluate_attention_weights(const problem& stated, std::span<const named_tensor> inputs) {
+  const auto attention = std::make_shared<const definition<double>>(stated, inputs);
+  return [attention](std::int64_t seq, std::int64_t i, std::int64_t head) { return attention->weights(seq, i, head); };
 }
 
 enclosure evaluate_attention_exactly(const problem& planned, std::span<const named_tensor> inputs) {

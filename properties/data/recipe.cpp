@@ -11,6 +11,7 @@ namespace assay {
 namespace {
 
 constexpr std::int64_t tile_keys = 64;
+constexpr double even_deviation = 0.7;                 // of logits
 constexpr double tail_query = 0.75;                    // of q's amplitude: all types hold it
 constexpr std::int64_t tagged_sequence_stride = 1021;  // a prime: neighbouring sequences' tags differ
 
@@ -145,6 +146,13 @@ double recipe::tail_key(const place& at) const {
   return per_unit == 0 ? 0 : -octaves / per_unit * sign_of_dim(at.dim);
 }
 
+double recipe::even_key(const place& at) const {
+  const double factor = std::fabs(static_cast<double>(case_.scale) * static_cast<double>(case_.q_scale) *
+                                  static_cast<double>(case_.k_scale)) *
+                        q_amplitude_ * std::sqrt(static_cast<double>(case_.head_dim_qk));
+  return (factor == 0 ? k_amplitude_ : even_deviation / factor) * normal(k_stream, at);
+}
+
 std::uint32_t recipe::q(place at, int draw) const {
   at.index += std::int64_t{draw} << 31;  // no sequence has so many rows
   const double a = q_amplitude_;
@@ -204,6 +212,7 @@ std::uint32_t recipe::k(const place& at) const {
     case fill_kind::subnormal: return random_subnormal(case_.kv_type, noise(k_stream, at));
     case fill_kind::rounding_ties: return 0;
     case fill_kind::long_tail: return is_above_tail(at) ? 0 : rounded(tail_key(at));
+    case fill_kind::even_weights: return rounded(even_key(at));
     default: return rounded(a * normal(k_stream, at));
   }
 }
@@ -229,6 +238,10 @@ std::uint32_t recipe::v(const place& at) const {
       return below + static_cast<std::uint32_t>(at.index % 2);
     }
     case fill_kind::long_tail: return is_above_tail(at) ? 0 : rounded(a * normal(v_stream, at));
+    case fill_kind::even_weights: {
+      const std::uint64_t drawn = noise(v_stream, at);
+      return rounded(signed_by(drawn, a * (1 + uniform_of(drawn) / 2)));
+    }
     default: return rounded(a * normal(v_stream, at));
   }
 }

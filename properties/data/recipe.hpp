@@ -46,6 +46,10 @@ double amplitude(dtype type);
 ///   softmax terms of 2^-t of its term: k is -s_d times what makes t of the logits' factor, where k's type holds that.
 ///   t is in [25.1, 26) in half of the heads, in [25, 40) in the others. So the terms that are tiny one by one weigh in
 ///   the LSE in the former, and they are all of O in both.
+/// - even_weights: for the residual test, which finds groups of keys that weigh too much or too little. q is A N, k is
+///   N times what gives logits a standard deviation of 0.7, where k's type holds that: no key dominates, and hardly one
+///   weighs less than 2^-8 of another. v has random signs and magnitudes A (1 + U[0, 0.5)): nearly orthogonal keys of
+///   nearly the same size, so that each page, tile and head has a pattern of its own.
 ///
 /// Bias, by its kind. The padding of a sequence is one of 1, 63, 64, 65, 128, half of its keys, all but one and,
 /// rarely, all, as far as it has so many keys.
@@ -112,6 +116,7 @@ class recipe {
   std::int64_t padding(std::int64_t sequence) const;
   double pointed_key(const place& at, double large, double small, bool is_pointed) const;
   double tail_key(const place& at) const;
+  double even_key(const place& at) const;
   bool is_above_tail(const place& at) const;
   double usual_descale(std::uint64_t tensor, const place& at, std::int64_t level) const;
   double needed_descale(bool is_k, const place& at) const;

@@ -183,6 +183,7 @@ void walk(space_walker& w) {
   const auto has_pages = [](const sequence& s) { return s.pages.size() > 1; };
   const bool may_be_tiny = !c.causal && std::ranges::any_of(c.sequences, has_pages);
   w.descale_sizes(std::span(sizes).first(c.causal ? 2 : 3), may_be_tiny ? 2 : 16);
+  w.even_weights();
 }
 
 constexpr type_choice types_of_kernel[] = {

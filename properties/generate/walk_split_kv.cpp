@@ -235,6 +235,7 @@ void walk(space_walker& w) {
   w.specials();
   if (large == none && w.limits.vary_memory) batch_mode(w, is_batch);
   w.long_tail();
+  w.even_weights();
 }
 
 constexpr type_choice types_of_kernel[] = {

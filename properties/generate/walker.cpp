@@ -131,7 +131,8 @@ void space_walker::soft_cap() {
 void space_walker::data() {
   if (!limits.vary_data) return;
   had_long_tail_ = c.data.fill == fill_kind::long_tail && (describe(c).capabilities & has_softmax) != 0;
-  const fill_kind now = had_long_tail_ ? fill_kind::normal : c.data.fill;
+  had_even_weights_ = c.data.fill == fill_kind::even_weights && (describe(c).capabilities & has_softmax) != 0;
+  const fill_kind now = had_long_tail_ || had_even_weights_ ? fill_kind::normal : c.data.fill;
   c.data.fill = static_cast<fill_kind>(
       pick(options(0, static_cast<int>(fill_kind::rounding_ties)).add(4, 0).add(10, 1, 10), static_cast<int>(now)));
   c.data.seed = static_cast<std::uint64_t>(
@@ -146,6 +147,13 @@ void space_walker::long_tail() {
   const bool is_plain = c.window == 0 && c.soft_cap == 0 && c.bias_type == dtype::none && !c.sinks && c.scale != 0;
   const bool is_apt = is_plain && longest() >= many_keys;
   if (limits.vary_data && flag(had_long_tail_, is_apt ? 48 : 60, is_apt ? 12 : 1)) c.data.fill = fill_kind::long_tail;
+}
+
+void space_walker::even_weights() {
+  // Often where the residual test has many keys and logits of even size.
+  constexpr std::int64_t many_keys = 64;
+  const bool is_apt = c.bias_type == dtype::none && c.scale != 0 && longest() >= many_keys;
+  if (limits.vary_data && flag(had_even_weights_, 60, is_apt ? 6 : 1)) c.data.fill = fill_kind::even_weights;
 }
 
 void space_walker::descale_sizes(std::span<const descale_size> sizes, std::int32_t usual_weight) {

@@ -102,6 +102,8 @@ class space_walker {
   void far_dimension();
   /// Of attention, sometimes the fill of that name in place of the one that was drawn. Drawn last, as specials().
   void long_tail();
+  /// The same of even_weights.
+  void even_weights();
   /// Sizes of per-page descales, the usual one first: it has the weight, all others together 4. Drawn last, as
   /// specials().
   void descale_sizes(std::span<const descale_size> sizes, std::int32_t usual_weight = 16);
@@ -109,6 +111,7 @@ class space_walker {
  private:
   choice_source& source_;
   bool had_long_tail_ = false;  ///< the walked case, before its fill was drawn
+  bool had_even_weights_ = false;
 };
 
 /// Drops repetitions (1/sqrt(64) is in a list by another name as well), so that a value has one index.

@@ -9,6 +9,7 @@
 #include "properties/case/operation.hpp"
 #include "properties/run/execute.hpp"
 #include "properties/run/kept_parts.hpp"
+#include "properties/run/residual_check.hpp"
 #include "properties/system/printable.hpp"
 
 namespace assay {
@@ -153,6 +154,7 @@ verdict judge_case(const library& lib, const attention_case& c, const inputs& in
   oracle::enclosure own;
   oracle::enclosure& judged_by = bounds != nullptr ? *bounds : own;
   verdict v = judge_execution(in, ran, &judged_by, codes);
+  judge_residuals(v, c, in, ran);
   v.reached = reached_by(c, ran);
   if (lib.measures_teeth && v.result == outcome::pass) {
     const auto start = std::chrono::steady_clock::now();

@@ -47,6 +47,7 @@ TEST_CASE("every shrink is valid, different and below its case in a well-founded
 TEST_CASE("anything shrinks to the plainest case", "[shrink]") {
   for (std::uint64_t i = 0; i < 40; ++i) {
     const attention_case drawn = test::arbitrary(i, 100);
+    if (drawn.sequences.empty()) continue;  // it stays so: a kind of its own
     const bool has_rows = std::ranges::any_of(drawn.sequences, [](const sequence& s) { return s.q > 0; });
     const attention_case c = shrunk(drawn, [](const attention_case&) { return true; });
     INFO(to_json(c));
@@ -83,7 +84,7 @@ TEST_CASE("what a failure needs stays, at its least", "[shrink]") {
     int found = 0;
     for (std::uint64_t i = 0; found < 10; ++i) {
       const attention_case from = test::arbitrary(i, 90, n.kernels);
-      if (!n.fails(from)) continue;
+      if (from.sequences.empty() || !n.fails(from)) continue;
       ++found;
       const attention_case c = shrunk(from, n.fails);
       INFO(n.name << to_json(c));

@@ -1,0 +1,248 @@
+#include "oracle/residual_row.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <string_view>
+
+#include "oracle/clones.hpp"
+#include "oracle/decode.hpp"
+
+namespace assay::oracle {
+namespace {
+
+constexpr std::int64_t least_keys = 8, least_columns = 8;
+/// 64 MiB of one sequence's and head's values.
+constexpr std::int64_t most_values = std::int64_t{1} << 23;
+/// A weight below this share of the largest: half of e4m3fn's least subnormal, and twice that, becomes 0 as a P that is
+/// at most 1. Such keys may have this share of the energy: their lost part of r, the same in all rows, then is below
+/// 2^-10 of sqrt(trace), where e4m3's rounding makes 2^-5 of it and other types lose nothing.
+constexpr double light_weight = 0x1p-9, light_energy = 0x1p-20;
+/// Hidden neighbours that weigh more are garbage.
+constexpr double most_hidden_weight = 1024;
+/// Less of the energy outside o's direction: the contributions are collinear.
+constexpr double least_outside = 1.0 / 16;
+/// RMS difference of two rows' logits. P's rounding repeats when p moves by 1/8 to 1/16 in FP8 and sooner in other
+/// types: at a difference of this size the phases of the two rows' roundings are unlike.
+constexpr double least_difference = 0.1;
+
+const tensor& output_of(std::span<const named_tensor> outputs, const problem& planned) {
+  for (const named_tensor& t : outputs) {
+    if (std::string_view(t.name) != "o") continue;
+    const bool fits = t.view.rank == 3 && t.view.shape[0] == planned.total_q && t.view.shape[1] == planned.heads_q &&
+                      t.view.shape[2] == planned.head_dim_v;
+    if (fits) return t.view;
+  }
+  throw std::invalid_argument("residuals: there is no output o of the problem's shape");
+}
+
+ASSAY_CLONES void add_scaled(double factor, const double* from, double* to, std::int64_t count) {
+  for (std::int64_t c = 0; c < count; ++c) to[c] += factor * from[c];
+}
+
+/// 1 / degrees of freedom of the columns' own errors: of equal ones, or of the last rounding, where those of the
+/// largest binades count alone. Two less than there are columns: the direction of o and the tested one are taken out.
+double inverse_dof_of_rounding(const std::vector<double>& exact, dtype o_type) {
+  double squares = 0, fourths = 0;
+  for (const double x : exact) {
+    const double step = ulp(o_type, x);
+    squares += step * step;
+    fourths += step * step * step * step;
+  }
+  const double equal = 1 / static_cast<double>(exact.size()), rounding = fourths / (squares * squares);
+  const double dof = 1 / std::max(equal, rounding) - 2;
+  return dof > 0 ? 1 / dof : 1;
+}
+
+double rms_difference(key_range a_keys, const std::vector<double>& a, key_range b_keys, const std::vector<double>& b) {
+  const key_range both = intersect(a_keys, b_keys);
+  double sum = 0;
+  std::int64_t count = 0;
+  for (std::int64_t key = both.begin; key < both.end; ++key) {
+    const double difference =
+        a[static_cast<std::size_t>(key - a_keys.begin)] - b[static_cast<std::size_t>(key - b_keys.begin)];
+    if (!std::isfinite(difference)) continue;
+    sum += difference * difference;
+    ++count;
+  }
+  return count == 0 ? 1 : std::sqrt(sum / static_cast<double>(count));
+}
+
+}  // namespace
+
+ASSAY_CLONES double dot(const double* a, const double* b, std::int64_t count) {
+  constexpr std::int64_t lanes = 8;
+  double sums[lanes] = {};
+  std::int64_t c = 0;
+  for (; c + lanes <= count; c += lanes)
+    for (std::int64_t l = 0; l < lanes; ++l) sums[l] += a[c + l] * b[c + l];
+  double sum = 0;
+  for (; c < count; ++c) sum += a[c] * b[c];
+  for (const double s : sums) sum += s;
+  return sum;
+}
+
+key_sums& key_sums::operator+=(const key_sums& other) {
+  score += other.score;
+  energy += other.energy;
+  energy_sq += other.energy_sq;
+  value_energy += other.value_energy;
+  return *this;
+}
+
+key_sums key_sums::operator-(const key_sums& other) const {
+  return {score - other.score, energy - other.energy, energy_sq - other.energy_sq, value_energy - other.value_energy};
+}
+
+key_sums residual_row::between(std::int64_t begin, std::int64_t end) const {
+  const key_range seen = intersect(keys, {begin, end});
+  if (seen.empty()) return {};
+  return sums[static_cast<std::size_t>(seen.end - keys.begin)] -
+         sums[static_cast<std::size_t>(seen.begin - keys.begin)];
+}
+
+residual_rows::residual_rows(const problem& planned, std::span<const named_tensor> inputs,
+                             std::span<const named_tensor> outputs)
+    : planned_(planned),
+      view_(planned, inputs),
+      weights_(evaluate_attention_weights(planned, inputs)),
+      o_(&output_of(outputs, planned)) {}
+
+value_block residual_rows::load_values(std::int64_t seq, std::int64_t head_kv) const {
+  value_block block;
+  block.head_kv = head_kv;
+  block.columns = planned_.head_dim_v;
+  for (std::int64_t i = 0; i < view_.row_count(seq); ++i) {
+    const key_range keys = view_.visible(seq, i);
+    if (keys.empty()) continue;
+    // One more at either end, for the hidden neighbours.
+    const key_range wider{std::max<std::int64_t>(keys.begin - 1, 0), std::min(keys.end + 1, view_.key_count(seq))};
+    if (block.keys.empty()) block.keys = wider;
+    block.keys = {std::min(block.keys.begin, wider.begin), std::max(block.keys.end, wider.end)};
+  }
+  if (block.keys.size() > most_values / block.columns) return {};
+  block.values.resize(static_cast<std::size_t>(block.keys.size() * block.columns));
+  for (std::int64_t key = block.keys.begin; key < block.keys.end; ++key) {
+    const key_place place = view_.place(seq, key);
+    double* const to = block.values.data() + (key - block.keys.begin) * block.columns;
+    view_.load_value(place, head_kv, to);
+    const double descale = view_.v_descale(place.page, head_kv);
+    const double factor = (is_descale(descale) ? descale : std::nan("")) * static_cast<double>(planned_.v_scale);
+    for (std::int64_t c = 0; c < block.columns; ++c) to[c] *= factor;
+  }
+  return block;
+}
+
+/// False where the weights do not suit.
+bool residual_rows::load_weights(residual_row& row) {
+  exact_weights given = weights_(row.sequence, row.index, row.head);
+  row.keys = given.visible;
+  if (given.x.empty() || row.keys.size() < least_keys) return false;
+  logs_ = std::move(given.x);
+  row.weights.resize(logs_.size());
+  std::ranges::transform(logs_, row.weights.begin(), [](double x) { return std::exp(x); });
+  const auto hidden = [](double x) {
+    const double weight = std::exp(x);
+    return weight <= most_hidden_weight ? weight : 0;
+  };
+  row.before = hidden(given.before);
+  row.behind = hidden(given.behind);
+  return true;
+}
+
+/// False where the contributions or the output do not suit.
+bool residual_rows::evaluate(residual_row& row, const value_block& values) {
+  const std::int64_t columns = row.columns = values.columns, n = row.keys.size();
+  const auto keys = static_cast<std::size_t>(n), dims = static_cast<std::size_t>(columns);
+  row.exact.assign(dims, 0);
+  for (std::int64_t j = 0; j < n; ++j)
+    add_scaled(row.weights[static_cast<std::size_t>(j)], values.of(row.keys.begin + j), row.exact.data(), columns);
+  const double size = dot(row.exact.data(), row.exact.data(), columns);
+  if (!(size > 0) || !std::isfinite(size)) return false;
+  const double most = largest(o_->type) / 4;
+  if (!std::ranges::all_of(row.exact, [&](double x) { return std::fabs(x) < most; })) return false;
+
+  row.residual.resize(dims);
+  bool is_finite = true;
+  for (std::int64_t c = 0; c < columns; ++c) {
+    const std::int64_t at = o_->offset(view_.first_row(row.sequence) + row.index, row.head, c);
+    const auto column = static_cast<std::size_t>(c);
+    row.residual[column] = load(*o_, at) - row.exact[column];
+    is_finite = is_finite && std::isfinite(row.residual[column]);
+  }
+  const double along = is_finite ? dot(row.residual.data(), row.exact.data(), columns) : 0;
+  add_scaled(-along / size, row.exact.data(), row.residual.data(), columns);
+
+  row.sums.assign(keys + 1, {});
+  const double heaviest = std::ranges::max(row.weights);
+  double trace = 0, whole = 0, value_trace = 0, light = 0, squares = 0;
+  for (std::size_t j = 0; j < keys; ++j) {
+    const double* const v = values.of(row.keys.begin + static_cast<std::int64_t>(j));
+    const double weight = row.weights[j], on_o = dot(v, row.exact.data(), columns), all = dot(v, v, columns);
+    const double value = weight == 0 ? 0 : std::max(0.0, all - on_o * on_o / size), energy = weight * weight * value;
+    row.sums[j + 1] = {weight * dot(v, row.residual.data(), columns), energy, energy * energy, energy * value};
+    trace += energy;
+    value_trace += value;
+    squares += energy * energy;
+    whole += weight * weight * all;
+    if (weight < light_weight * heaviest) light += energy;
+  }
+  if (!(trace > least_outside * whole) || !std::isfinite(whole) || !(light <= light_energy * trace)) return false;
+  if (!is_finite) {
+    if (not_finite_.row < 0) not_finite_ = {row.sequence, row.head / view_.heads_per_group(), row.index, row.head};
+    return false;
+  }
+  for (std::size_t j = 1; j <= keys; ++j) {
+    key_sums& s = row.sums[j];
+    s = {s.score / trace, s.energy / trace, s.energy_sq / (trace * trace), s.value_energy / (trace * value_trace)};
+    s += row.sums[j - 1];
+  }
+  row.trace = trace;
+  row.value_trace = value_trace;
+  row.along = along / trace;
+  row.exact_size = size / trace;
+  row.noise = dot(row.residual.data(), row.residual.data(), columns) / trace;
+  row.inverse_dof = squares / (trace * trace) + inverse_dof_of_rounding(row.exact, o_->type);
+  return row.noise > 0;
+}
+
+bool residual_rows::is_unlike_others(const residual_row& row) {
+  const bool is_first = first_logs_.empty();
+  const bool is_unlike = is_first || (rms_difference(row.keys, logs_, first_keys_, first_logs_) > least_difference &&
+                                      rms_difference(row.keys, logs_, last_keys_, last_logs_) > least_difference);
+  if (!is_unlike) return false;
+  if (is_first) first_keys_ = row.keys, first_logs_ = logs_;
+  last_keys_ = row.keys;
+  last_logs_ = logs_;
+  return true;
+}
+
+std::int64_t residual_rows::visit(const row_scope& scope, const visitor& visit) {
+  std::int64_t unsuited = 0;
+  const auto covers = [](std::int64_t wanted, std::int64_t x) { return wanted < 0 || wanted == x; };
+  for (std::int64_t seq = 0; seq < planned_.num_seqs; ++seq) {
+    if (!covers(scope.sequence, seq)) continue;
+    for (std::int64_t head_kv = 0; head_kv < planned_.heads_kv; ++head_kv) {
+      if (!covers(scope.head_kv, head_kv)) continue;
+      first_logs_.clear();
+      const std::int64_t group = view_.heads_per_group();
+      value_block values;
+      if (planned_.head_dim_v >= least_columns) values = load_values(seq, head_kv);
+      for (std::int64_t i = 0; i < view_.row_count(seq); ++i)
+        for (std::int64_t head = head_kv * group; head < (head_kv + 1) * group; ++head) {
+          if (!covers(scope.row, i) || !covers(scope.head, head)) continue;
+          residual_row row;
+          row.sequence = seq, row.index = i, row.head = head;
+          const bool suits =
+              !values.values.empty() && load_weights(row) && is_unlike_others(row) && evaluate(row, values);
+          if (suits)
+            visit(row, values);
+          else
+            ++unsuited;
+        }
+    }
+  }
+  return unsuited;
+}
+
+}  // namespace assay::oracle

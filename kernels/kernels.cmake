@@ -16,36 +16,6 @@ target_link_libraries(assay_source_pass PUBLIC assay_flags)
 add_executable(assay_hip kernels/platform/cpu/source_pass/assay_hip.cpp)
 target_link_libraries(assay_hip PRIVATE assay_source_pass)
 
-# Kernels call the checker back (kernels/platform/cpu/checker/callbacks.cpp), and name lines. The calls are those of two
-# sanitizers, without their runtimes: AddressSanitizer's reports for loads and stores of any width, all of which are to
-# be reported but for those to the thread's own stack (base/own_stack.hpp), and ThreadSanitizer's for atomics, fences,
-# memcpy and memset. The driver refuses to combine them, the compiler does not. Neither may leave out what it thinks
-# safe: a store after a load of the same place, or a scalar global. It leaves out accesses to locals that it proves in
-# bounds, which no other thread sees. UBSan's handlers tell of indices past an array of known extent, and of misaligned
-# vectors.
-# Edges are flags, set once: 8-bit counters of what 256 GPU threads run are 0 again (kernels/platform/cpu/checker/edge_flags.cpp).
-set(checked_kernel_flags -fsanitize-coverage=edge,inline-bool-flag -gline-tables-only -fno-vectorize -fno-slp-vectorize)
-if(ASSAY_FUZZ)
-  list(PREPEND checked_kernel_flags -fno-sanitize=fuzzer-no-link)
-endif()
-if(ASSAY_SANITIZE STREQUAL thread)
-  set(checked_kernel_flags "")  # it takes the calls that the checker needs
-elseif(ASSAY_SANITIZE)
-  # AddressSanitizer keeps its own calls. The checker gets those of coverage: accesses of at most 16 bytes, no atomics.
-  # Locals stay on the thread's own stack.
-  list(APPEND checked_kernel_flags -fsanitize-coverage=trace-loads,trace-stores
-    -fsanitize-address-use-after-return=never)
-else()
-  set(of_address instrumentation-with-call-threshold=-1 force-dynamic-shadow=1 mapping-scale=18 constructor-kind=none
-    opt-globals=0 opt-same-temp=0 globals=0 stack=0 use-after-scope=0 instrument-dynamic-allocas=0
-    instrument-atomics=0)
-  set(of_thread instrument-memory-accesses=0 instrument-func-entry-exit=0)
-  list(TRANSFORM of_address PREPEND -mllvm=-asan-)
-  list(TRANSFORM of_thread PREPEND -mllvm=-tsan-)
-  list(APPEND checked_kernel_flags -DASSAY_ASAN=0 -fsanitize=alignment,array-bounds,thread
-    -Xclang=-fsanitize=address -Xclang=-fsanitize-recover=address ${of_address} ${of_thread})
-endif()
-
 # A library of kernels for the cpu platform is objects, and a shared object of them: NAME is the host code, NAME_device
 # the kernels. The flags are of the kernels only. Each has precompiled headers, or those of a part with the same flags.
 function(add_kernel_part name source_dir flags headers)
@@ -62,7 +32,7 @@ function(add_kernel_sources name sources)
   set(kernels ${sources})
   list(FILTER kernels INCLUDE REGEX "\\.hip$")
   list(FILTER sources EXCLUDE REGEX "\\.hip$")
-  set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-mllvm=-inline-threshold=5000")
+  set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "${inlining_of_kernels}")
   target_sources(${name}_device PRIVATE ${kernels})
   if(sources)
     target_sources(${name} PRIVATE ${sources})

@@ -82,6 +82,7 @@ if(NOT ASSAY_SANITIZE AND NOT ASSAY_FUZZ)
     $<TARGET_FILE:assay> $<TARGET_FILE:attacks> ${CMAKE_BINARY_DIR}/lib/assay_kernels_cpu.so
     bad_places bad_limits bad_ends)
 endif()
+add_script_test("a kernel of others is made, built by find_package, and checked" cli kit_test.sh ${CMAKE_BINARY_DIR})
 add_script_test("the corpus replays" cli replay_test.sh $<TARGET_FILE:assay> ${kernels})
 if(NOT ASSAY_FUZZ)
   add_test(NAME "the program of the suite names the whole one for other commands" COMMAND assay_suite fuzz)

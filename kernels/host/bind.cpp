@@ -133,6 +133,19 @@ std::vector<expectation> paged_attention_tensors(const problem& p, paged_tensors
   return all;
 }
 
+std::vector<expectation> attention_tensors_of(const problem& p, attention_tensors& to) {
+  const std::int64_t rows = p.total_q, heads = p.heads_q;
+  std::vector<expectation> all = paged_attention_tensors(p, to);
+  all.push_back({"sinks", &to.sinks, dtype::f32, {heads}, false, true});
+  if (p.bias_type != dtype::none) all.push_back({"bias", &to.bias, p.bias_type, {heads, rows, p.max_k}, true, false});
+  if (p.num_splits > 1) {
+    all.push_back(
+        {"o_partial", &to.o_partial, dtype::f32, {p.num_splits, rows, heads, p.head_dim_v}, true, true, ASSAY_OUTPUT});
+    all.push_back({"lse_partial", &to.lse_partial, dtype::f32, {p.num_splits, rows, heads}, true, true, ASSAY_OUTPUT});
+  }
+  return all;
+}
+
 assay_status bind_tensors(std::span<const expectation> expected, std::span<const assay_tensor> given) {
   for (const expectation& e : expected)
     if (const assay_status status = bind_one(e, given); status.code != ASSAY_OK) return status;

@@ -19,6 +19,11 @@ struct paged_tensors {
   tensor o, lse;
 };
 
+/// All tensors of attention with one scale per tensor.
+struct attention_tensors : paged_tensors {
+  tensor bias, sinks, o_partial, lse_partial;
+};
+
 inline constexpr std::int64_t any_extent = -1;
 
 /// What a kernel wants of one tensor.
@@ -36,6 +41,9 @@ struct expectation {
 
 /// The tensors that every attention kernel of this library has, bound to those of `to`.
 std::vector<expectation> paged_attention_tensors(const problem& p, paged_tensors& to);
+
+/// The same with bias, sinks and the partials of splits, where the problem has them.
+std::vector<expectation> attention_tensors_of(const problem& p, attention_tensors& to);
 
 /// The tensors that say where the keys of a sequence are.
 std::vector<expectation> page_tables(const problem& p, paged_tensors& to);

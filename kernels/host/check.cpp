@@ -117,6 +117,25 @@ assay_status check_problem(const problem* p, bool planned) {
   return {};
 }
 
+assay_status check_attention(const problem* p, bool planned, const char* kernel) {
+  if (const assay_status status = check_problem(p, planned); status.code != ASSAY_OK) return status;
+  if (const assay_status status = check_sequences(*p); status.code != ASSAY_OK) return status;
+  return check_operation(*p, operation_kind::attention, kernel);
+}
+
+assay_status plan_as_asked(const problem& p, std::int64_t budget_bytes, assay_plan& plan) {
+  if (budget_bytes < 0) return refuse(ASSAY_REJECTED, "workspace_budget_bytes is negative");
+  const std::int32_t splits = p.num_splits > 0 ? p.num_splits : 1;
+  // o_partial and lse_partial, in f32. The last four factors are at most 2^31: the product is at most 2^126.
+  const __int128 bytes =
+      splits == 1 ? 0 : __int128{4} * p.total_q * p.heads_q * splits * (std::int64_t{p.head_dim_v} + 1);
+  constexpr std::int64_t own_budget_bytes = std::int64_t{1} << 30;
+  if (bytes > (budget_bytes > 0 ? budget_bytes : own_budget_bytes))
+    return refuse(ASSAY_UNSUPPORTED, "the partials of %d splits exceed the budget", splits);
+  plan = {splits, static_cast<std::int64_t>(bytes)};
+  return {};
+}
+
 assay_status check_operation(const problem& p, operation_kind computed, const char* kernel) {
   if (p.operation == computed) return {};
   return refuse(ASSAY_UNSUPPORTED, "operation is %s: %s does not compute it",

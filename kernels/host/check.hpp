@@ -26,6 +26,13 @@ assay_status check_sequences(const problem& p);
 /// ASSAY_OK if `kernel` computes the operation of the problem, which has passed check_problem.
 assay_status check_operation(const problem& p, operation_kind computed, const char* kernel);
 
+/// All of these, of a problem of attention.
+assay_status check_attention(const problem* p, bool planned, const char* kernel);
+
+/// Plans attention for a kernel that takes the splits that it is asked for, and one if it may choose. ASSAY_UNSUPPORTED
+/// if their partials exceed the budget; 0 means 1 GiB. `p` has passed check_attention.
+assay_status plan_as_asked(const problem& p, std::int64_t budget_bytes, assay_plan& plan);
+
 /// A status with a formatted message.
 [[gnu::format(printf, 2, 3)]] assay_status refuse(std::int32_t code, const char* format, ...);
 

@@ -5,7 +5,10 @@
 
 namespace assay {
 
-/// Sets the error bounds of exp2, log and tanh: those of the platform that this is compiled for.
+/// Sets the error bounds of exp2, exp, log and tanh of kernels/device: those of the platform that this is compiled for.
 void declare_functions(contract& c);
+
+/// The same for kernels that call exp2f, expf, logf and tanhf themselves: on the cpu platform those of glibc.
+void declare_libm(contract& c);
 
 }  // namespace assay

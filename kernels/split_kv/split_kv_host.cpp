@@ -1,6 +1,5 @@
 /// The host side of split_kv: its types, checks, tensors, arguments and launches.
 #include <span>
-#include <vector>
 
 #include "kernels/host/bind.hpp"
 #include "kernels/host/check.hpp"
@@ -59,9 +58,7 @@ assay_status declare(const problem* p, const assay_launch* launch, contract* dec
   return {};
 }
 
-struct split_kv_tensors : paged_tensors {
-  tensor bias, sinks, o_partial, lse_partial;
-};
+using split_kv_tensors = attention_tensors;
 
 split_kv_arguments arguments_of(const problem& p, const split_kv_tensors& t) {
   const auto integers = [](const tensor& from) { return static_cast<const std::int32_t*>(from.data); };
@@ -102,25 +99,13 @@ combine_arguments combine_arguments_of(const problem& p, const split_kv_argument
           p.num_splits, a.cu_seqlens_q != nullptr ? a.cu_seqlens_q + p.num_seqs : nullptr};
 }
 
-std::vector<expectation> expectations(const problem& p, split_kv_tensors& to) {
-  const std::int64_t rows = p.total_q, heads = p.heads_q;
-  std::vector<expectation> all = paged_attention_tensors(p, to);
-  all.push_back({"sinks", &to.sinks, dtype::f32, {heads}, false, true});
-  if (p.bias_type != dtype::none) all.push_back({"bias", &to.bias, p.bias_type, {heads, rows, p.max_k}, true, false});
-  if (p.num_splits > 1) {
-    all.push_back(
-        {"o_partial", &to.o_partial, dtype::f32, {p.num_splits, rows, heads, p.head_dim_v}, true, true, ASSAY_OUTPUT});
-    all.push_back({"lse_partial", &to.lse_partial, dtype::f32, {p.num_splits, rows, heads}, true, true, ASSAY_OUTPUT});
-  }
-  return all;
-}
-
 assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t num_tensors, const assay_launch* launch) {
   if (const assay_status status = check(p, true); status.code != ASSAY_OK) return status;
   if (const assay_status status = check_launch(tensors, num_tensors, launch); status.code != ASSAY_OK) return status;
   split_kv_tensors bound;
   const std::span<const assay_tensor> given(tensors, static_cast<std::size_t>(num_tensors));
-  if (const assay_status status = bind_tensors(expectations(*p, bound), given); status.code != ASSAY_OK) return status;
+  if (const assay_status status = bind_tensors(attention_tensors_of(*p, bound), given); status.code != ASSAY_OK)
+    return status;
   if (p->num_seqs == 0 || p->max_q == 0) return {};  // there may be padding rows
 
   const split_kv_arguments arguments = arguments_of(*p, bound);

@@ -87,7 +87,7 @@ struct joined<std::int32_t> {
 };
 
 // The matrix unit itself is not kernel code: it runs unchecked, and vectorised where kernels are not (kernels.cmake).
-#pragma clang attribute push(ASSAY_NOT_CHECKED, apply_to = function)
+ASSAY_BEGIN_NOT_CHECKED
 #if ASSAY_ASAN  // its checks prevent it
 #define ASSAY_VECTORIZE
 #else

@@ -39,7 +39,10 @@ inline bool leads_row() {
   return cpu::lane_id() % 16 == 0;
 }
 
-#pragma clang attribute push(ASSAY_NOT_CHECKED, apply_to = function)  // as in cpu.hpp
+// As in cpu.hpp.
+ASSAY_BEGIN_NOT_CHECKED
+
+/// The join of a row, to each of its 16 lanes.
 template <class Join>
 void join_rows(cpu::wave_records& records) {
   const int slots = 256 / records.size;
@@ -83,7 +86,7 @@ struct panel_record {
 };
 
 // The code from here on is not kernel code; see cpu.hpp.
-#pragma clang attribute push(ASSAY_NOT_CHECKED, apply_to = function)
+ASSAY_BEGIN_NOT_CHECKED
 
 /// One operand of an atom: [outer][k] decoded from the lanes' words at index `at` of their fragments.
 template <class T, class Fragments>

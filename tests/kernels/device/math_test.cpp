@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "kernels/host/declare.hpp"
 #include "kernels/platform/common/tanh_by_exp.hpp"
 
 namespace device = assay::device;
@@ -80,6 +81,28 @@ TEST_CASE("tanh from an inexact exp keeps the bound that follows from exp's", "[
     CAPTURE(static_cast<double>(bias), static_cast<double>(worst * 0x1p24L));
     CHECK(worst <= static_cast<long double>(platform::tanh_error(0x1p-22F)));
   }
+}
+
+TEST_CASE("the C library's functions stay within the bounds that declare_libm gives, which are not idle", "[device]") {
+  assay::contract c;
+  assay::declare_libm(c);
+  const auto check = [](float from, float to, auto tested, auto exact, float bound, long double least) {
+    const long double worst = worst_relative_error(from, to, 499, tested, exact);
+    CAPTURE(static_cast<double>(worst * 0x1p24L));
+    CHECK(worst <= static_cast<long double>(bound));
+    CHECK(worst >= least);
+  };
+  const auto exp2 = [](long double x) { return std::exp2(x); };
+  const auto exp = [](long double x) { return std::exp(x); };
+  const auto log = [](long double x) { return std::log(x); };
+  const auto tanh = [](long double x) { return std::tanh(x); };
+  check(-0x1p-30F, -126.0F, [](float x) { return ::exp2f(x); }, exp2, c.exp2_relative_error, 0.9L * 0x1p-24L);
+  check(-0x1p-30F, -87.3F, [](float x) { return ::expf(x); }, exp, c.exp2_relative_error, 0.9L * 0x1p-24L);
+  REQUIRE(c.log_absolute_error == 0.0F);
+  check(
+      std::nextafter(1.0F, 2.0F), 0x1p31F, [](float x) { return ::logf(x); }, log, c.log_relative_error,
+      0.9L * 0x1p-24L);
+  check(0x1p-126F, 40.0F, [](float x) { return ::tanhf(x); }, tanh, c.tanh_relative_error, 0.4L * 0x1p-24L);
 }
 
 TEST_CASE("the two halves of ln 2 give the natural LSE to one rounding", "[device]") {

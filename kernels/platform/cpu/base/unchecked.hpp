@@ -12,3 +12,9 @@
 /// The same, and its atomics call no one back.
 #define ASSAY_NOT_INSTRUMENTED __attribute__((no_sanitize("coverage"), disable_sanitizer_instrumentation))
 #endif
+
+/// Of all functions from here to `#pragma clang attribute pop`. It is no #pragma, where a macro would be lost: sources
+/// that assay_hip compiles are preprocessed before pragmas are read.
+#define ASSAY_BEGIN_NOT_CHECKED ASSAY_PRAGMA(clang attribute push(ASSAY_NOT_CHECKED, apply_to = function))
+#define ASSAY_PRAGMA(...) ASSAY_PRAGMA_OF(__VA_ARGS__)  // after macros
+#define ASSAY_PRAGMA_OF(...) _Pragma(#__VA_ARGS__)

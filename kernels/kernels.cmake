@@ -5,7 +5,7 @@ file(GLOB_RECURSE sources CONFIGURE_DEPENDS kernels/platform/cpu/*.cpp)
 list(FILTER sources EXCLUDE REGEX "/source_pass/")
 add_library(assay_platform_cpu STATIC ${sources})
 target_precompile_headers(assay_platform_cpu PRIVATE ${headers_of_standard})
-target_include_directories(assay_platform_cpu PUBLIC kernels/platform/cpu)
+target_include_directories(assay_platform_cpu PUBLIC kernels/platform/cpu kernels/platform/cpu/cuda)
 target_link_libraries(assay_platform_cpu PUBLIC assay_flags Boost::context ${DW} ${ELF} PRIVATE Threads::Threads)
 
 # HIP's <<<>>> and extern __shared__, for sources that have them: assay_hip stands before the compiler of a target

@@ -21,6 +21,7 @@ const std::map<std::string, int> floors = {
     {"kernels/platform/cpu/checker", 2},
     {"kernels/platform/cpu/executor", 3},
     {"kernels/platform/cpu/hip", 4},
+    {"kernels/platform/cpu/cuda", 5},
     {"kernels/platform/cpu/source_pass", 1},  // a program of its own
     {"kernels/platform/nvidia/hip", 4},
     {"kernels/platform/common", 5},  // written in HIP's words

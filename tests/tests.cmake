@@ -18,9 +18,10 @@ target_precompile_headers(assay_tests PRIVATE <catch2/catch_test_macros.hpp> ${h
 # Its own code comes first: records of accesses hold 24 bits of an address, counted from the start of the module.
 target_link_libraries(assay_tests PRIVATE assay_tools assay_properties)
 target_link_libraries(assay_tests PRIVATE assay_mutation assay_fuzz assay_source_pass Catch2::Catch2WithMain)
-# A source as HIP's compiler takes it, with <<<>>>.
-add_library(launched STATIC tests/kernels/platform/cpu/source_pass/launched.hip)
-set_source_files_properties(tests/kernels/platform/cpu/source_pass/launched.hip PROPERTIES LANGUAGE CXX)
+# Sources as HIP's and CUDA's compilers take them, with <<<>>>.
+file(GLOB_RECURSE launched CONFIGURE_DEPENDS tests/kernels/platform/cpu/*.hip tests/kernels/platform/cpu/*.cu)
+add_library(launched STATIC ${launched})
+set_source_files_properties(${launched} PROPERTIES LANGUAGE CXX)
 set_target_properties(launched PROPERTIES CXX_COMPILER_LAUNCHER $<TARGET_FILE:assay_hip>)
 target_compile_options(launched PRIVATE ${checked_kernel_flags})
 target_link_libraries(launched PRIVATE assay_platform_cpu)

@@ -23,7 +23,8 @@ int run(const explain_arguments& given, const cli_context& context) {
     context.out << "verdict: fail\n  " << first.origin << ": " << first.what << '\n';
     return exit_defect;
   }
-  const detailed_run run = run_in_detail(*lib, c);
+  detailed_run run = run_in_detail(*lib, c);
+  tell_first_load(*lib, c, run.result);
   std::optional<assay::element> chosen;
   if (!given.element.empty()) chosen = parse_element(given.element, run.ran.written);
   context.out << explain(c, run, chosen);

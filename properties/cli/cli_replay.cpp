@@ -32,7 +32,8 @@ void print(std::ostream& out, const replayed_case& r) {
   std::map<std::string, std::vector<std::string>> repeated;  // other properties that show the same failure
   for (std::size_t i = 0; i < r.selected.size(); ++i) {
     const verdict& v = r.verdicts[i];
-    const std::string failure = fmt::format("  {}: {}\n", v.origin, v.what);
+    std::string failure = fmt::format("  {}: {}\n", v.origin, v.what);
+    if (!v.first_load.empty()) failure += fmt::format("  {}\n", v.first_load);
     if (v.result == outcome::fail && repeated.contains(failure))
       repeated[failure].push_back(r.selected[i]->name);
     else if (v.result == outcome::fail)

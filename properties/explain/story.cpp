@@ -70,6 +70,7 @@ std::string accuracy_line(const buffer& b, const oracle::enclosed_tensor& exact)
 std::string verdict_lines(const detailed_run& run) {
   std::string text = fmt::format("verdict: {}\n", name_of(run.result.result));
   if (!run.result.what.empty()) text += fmt::format("  {}: {}\n", run.result.origin, run.result.what);
+  if (!run.result.first_load.empty()) text += fmt::format("  {}\n", run.result.first_load);
   for (const oracle::judgement& j : run.result.judgements) {
     text +=
         fmt::format("  {:<12} {} elements, {} outside, {} undecided, {} of {} sharp; worst {}\n", j.tensor, j.elements,

@@ -100,8 +100,9 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
   ran.planned = planned;
   ran.written = std::move(written);
   execution_checks checks = lib.checks;
-  checks.accesses = checks.accesses && manner.checks_accesses;
-  const assay_kernel* kernel = (checks.accesses || !lib.unchecked_twin ? lib : *lib.unchecked_twin).find(c.kernel);
+  checks.accesses = (checks.accesses && manner.checks_accesses) || manner.watch != nullptr;
+  const library& used = checks.accesses || !lib.unchecked_twin ? lib : *lib.unchecked_twin;
+  const assay_kernel* kernel = used.find(c.kernel);
   if (kernel == nullptr) {
     ran.status = {ASSAY_UNSUPPORTED, "the library has no such kernel"};
     return ran;
@@ -119,10 +120,13 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
   if (redescribe) redescribe(tensors.list());
   std::optional<fault_watch> watch(std::in_place, in.buffers, ran.written.buffers);
   const auto start = std::chrono::steady_clock::now();
+  std::shared_ptr<void> announced = used.announce({sizeof(assay_call), &launch, tensors.list().data(),
+                                                   static_cast<std::int32_t>(tensors.list().size()), manner.watch});
   ran.status =
       kernel->run(&ran.planned, tensors.list().data(), static_cast<std::int32_t>(tensors.list().size()), &launch);
   ran.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
+  announced.reset();
   watch.reset();
   ran.defects = std::move(said.defects);
   ran.memory_fault = before.first_change();

@@ -33,8 +33,9 @@ struct execution {
 
 /// How one run is made, beside what case and library say.
 struct run_manner {
-  int workers = 1;              ///< OS threads that the blocks are spread over
-  bool checks_accesses = true;  ///< false: not even where the library's are checked
+  int workers = 1;                          ///< OS threads that the blocks are spread over
+  bool checks_accesses = true;              ///< false: not even where the library's are checked
+  const assay_load_watch* watch = nullptr;  ///< sees the loads of inputs; the run is checked then
 };
 
 /// Plans, allocates and runs. Watches inputs (input_snapshot), checks the guards of all buffers and reports faults

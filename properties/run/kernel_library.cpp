@@ -160,6 +160,26 @@ std::span<std::uint8_t> library::edge_flags() const {
   return {given->flags, static_cast<std::size_t>(given->count)};
 }
 
+std::shared_ptr<void> library::announce(const assay_call& call) const {
+  static_cast<void>(table());
+  auto* begin = &assay_begin_call_v1;
+  auto* end = &assay_end_call_v1;
+  if (handle_ != nullptr) {
+    begin = reinterpret_cast<decltype(begin)>(dlsym(handle_, "assay_begin_call_v1"));
+    end = reinterpret_cast<decltype(end)>(dlsym(handle_, "assay_end_call_v1"));
+  }
+  if (begin == nullptr || end == nullptr) return nullptr;
+  void* const begun = begin(&call);
+  return begun == nullptr ? nullptr : std::shared_ptr<void>(begun, end);
+}
+
+bool library::is_compiled_for_checks() const {
+  static_cast<void>(table());
+  auto* entry = &assay_is_checked_v1;
+  if (handle_ != nullptr) entry = reinterpret_cast<decltype(entry)>(dlsym(handle_, "assay_is_checked_v1"));
+  return entry != nullptr && entry() != 0;
+}
+
 bool library::has(const std::string& kernel) const {
   return std::ranges::find(described_.kernels, kernel) != described_.kernels.end();
 }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/library.hpp"
+#include "kernels/library_call.hpp"
 #include "properties/run/accepted_defects.hpp"
 #include "properties/run/declared_contract.hpp"
 #include "properties/system/errors.hpp"
@@ -48,6 +48,11 @@ class library {
   /// One byte per edge of the kernels' code, 1 if it ran since the byte was cleared; empty if the library does not say.
   /// Maps the library.
   std::span<std::uint8_t> edge_flags() const;
+  /// Tells the library's platform of a call of run() with this launch and these tensors, until the result dies. Null,
+  /// and nothing happens, if it has no such platform. Maps the library.
+  std::shared_ptr<void> announce(const assay_call& call) const;
+  /// Whether the platform sees its kernels' loads and stores. Maps the library.
+  bool is_compiled_for_checks() const;
   execution_checks checks;
   bool supports_generated = false;  ///< as the library says: assay_supports_generated_v1()
   contract_use judged_by = contract_use::declared;

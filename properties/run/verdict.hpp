@@ -31,7 +31,9 @@ struct verdict {
   reach_set reached = 0;                         ///< of a case whose outputs were judged
   std::vector<named_bite> teeth;                 ///< of a case that passed, where the library measures them
   std::map<std::string, std::int64_t> accepted;  ///< defects that --accept names, by its line
-  std::string accuracy;  ///< one line on the distance to exact attention, where it was asked for
+  std::string first_load;    ///< one line on the load that explains a NaN (nan_origin.hpp), where it was asked for
+  bool could_check = false;  ///< the kernel stores, in checked runs, and the library was compiled for checks
+  std::string accuracy;      ///< one line on the distance to exact attention, where it was asked for
 };
 
 /// Checks one case: fill, run, enclose, judge. Every entry point uses it.

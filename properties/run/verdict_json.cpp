@@ -54,6 +54,8 @@ std::string verdict_to_json(const verdict& v) {
                                                     {"reached", v.reached},
                                                     {"teeth", to_array(v.teeth)},
                                                     {"accepted", boost::json::value_from(v.accepted)},
+                                                    {"first_load", v.first_load},
+                                                    {"could_check", v.could_check},
                                                     {"accuracy", v.accuracy}});
 }
 
@@ -73,6 +75,8 @@ verdict verdict_from_json(const std::string& text) {
   v.reached = o.at("reached").to_number<reach_set>();
   v.accepted = boost::json::value_to<std::map<std::string, std::int64_t>>(o.at("accepted"));
   v.teeth = teeth_from(o.at("teeth").as_array());
+  v.first_load = text_of(o, "first_load");
+  v.could_check = o.at("could_check").as_bool();
   v.accuracy = text_of(o, "accuracy");
   return v;
 }

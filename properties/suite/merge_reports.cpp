@@ -82,6 +82,7 @@ finding finding_of(const json::object& o) {
   f.shrunk.result.origin = text_at(o, "origin");
   f.shrunk.result.what = text_at(o, "what");
   f.shrunk.result.hint = text_at(o, "hint");
+  f.shrunk.result.first_load = text_at(o, "first_load");
   f.shrunk.reproduced = flag_at(o, "reproduced");
   f.shrunk.steps = static_cast<int>(whole_at(o, "steps"));
   f.shrunk.tries = static_cast<int>(whole_at(o, "tries"));
@@ -124,6 +125,7 @@ suite_report report_of(const json::object& o) {
   r.result.outputs_judged = whole_at(o, "outputs_judged");
   r.result.outputs_sharp = whole_at(o, "outputs_sharp");
   r.result.accesses_checked = whole_at(o, "accesses_checked");
+  r.result.could_check = flag_at(o, "could_check");
   r.result.accepted = value_at<std::map<std::string, std::int64_t>>(o, "accepted");
   r.result.kernel_seconds = number_at(o, "kernel_seconds");
   r.result.oracle_seconds = number_at(o, "oracle_seconds");
@@ -217,6 +219,7 @@ void add(suite_result& sum, const suite_result& shard) {
   sum.outputs_judged += shard.outputs_judged;
   sum.outputs_sharp += shard.outputs_sharp;
   sum.accesses_checked += shard.accesses_checked;
+  sum.could_check |= shard.could_check;
   sum.kernel_seconds += shard.kernel_seconds;
   sum.oracle_seconds += shard.oracle_seconds;
   sum.undecided.insert(sum.undecided.end(), shard.undecided.begin(), shard.undecided.end());

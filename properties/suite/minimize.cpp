@@ -5,11 +5,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <unordered_set>
 
 #include "properties/generate/shrink.hpp"
 #include "properties/run/execute.hpp"
+#include "properties/run/nan_origin.hpp"
 #include "properties/run/verdict_json.hpp"
 #include "properties/system/worker.hpp"
 
@@ -81,6 +83,9 @@ verdict check_property(const library& lib, const property& p, const attention_ca
     if (lib.checks.accepted != nullptr) lib.checks.accepted->take_counts();  // of what came before
     verdict v = p.check(lib, c);
     if (lib.checks.accepted != nullptr) v.accepted = lib.checks.accepted->take_counts();
+    // Elements that are judged are stored.
+    const bool stores = std::ranges::any_of(v.judgements, [](const oracle::judgement& j) { return j.elements > 0; });
+    v.could_check = stores && lib.checks.accesses && lib.is_compiled_for_checks();
     const bool is_refused = v.result == outcome::discard && v.origin == refusal_origin;
     if (is_refused && is_supported(lib, c))
       return failed(refusal_origin, "the library says that it supports generated cases, but: " + v.what);
@@ -93,9 +98,21 @@ verdict check_property(const library& lib, const property& p, const attention_ca
   }
 }
 
-judge_function isolated_judge(const library& lib, const property& p, double limit_seconds) {
-  const auto serve = [&lib, &p](const std::string& request) {
-    return verdict_to_json(check_property(lib, p, from_json(request, "candidate")));
+void tell_first_load(const library& lib, const attention_case& c, verdict& v) {
+  if (!asks_for_loads(v)) return;
+  try {
+    v.first_load = first_suspect_load(lib, c);
+  } catch (const std::exception&) {  // the verdict stands without it
+    v.first_load.clear();
+  }
+}
+
+judge_function isolated_judge(const library& lib, const property& p, double limit_seconds, bool tells_loads) {
+  const auto serve = [&lib, &p, tells_loads](const std::string& request) {
+    const attention_case c = from_json(request, "candidate");
+    verdict v = check_property(lib, p, c);
+    if (tells_loads) tell_first_load(lib, c, v);
+    return verdict_to_json(v);
   };
   auto child = std::make_shared<isolated>(serve, limit_seconds);
   return [child](const attention_case& c) { return verdict_of(child->ask(to_json(c))); };

@@ -28,8 +28,11 @@ using judge_function = std::function<verdict(const attention_case&)>;
 minimized minimize(const attention_case& failing, const judge_function& judge, const shrink_budget& budget = {});
 
 /// Checks a property on a case in a child process. A crash or hang of the child is a failure of that origin, and costs
-/// only the child.
-judge_function isolated_judge(const library& lib, const property& p, double limit_seconds);
+/// only the child. With `tells_loads`, a failure that asks for it says which load explains it: another run.
+judge_function isolated_judge(const library& lib, const property& p, double limit_seconds, bool tells_loads = false);
+
+/// Adds that to a verdict, in this process.
+void tell_first_load(const library& lib, const attention_case& c, verdict& v);
 
 /// The same within this process: exceptions become failures. A discard where the property does not apply to the kernel.
 verdict check_property(const library& lib, const property& p, const attention_case& c);

@@ -124,6 +124,7 @@ suite_result replay(const library& lib, std::vector<replayed_case>& cases, const
     // Within the case's own limit of time.
     constexpr double quick_seconds = 3;
     if (v.kernel_seconds + v.oracle_seconds < quick_seconds) v.hint = hint_for(lib, cases[c].stored, v);
+    tell_first_load(lib, cases[c].stored, v);
     return verdict_to_json(v);
   };
   std::size_t next_done = 0;
@@ -131,6 +132,8 @@ suite_result replay(const library& lib, std::vector<replayed_case>& cases, const
     const auto [c, p] = parse(worked.request);
     cases[c].verdicts[p] = verdict_of(worked);
     cases[c].seconds += worked.seconds;
+    result.accesses_checked += cases[c].verdicts[p].accesses_checked;
+    result.could_check |= cases[c].verdicts[p].could_check;
     --cases[c].missing;
     for (; next_done < cases.size() && cases[next_done].missing == 0; ++next_done) {
       shown.clear();

@@ -100,6 +100,7 @@ std::string finding_text(const suite_options& options, const finding& f) {
   if (f.shrunk.reproduced) {
     text += fmt::format("  {}: {}\n", f.shrunk.result.origin, f.shrunk.result.what);
     if (!f.shrunk.result.hint.empty()) text += fmt::format("  hint: {}\n", f.shrunk.result.hint);
+    if (!f.shrunk.result.first_load.empty()) text += fmt::format("  {}\n", f.shrunk.result.first_load);
     text += fmt::format("  case {} of seed {}, shrunk in {} steps ({} tries) to {}; {} case{} failed like this\n",
                         f.index, options.seed, f.shrunk.steps, f.shrunk.tries, shape_text(f.shrunk.smallest), f.alike,
                         f.alike == 1 ? "" : "s");

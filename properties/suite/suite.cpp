@@ -11,6 +11,7 @@
 #include "properties/generate/shrink.hpp"
 #include "properties/generate/turns.hpp"
 #include "properties/run/execute.hpp"
+#include "properties/run/nan_origin.hpp"
 #include "properties/run/verdict_json.hpp"
 #include "properties/system/progress.hpp"
 #include "properties/system/worker.hpp"
@@ -93,6 +94,7 @@ class tally {
     result_.outputs_judged += v.outputs_judged;
     result_.outputs_sharp += v.outputs_sharp;
     result_.accesses_checked += v.accesses_checked;
+    result_.could_check |= v.could_check;
     for (const auto& [line, times] : v.accepted) result_.accepted[line] += times;
     for (const named_bite& b : v.teeth) result_.teeth[{c.kernel, types_of(c), b.fault}] += b.counts;
     if (v.result == outcome::pass) result_.pairs.add(c), result_.triples.add(c);
@@ -198,6 +200,11 @@ void shrink(const library& lib, const suite_options& options, finding& f, std::v
   f.shrunk = minimize(failing, judge, options.budget);
   // Asked of the case as it was found: the smallest one fits more contracts than the kernel's own.
   f.shrunk.result.hint = isolated_hint(lib, failing, f.shrunk.result, options.limit_seconds);
+  // Once for a finding: it takes another run. A flaky case may pass it.
+  if (const std::string& origin = f.shrunk.result.origin; f.shrunk.reproduced && may_ask_for_loads(origin)) {
+    const verdict again = isolated_judge(lib, *f.broken, limit, true)(f.shrunk.smallest);
+    if (again.result == outcome::fail && again.origin == origin) f.shrunk.result.first_load = again.first_load;
+  }
   attention_case& c = f.shrunk.smallest;
   c.why = fmt::format("{}: {}; {} from case {} of seed {}", f.broken->name,
                       f.shrunk.reproduced ? f.shrunk.result.what : f.what + ", but not when repeated",

@@ -3,10 +3,12 @@
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "kernels/library.hpp"
 #include "kernels/platform/common/math_errors.hpp"
+#include "kernels/platform/cpu/executor/announced_call.hpp"
 #include "kernels/platform/cpu/executor/executor.hpp"
 #include "kernels/platform/cpu/executor/wave.hpp"
 
@@ -55,15 +57,16 @@ inline int compute_units() {
   return 8;
 }
 
-/// What a launch holds while it runs.
+/// What a launch holds while it runs: nothing in a call of the suite, which announces it.
 class launch_guard {
  public:
   /// `tensors` are those of the call: what its kernels may touch.
-  launch_guard(const assay_launch& launch, std::span<const assay_tensor> tensors)
-      : scope_(launch, cpu::default_lds_limit_bytes, tensors) {}
+  launch_guard(const assay_launch& launch, std::span<const assay_tensor> tensors) {
+    if (!cpu::is_announced(launch)) scope_.emplace(launch, cpu::default_lds_limit_bytes, tensors);
+  }
 
  private:
-  cpu::launch_scope scope_;
+  std::optional<cpu::launch_scope> scope_;
 };
 
 /// Wave sizes that a launch may ask for.

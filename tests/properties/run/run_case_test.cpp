@@ -2,8 +2,10 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/platform/cpu/hip/runtime_api.h"
 #include "oracle/decode.hpp"
 #include "properties/data/difference.hpp"
+#include "tests/kernels/platform/cpu/source_pass/launched.hpp"
 #include "tests/properties/faulty_library.hpp"
 
 namespace assay {
@@ -187,6 +189,29 @@ TEST_CASE("an unsupported case is a discard that says why") {
   const verdict v = run_case(*testing::refusing_library(ASSAY_UNSUPPORTED), small_case());
   CHECK(v.result == outcome::discard);
   CHECK(v.what == "unsupported: planted refusal");
+}
+
+TEST_CASE("kernels that run() launches without naming a launch are checked, under the case's launch") {
+#if ASSAY_TSAN
+  SKIP("ThreadSanitizer takes the calls that the checker needs");
+#endif
+  const auto lib = testing::faulty_library([](call& c) {
+    const tensor v = c.view("v"), o = c.view("o");
+    launched::run_copy_element(static_cast<unsigned short*>(o.data), static_cast<const unsigned short*>(v.data), -1, 0);
+    hipDeviceProp_t device;
+    return hipGetDeviceProperties(&device, 0) == hipSuccess && device.warpSize == c.launch.wave_size
+               ? assay_status{}
+               : assay_status{ASSAY_FAILED, "another wave size"};
+  });
+  for (const std::int32_t wave_size : {32, 64}) {
+    attention_case c = small_case();
+    c.schedule.wave_size = wave_size;
+    const verdict v = run_case(*lib, c);
+    CAPTURE(v.what);
+    CHECK(v.origin == "out of bounds");
+    CHECK(v.what.find("v, 2 bytes before its start") != std::string::npos);
+    CHECK(v.accesses_checked > 0);
+  }
 }
 
 TEST_CASE("a kernel that the library does not have is a discard") {

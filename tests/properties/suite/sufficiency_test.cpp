@@ -2,6 +2,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "properties/suite/minimize.hpp"
 #include "properties/suite/report.hpp"
 #include "tests/properties/faulty_library.hpp"
 
@@ -165,6 +166,35 @@ TEST_CASE("undecided cases count for each property, types and thing, not only to
   result.reached[{"split_kv", "sinks"}] = {.pass = 0, .fail = 0, .discard = 0, .undecided = 10};
   CHECK(shortfall(result) == "10 of 10 cases of split_kv with sinks were undecided, more than 5%");
   CHECK(exit_status(options, result) == 1);
+}
+
+TEST_CASE("a run in which nothing was checked, though the library was compiled for checks, is not verified") {
+#if ASSAY_TSAN
+  SKIP("ThreadSanitizer takes the calls that the checker needs");
+#endif
+  const auto hiding = testing::faulty_library([](testing::call& one) {
+    one.launch.checked = 0;  // as kernels that no launch of the platform runs
+    return one.run();
+  });
+  suite_result result;
+  const verdict hidden = check_property(*hiding, enclosure_property(), testing::small_case());
+  REQUIRE(hidden.result == outcome::pass);
+  CHECK(hidden.accesses_checked == 0);
+  CHECK(hidden.could_check);
+  result.total.pass = 100;
+  result.could_check = hidden.could_check;
+  CHECK(shortfall(result).starts_with("the library was compiled for checks, but none of its loads and stores"));
+  result.accesses_checked = 1;
+  CHECK(shortfall(result).empty());
+
+  hiding->checks.accesses = false;
+  CHECK_FALSE(check_property(*hiding, enclosure_property(), testing::small_case()).could_check);
+  CHECK_FALSE(library::built_in_unchecked()->is_compiled_for_checks());
+  attention_case empty = testing::small_case();
+  empty.sequences.clear();
+  const verdict of_empty = check_property(*library::built_in(), enclosure_property(), empty);
+  CHECK(of_empty.result == outcome::pass);
+  CHECK_FALSE(of_empty.could_check);
 }
 
 TEST_CASE("a library with part of the types is verified in them, and refuses the others for all to see", "[long]") {

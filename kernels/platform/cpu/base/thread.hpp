@@ -23,6 +23,7 @@ struct block_coordinates {
   int wave_size = 64;
   int votes = 0;                       ///< of the last barrier
   std::uint32_t barrier_interval = 0;  ///< block barriers passed; the same for all threads that are running
+  std::uint64_t number = 0;            ///< of this run of a block, among all of the OS thread
 };
 
 /// Coordinates of one GPU thread.
@@ -54,6 +55,11 @@ int last_votes();
 /// Start of the block's dynamic LDS, 128-byte aligned.
 void* dynamic_lds();
 
+/// Addresses in the LDS as numbers of 32 bits, as GPUs have them: of the running block's dynamic LDS from 0 on, of
+/// static variables from 2^30 on.
+std::uint64_t shared_number(const void* address);
+void* shared_pointer(std::uint64_t number);
+
 /// An extern __shared__ array of the namespace: it lies in the running block's dynamic LDS.
 template <class T>
 struct dynamic_lds_of {
@@ -80,12 +86,14 @@ inline void scheduling_point(const char* name, std::source_location where) {
 /// Says that the block did something that others may have waited for.
 void note_progress();
 
+/// The next tick of the OS thread's clock.
+long long next_tick();
+
 /// A clock that ticks once a reading, after a scheduling point: loops that wait for it end.
 inline long long scheduling_clock(const char* name, std::source_location where) {
-  static thread_local long long ticks = 0;
   scheduling_point(name, where);
   note_progress();
-  return ++ticks;
+  return next_tick();
 }
 
 /// What an atomic operation does to its location, and whether it orders what the thread did before it. Whether it
@@ -109,6 +117,10 @@ class atomic_note {
  private:
   class access_checker* checker_ = nullptr;
 };
+
+/// Tells the checker of a load or store that code of the platform is about to do for the running thread, at `pc`.
+void note_load(const void* accessed, std::size_t size, std::uintptr_t pc);
+void note_store(const void* accessed, std::size_t size, std::uintptr_t pc);
 
 /// Who sees what the running thread did before a fence, once they see an atomic of its after the fence.
 enum class fence_scope : std::uint8_t { block, device };

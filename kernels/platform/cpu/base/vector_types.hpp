@@ -1,6 +1,8 @@
 /// HIP's built-in vector types: same names, layout and alignment as on the GPUs.
 #pragma once
 
+#include <type_traits>
+
 // Vectors of two and four are vectors to the compiler, too: it loads and stores them whole, and checks their alignment
 // in checked kernels, which it does not for structs. Their elements have no address of their own (&v.x). Vectors of
 // three are as large as three elements, which the compiler's are not.
@@ -41,6 +43,24 @@ ASSAY_VECTOR_TYPES(float, float)
 ASSAY_VECTOR_TYPES(double, double)
 #undef ASSAY_VECTOR_TYPES
 // NOLINTEND(bugprone-macro-parentheses)
+
+namespace assay::cpu {
+
+/// Not a class or a number: of ASSAY_VECTOR_TYPES.
+template <class T>
+inline constexpr bool is_vector = !std::is_class_v<std::remove_cvref_t<T>> && !std::is_union_v<std::remove_cvref_t<T>>;
+
+/// What the source pass makes of &v.x, where v is a vector to the compiler.
+template <int Index, class Vector>
+constexpr auto* component_of(Vector& v) {
+  using element = decltype(v[0] + v[0]);
+  if constexpr (std::is_const_v<Vector>)
+    return reinterpret_cast<const element*>(&v) + Index;
+  else
+    return reinterpret_cast<element*>(&v) + Index;
+}
+
+}  // namespace assay::cpu
 
 /// Extents of a grid or a block; missing extents are 1.
 struct dim3 {

@@ -51,6 +51,7 @@ void access_checker::begin_block(launch_session& session, const block_coordinate
   wave_shift_ = std::countr_zero(static_cast<unsigned int>(coordinates.wave_size));
   lockstep_ = session.lockstep();
   shared_ = session.shared();
+  watched_ = session.watch() != nullptr;
   // The block takes a chunk when it first needs a stamp. Many blocks need none: those of sequences without rows only
   // read inputs. What is higher than all stamps so far is lower than the block's own, whenever it takes them.
   stamp_ = session.clock().next_stamp() - 1;
@@ -154,6 +155,22 @@ void access_checker::begin_atomic(checked_thread& self, std::uintptr_t address, 
 
 void access_checker::end_atomic() {
   if (shared_) session_->atomics().mutex().unlock();
+}
+
+void access_checker::tell_watch(checked_thread& self, const memory_region& region, std::uint64_t offset,
+                                std::uint64_t size, std::uintptr_t pc) {
+  const own_accesses own(self);
+  const assay_load_watch& watch = *session_->watch();
+  const uint3 block = self.block->block_index;
+  const auto coordinate = [](unsigned int x) { return static_cast<std::int32_t>(x); };
+  const assay_load load{region.name.c_str(),
+                        static_cast<std::int64_t>(offset),
+                        static_cast<std::int64_t>(size),
+                        reinterpret_cast<const void*>(region.low + offset),
+                        {coordinate(block.x), coordinate(block.y), coordinate(block.z)},
+                        self.wave,
+                        self.lane};
+  if (watch.wants(watch.context, &load) != 0) watch.take(watch.context, &load, source_line(pc).c_str());
 }
 
 std::int64_t access_checker::take_count() {

@@ -205,6 +205,9 @@ class access_checker {
     return has_order_ && is_ordered_before(earlier, now);
   }
   bool is_ordered_before(access_record earlier, access_record now) const;
+  /// Tells the session's watch of a load of a tensor.
+  [[gnu::cold, gnu::noinline]] void tell_watch(checked_thread& self, const memory_region& region, std::uint64_t offset,
+                                               std::uint64_t size, std::uintptr_t pc);
   bool is_left_over(access_kind kind, std::uintptr_t address) {
     if (left_over_address_ == 0) [[likely]]
       return false;
@@ -259,6 +262,7 @@ class access_checker {
   int wave_shift_ = 6;
   bool lockstep_ = false;
   bool shared_ = false;                   // other OS threads run blocks of the launch
+  bool watched_ = false;                  // the session has a watch
   std::array<memory_run, 64> last_runs_;  // by place in the code, which mostly accesses one run
   std::array<memory_run, 64> last_rows_;  // by address: the lanes of a wave share rows
   module_variable last_static_;

@@ -36,7 +36,7 @@ template <access_kind Kind, int Size>
   if (self != nullptr) check_sized<Kind, Size>(self, address, return_address);
 }
 
-[[maybe_unused]] void on_range(access_kind kind, const void* accessed, std::size_t size, const void* return_address) {
+void on_range(access_kind kind, const void* accessed, std::size_t size, const void* return_address) {
   const auto address = reinterpret_cast<std::uintptr_t>(accessed);
   checked_thread* const self = size == 0 ? nullptr : checked_access(address);
   if (self == nullptr) return;
@@ -79,6 +79,13 @@ namespace assay::cpu {
 
 atomic_note::~atomic_note() {
   if (checker_ != nullptr) checker_->end_atomic();
+}
+
+void note_load(const void* accessed, std::size_t size, std::uintptr_t pc) {
+  on_range(access_kind::load, accessed, size, reinterpret_cast<const void*>(pc));
+}
+void note_store(const void* accessed, std::size_t size, std::uintptr_t pc) {
+  on_range(access_kind::store, accessed, size, reinterpret_cast<const void*>(pc));
 }
 
 void fence(fence_scope scope) {

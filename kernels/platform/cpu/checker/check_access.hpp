@@ -251,6 +251,9 @@ template <access_kind Kind>
 [[gnu::always_inline]] inline void access_checker::check_region(checked_thread& self, const memory_region& region,
                                                                 std::uint64_t offset, std::uint64_t size,
                                                                 std::uintptr_t pc) {
+  if constexpr (Kind == access_kind::load)
+    if (watched_ && (region.role == memory_role::input || region.role == memory_role::in_out)) [[unlikely]]
+      tell_watch(self, region, offset, size, pc);
   if (region.role == memory_role::input || region.role == memory_role::constants) {
     if constexpr (!only_loads(Kind)) report_input_store(self, {Kind, region.low + offset, size, pc}, region);
     return;

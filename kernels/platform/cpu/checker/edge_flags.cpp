@@ -1,6 +1,6 @@
 /// Edges of kernel code that ran, as clang's -fsanitize-coverage=edge,inline-bool-flag notes them: a byte per edge of
 /// the module that this is linked into, set to 1 when any thread passes the edge.
-#include "kernels/library.hpp"
+#include "kernels/library_call.hpp"
 #include "kernels/platform/cpu/checker/note_conflict.hpp"
 
 namespace assay::cpu {
@@ -29,6 +29,11 @@ void __sanitizer_cov_bool_flag_init(bool* start, bool* stop) {
 [[gnu::visibility("default")]] const assay_edge_flags* assay_edge_flags_v1(void) {
   assay::cpu::flags_are_read = true;
   return &flags;
+}
+
+// The flags of kernels.cmake ask for edges where they ask for loads and stores.
+[[gnu::visibility("default")]] std::int32_t assay_is_checked_v1(void) {
+  return flags.count > 0 ? 1 : 0;
 }
 
 [[gnu::visibility("default")]] const assay_edge_flags* assay_conflict_flags_v1(void) {

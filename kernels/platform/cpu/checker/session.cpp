@@ -20,8 +20,8 @@ launch_session::resources& launch_session::of_this_thread() {
   return own;
 }
 
-launch_session::launch_session(std::span<const assay_tensor> tensors, bool lockstep)
-    : resources_(of_this_thread()), mark_(resources_.arena.mark()), lockstep_(lockstep) {
+launch_session::launch_session(std::span<const assay_tensor> tensors, bool lockstep, const assay_load_watch* watch)
+    : resources_(of_this_thread()), mark_(resources_.arena.mark()), lockstep_(lockstep), watch_(watch) {
   if (mark_ == 0 && resources_.clock.is_late()) {
     resources_.clock.start_over();
     resources_.arena.clear();

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/library_call.hpp"
 #include "kernels/platform/cpu/checker/atomic_order.hpp"
 #include "kernels/platform/cpu/checker/clock.hpp"
 #include "kernels/platform/cpu/checker/memory_map.hpp"
@@ -14,7 +15,7 @@ namespace assay::cpu {
 /// Memory and launches of one checked launch_scope. Nothing outlives it but the shadow's pages.
 class launch_session {
  public:
-  launch_session(std::span<const assay_tensor> tensors, bool lockstep);
+  launch_session(std::span<const assay_tensor> tensors, bool lockstep, const assay_load_watch* watch);
   ~launch_session();
   launch_session(const launch_session&) = delete;
   launch_session& operator=(const launch_session&) = delete;
@@ -29,7 +30,8 @@ class launch_session {
   access_record launch_floor() const { return launch_floor_; }  ///< ... of before the launch
   bool lockstep() const { return lockstep_; }
   bool shared() const { return shared_; }
-  std::uint64_t launches() const { return launches_; }  ///< of all sessions so far: names this launch
+  const assay_load_watch* watch() const { return watch_; }  ///< null: loads are not watched
+  std::uint64_t launches() const { return launches_; }      ///< of all sessions so far: names this launch
 
  private:
   struct resources {
@@ -50,6 +52,7 @@ class launch_session {
   access_record run_floor_ = 0;
   access_record launch_floor_ = 0;
   bool lockstep_;
+  const assay_load_watch* watch_;
   bool shared_ = false;
   std::uint64_t launches_ = 0;
 };

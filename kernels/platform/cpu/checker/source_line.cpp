@@ -24,7 +24,10 @@ struct end_dwfl {
 
 /// Whether a file belongs to the platform or the system, not to kernels.
 bool is_foreign(const char* file) {
-  return std::strstr(file, "platform/cpu/hip/") != nullptr || std::strncmp(file, "/usr/", 5) == 0;
+  const bool is_in_platform =
+      std::strstr(file, "platform/cpu/hip/") != nullptr || std::strstr(file, "platform/cpu/cuda/") != nullptr;
+  const char* const ending = std::strrchr(file, '.');  // in folders of these names, tests have kernels
+  return (is_in_platform && ending != nullptr && std::strcmp(ending, ".h") == 0) || std::strncmp(file, "/usr/", 5) == 0;
 }
 
 void append(std::string& text, const char* file, int line) {

@@ -90,6 +90,7 @@ std::optional<failure> block_runner::run(const launch_plan& plan, std::int64_t b
                               static_cast<unsigned int>(linear / grid.x % grid.y),
                               static_cast<unsigned int>(linear / grid.x / grid.y)};
   coordinates_.barrier_interval = 0;
+  ++coordinates_.number;
   plan_ = &plan;
   others_ = &others;
   block_index_ = block_index;

@@ -12,6 +12,7 @@
 
 #include "kernels/platform/cpu/base/last_error.hpp"
 #include "kernels/platform/cpu/checker/fault_guard.hpp"
+#include "kernels/platform/cpu/executor/announced_call.hpp"
 #include "kernels/platform/cpu/executor/block.hpp"
 #include "kernels/platform/cpu/executor/worker_pool.hpp"
 
@@ -26,6 +27,7 @@ constexpr std::int64_t no_block = std::numeric_limits<std::int64_t>::max();
 constexpr assay_launch default_parameters{64, ASSAY_ROUND_ROBIN, 0, 0, 1, nullptr, nullptr, 0, 0, nullptr, nullptr};
 
 thread_local constinit launch_scope* innermost = nullptr;
+constinit std::atomic<std::size_t> asked_lds_bytes{0};
 
 /// The blocks of one launch, given out in ascending order.
 class block_queue final : public neighbours {
@@ -151,9 +153,12 @@ bool is_accepted(const grid_launch& grid, const assay_launch& parameters, const 
 }  // namespace
 
 launch_scope::launch_scope(const assay_launch& parameters, std::size_t lds_limit_bytes,
-                           std::span<const assay_tensor> tensors)
+                           std::span<const assay_tensor> tensors, const assay_load_watch* watch)
     : parameters_(parameters), lds_limit_bytes_(lds_limit_bytes), outer_(innermost) {
-  if (parameters.checked != 0) session_ = std::make_unique<launch_session>(tensors, parameters.lockstep_waves != 0);
+  // A library that makes a scope in an announced call is watched as that.
+  if (watch == nullptr && outer_ != nullptr && outer_->session_ != nullptr) watch = outer_->session_->watch();
+  if (parameters.checked != 0)
+    session_ = std::make_unique<launch_session>(tensors, parameters.lockstep_waves != 0, watch);
   if (outer_ == nullptr) set_last_error(hipSuccess);  // what an earlier call left behind is not this call's
   innermost = this;
 }
@@ -162,21 +167,54 @@ launch_scope::~launch_scope() {
   innermost = outer_;
 }
 
+namespace {
+
+/// The scope of what this thread launches, or null. One that is shared stays, and is this thread's, while `held` is
+/// locked.
+launch_scope* current_scope(std::unique_lock<std::mutex>& held) {
+  if (innermost == nullptr) return announced_scope(held);
+  if (innermost->is_shared()) static_cast<void>(announced_scope(held));  // for the lock
+  return innermost;
+}
+
+}  // namespace
+
+std::size_t lds_limit_of(const launch_scope* scope) {
+  if (scope == nullptr) return default_lds_limit_bytes;
+  return scope->is_shared() ? std::max(scope->lds_limit_bytes_, asked_lds_bytes.load()) : scope->lds_limit_bytes_;
+}
+
+bool ask_for_lds(std::size_t bytes) {
+  if (bytes <= scope_lds_bytes()) return true;
+  const bool has_own_limit = innermost != nullptr && !innermost->is_shared();
+  if (has_own_limit || bytes > largest_lds_bytes) return false;
+  asked_lds_bytes = bytes;  // more than what launches could have before
+  return true;
+}
+
 int scope_wave_size() {
-  return innermost != nullptr ? innermost->parameters_.wave_size : default_parameters.wave_size;
+  std::unique_lock<std::mutex> held;
+  const launch_scope* const scope = current_scope(held);
+  return scope != nullptr ? scope->parameters_.wave_size : default_parameters.wave_size;
 }
 std::size_t scope_lds_bytes() {
-  return innermost != nullptr ? innermost->lds_limit_bytes_ : default_lds_limit_bytes;
+  std::unique_lock<std::mutex> held;
+  const launch_scope* const scope = current_scope(held);
+  return lds_limit_of(scope);
 }
 
 void launch(const grid_launch& grid) {
   if (this_thread != nullptr) return set_last_error(hipErrorNotSupported);  // from within a kernel
-  launch_scope* const scope = innermost;
+  std::unique_lock<std::mutex> held;
+  launch_in(current_scope(held), grid);
+}
+
+void launch_in(launch_scope* scope, const grid_launch& grid) {
   launch_plan plan{&grid, scope != nullptr ? scope->parameters_ : default_parameters, 0,
                    scope != nullptr ? scope->session_.get() : nullptr};
   plan.seed = plan.parameters.seed + (scope != nullptr ? scope->launches_++ : 0) * 0xD1B54A32D192ED03;
-  if (!is_valid(grid, plan.parameters, scope != nullptr ? scope->lds_limit_bytes_ : default_lds_limit_bytes))
-    return set_last_error(hipErrorInvalidConfiguration);
+  if (grid.wave_size != 0) plan.parameters.wave_size = grid.wave_size;
+  if (!is_valid(grid, plan.parameters, lds_limit_of(scope))) return set_last_error(hipErrorInvalidConfiguration);
 
   const auto blocks = static_cast<std::int64_t>(grid.grid.x) * grid.grid.y * grid.grid.z;
   const auto workers = static_cast<int>(

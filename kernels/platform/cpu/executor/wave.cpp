@@ -1,6 +1,7 @@
 /// The operations of the running GPU thread, as the HIP headers name them.
 #include "kernels/platform/cpu/executor/wave.hpp"
 
+#include "kernels/platform/cpu/checker/module_image.hpp"
 #include "kernels/platform/cpu/executor/block.hpp"
 
 namespace assay::cpu {
@@ -82,6 +83,32 @@ int last_votes() {
 
 void note_progress() {
   if (this_thread != nullptr) block_runner::of_running_block("atomic").note_progress();
+}
+
+long long next_tick() {
+  static thread_local long long ticks = 0;
+  return ++ticks;
+}
+
+namespace {
+
+constexpr std::uint64_t first_static_number = std::uint64_t{1} << 30;
+
+}  // namespace
+
+std::uint64_t shared_number(const void* address) {
+  const thread_local_image fixed = own_thread_locals();
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  if (at - fixed.low < fixed.size_bytes) return first_static_number + (at - fixed.low);
+  return static_cast<std::uint32_t>(at - reinterpret_cast<std::uintptr_t>(dynamic_lds()));
+}
+
+void* shared_pointer(std::uint64_t number) {
+  if (number >= first_static_number && number < 2 * first_static_number)
+    return reinterpret_cast<void*>(own_thread_locals().low + (number - first_static_number));
+  // Past and before the LDS, too, as 32 bits can say it: the checker reports what is there.
+  const auto offset = static_cast<std::ptrdiff_t>(static_cast<std::int32_t>(number));
+  return static_cast<char*>(dynamic_lds()) + offset;
 }
 
 void* dynamic_lds() {

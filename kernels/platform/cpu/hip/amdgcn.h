@@ -54,6 +54,12 @@ inline unsigned int __builtin_amdgcn_mbcnt_hi(unsigned int mask, unsigned int ba
 inline void __builtin_amdgcn_s_barrier(ASSAY_HERE) {
   assay::cpu::block_barrier("__builtin_amdgcn_s_barrier", where, false);
 }
+/// A barrier in two parts, of the block (-1). Threads wait in the second: what they do between the two counts as done
+/// before the barrier.
+inline void __builtin_amdgcn_s_barrier_signal(int) {}
+inline void __builtin_amdgcn_s_barrier_wait(int, ASSAY_HERE) {
+  assay::cpu::block_barrier("__builtin_amdgcn_s_barrier_wait", where, false);
+}
 inline void __builtin_amdgcn_wave_barrier(ASSAY_HERE) {
   assay::cpu::wave_barrier("__builtin_amdgcn_wave_barrier", where, assay::cpu::every_lane);
 }
@@ -67,7 +73,11 @@ inline void __builtin_amdgcn_s_sleep(int, ASSAY_HERE) {
   assay::cpu::scheduling_point("__builtin_amdgcn_s_sleep", where);
 }
 inline void __builtin_amdgcn_s_waitcnt(int) {}
+inline void __builtin_amdgcn_s_wait_event_export_ready() {}
+inline void __builtin_amdgcn_s_nop(int) {}
 inline void __builtin_amdgcn_s_setprio(int) {}
+inline void __builtin_amdgcn_s_dcache_inv() {}
+inline void __builtin_amdgcn_buffer_wbinvl1() {}
 inline void __builtin_amdgcn_sched_barrier(int) {}
 inline void __builtin_amdgcn_sched_group_barrier(int, int, int) {}
 inline void __builtin_amdgcn_iglp_opt(int) {}

@@ -5,6 +5,15 @@
 /// as the device's.
 #pragma once
 
+// What clang defines for HIP.
+#ifndef __HIP_MEMORY_SCOPE_SYSTEM
+#define __HIP_MEMORY_SCOPE_SINGLETHREAD 1
+#define __HIP_MEMORY_SCOPE_WAVEFRONT 2
+#define __HIP_MEMORY_SCOPE_WORKGROUP 3
+#define __HIP_MEMORY_SCOPE_AGENT 4
+#define __HIP_MEMORY_SCOPE_SYSTEM 5
+#endif
+
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -13,6 +22,7 @@
 
 #include "kernels/platform/cpu/base/thread.hpp"
 #include "kernels/platform/cpu/base/unchecked.hpp"
+#include "kernels/platform/cpu/base/vector_types.hpp"
 
 namespace assay::cpu {
 
@@ -113,6 +123,45 @@ T atomicCAS(T* address, std::type_identity_t<T> expected, std::type_identity_t<T
 inline unsigned int atomicInc(unsigned int* address, unsigned int limit, ASSAY_HERE) {
   using T = unsigned int;
   return ASSAY_UPDATE("atomicInc", old >= limit ? 0U : old + 1U);
+}
+
+// Each element by itself is atomic, the vector is not.
+inline float2 atomicAdd(float2* address, float2 value, ASSAY_HERE) {
+  float* const parts = reinterpret_cast<float*>(address);
+  const float x = atomicAdd(parts, value.x, where), y = atomicAdd(parts + 1, value.y, where);
+  return {x, y};
+}
+inline float4 atomicAdd(float4* address, float4 value, ASSAY_HERE) {
+  float* const parts = reinterpret_cast<float*>(address);
+  const float x = atomicAdd(parts, value.x, where), y = atomicAdd(parts + 1, value.y, where);
+  const float z = atomicAdd(parts + 2, value.z, where), w = atomicAdd(parts + 3, value.w, where);
+  return {x, y, z, w};
+}
+/// On GPUs, those that are fast where memory may be coarse-grained.
+template <assay::cpu::atomic_number T>
+T unsafeAtomicAdd(T* address, std::type_identity_t<T> value, ASSAY_HERE) {
+  return atomicAdd(address, value, where);
+}
+// Of one block's threads, of the system's: here they are the same.
+#define ASSAY_SCOPED(name)                                                 \
+  template <assay::cpu::atomic_number T>                                   \
+  T name##_block(T* address, std::type_identity_t<T> value, ASSAY_HERE) {  \
+    return name(address, value, where);                                    \
+  }                                                                        \
+  template <assay::cpu::atomic_number T>                                   \
+  T name##_system(T* address, std::type_identity_t<T> value, ASSAY_HERE) { \
+    return name(address, value, where);                                    \
+  }
+ASSAY_SCOPED(atomicAdd)
+ASSAY_SCOPED(atomicMax)
+ASSAY_SCOPED(atomicMin)
+ASSAY_SCOPED(atomicExch)
+#undef ASSAY_SCOPED
+inline float __builtin_amdgcn_global_atomic_fadd_f32(float* address, float value, ASSAY_HERE) {
+  return atomicAdd(address, value, where);
+}
+inline float __builtin_amdgcn_ds_atomic_fadd_f32(float* address, float value, ASSAY_HERE) {
+  return atomicAdd(address, value, where);
 }
 
 #undef ASSAY_UPDATE

@@ -67,8 +67,10 @@ inline int __all_sync(std::uint64_t mask, int predicate, ASSAY_HERE) {
 
 namespace assay::cpu {
 
+/// Numbers, also those of hip_fp16.h and its kin, and pairs of them.
 template <class T>
-concept shufflable = std::is_trivially_copyable_v<T> && (std::is_arithmetic_v<T> || std::is_same_v<T, _Float16>);
+concept shufflable = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> &&
+                     (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8);
 
 template <shufflable T>
 T shuffle(const char* name, std::source_location where, std::uint64_t mask, T value, int source_lane) {

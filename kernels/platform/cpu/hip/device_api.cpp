@@ -41,14 +41,15 @@ hipError_t hipSetDevice(int device) {
   return outcome(device == 0);
 }
 
-hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int device) {
+hipError_t assay::cpu::describe_device(hipDeviceProp_t* properties, int device, int wave_size) {
   if (properties == nullptr || device != 0) return outcome(false);
   constexpr int int_max = 0x7FFFFFFF;
   *properties = {};
   std::strcpy(properties->name, "Assay cpu platform");
   std::strcpy(properties->gcnArchName, "cpu");
   properties->sharedMemPerBlock = scope_lds_bytes();
-  properties->warpSize = scope_wave_size();
+  properties->sharedMemPerBlockOptin = properties->sharedMemPerMultiprocessor = largest_lds_bytes;
+  properties->warpSize = wave_size != 0 ? wave_size : scope_wave_size();
   properties->maxThreadsPerBlock = max_block_size;
   for (int& extent : properties->maxThreadsDim) extent = max_block_size;
   for (int& extent : properties->maxGridSize) extent = int_max;
@@ -58,22 +59,30 @@ hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int device) {
   return hipSuccess;
 }
 
-hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int device) {
+hipError_t assay::cpu::describe_device(int* value, hipDeviceAttribute_t attribute, int device, int wave_size) {
   if (value == nullptr || device != 0) return outcome(false);
   switch (attribute) {
     case hipDeviceAttributeComputeCapabilityMajor: *value = major_version; return hipSuccess;
     case hipDeviceAttributeComputeCapabilityMinor: *value = minor_version; return hipSuccess;
     case hipDeviceAttributeMaxSharedMemoryPerBlock: *value = static_cast<int>(scope_lds_bytes()); return hipSuccess;
+    case hipDeviceAttributeSharedMemPerBlockOptin:
+    case hipDeviceAttributeMaxSharedMemoryPerMultiprocessor: *value = largest_lds_bytes; return hipSuccess;
     case hipDeviceAttributeMaxThreadsPerBlock: *value = max_block_size; return hipSuccess;
     case hipDeviceAttributeMultiprocessorCount: *value = compute_units; return hipSuccess;
-    case hipDeviceAttributeWarpSize: *value = scope_wave_size(); return hipSuccess;
+    case hipDeviceAttributeWarpSize: *value = wave_size != 0 ? wave_size : scope_wave_size(); return hipSuccess;
   }
   return outcome(false);
 }
 
 hipError_t assay::cpu::set_function_attribute(hipFuncAttribute attribute, int value) {
   if (attribute != hipFuncAttributeMaxDynamicSharedMemorySize) return hipSuccess;
-  return outcome(value >= 0 && static_cast<std::size_t>(value) <= scope_lds_bytes());
+  return outcome(value >= 0 && ask_for_lds(static_cast<std::size_t>(value)));
+}
+
+hipError_t assay::cpu::count_blocks(int* blocks, int threads, std::size_t shared_bytes) {
+  if (blocks == nullptr || threads <= 0 || threads > max_block_size) return outcome(false);
+  *blocks = shared_bytes <= scope_lds_bytes() ? max_block_size / threads : 0;
+  return hipSuccess;
 }
 
 hipError_t hipStreamCreate(hipStream_t* stream) {

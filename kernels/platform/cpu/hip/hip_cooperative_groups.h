@@ -2,6 +2,8 @@
 /// collectives.
 #pragma once
 
+#include <stdexcept>
+
 #include "hip/hip_runtime.h"
 
 namespace cooperative_groups {
@@ -12,12 +14,33 @@ class thread_block {
   unsigned int thread_rank() const { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
   unsigned int size() const { return blockDim.x * blockDim.y * blockDim.z; }
   unsigned int num_threads() const { return size(); }
-  dim3 group_index() const { return blockIdx; }
-  dim3 thread_index() const { return threadIdx; }
-  dim3 group_dim() const { return blockDim; }
+  dim3 group_index() const { return assay::cpu::block_index(); }
+  dim3 thread_index() const { return assay::cpu::thread_index(); }
+  dim3 group_dim() const { return assay::cpu::block_extent(); }
 };
 
 inline thread_block this_thread_block() {
+  return {};
+}
+
+/// All blocks. They run one after another: they cannot wait for each other.
+class grid_group {
+ public:
+  [[noreturn]] void sync() const { throw std::logic_error("grid_group::sync: blocks run one after another"); }
+  static constexpr bool is_valid() { return false; }
+  unsigned long long thread_rank() const {
+    const uint3 at = assay::cpu::block_index();
+    const dim3 grid = assay::cpu::grid_extent();
+    const unsigned long long block = (static_cast<unsigned long long>(at.z) * grid.y + at.y) * grid.x + at.x;
+    return block * thread_block().size() + thread_block().thread_rank();
+  }
+  unsigned long long size() const {
+    const dim3 grid = assay::cpu::grid_extent();
+    return static_cast<unsigned long long>(grid.x) * grid.y * grid.z * thread_block().size();
+  }
+};
+
+inline grid_group this_grid() {
   return {};
 }
 

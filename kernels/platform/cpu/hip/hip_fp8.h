@@ -33,6 +33,38 @@ struct number8 {
 
 }  // namespace assay::cpu
 
+namespace assay::cpu {
+
+/// Two or four of them, the first in the lowest byte.
+template <__hip_fp8_interpretation_t Type, class Storage, class Floats>
+struct numbers8 {
+  Storage __x = 0;
+
+  numbers8() = default;
+  explicit numbers8(Floats given) {
+    for (unsigned int i = 0; i < sizeof(Storage); ++i)
+      __x = static_cast<Storage>(__x | static_cast<Storage>(encoded(format_of(Type), given[i], true)) << (8 * i));
+  }
+  // NOLINTNEXTLINE(google-explicit-constructor): as in HIP
+  operator Floats() const {
+    Floats numbers;
+    for (unsigned int i = 0; i < sizeof(Storage); ++i)
+      numbers[i] = static_cast<float>(decoded(format_of(Type), __x >> (8 * i) & 0xFF));
+    return numbers;
+  }
+};
+
+}  // namespace assay::cpu
+
+using __hip_fp8x2_e4m3 = assay::cpu::numbers8<__HIP_E4M3, __hip_fp8x2_storage_t, float2>;
+using __hip_fp8x2_e5m2 = assay::cpu::numbers8<__HIP_E5M2, __hip_fp8x2_storage_t, float2>;
+using __hip_fp8x2_e4m3_fnuz = assay::cpu::numbers8<__HIP_E4M3_FNUZ, __hip_fp8x2_storage_t, float2>;
+using __hip_fp8x2_e5m2_fnuz = assay::cpu::numbers8<__HIP_E5M2_FNUZ, __hip_fp8x2_storage_t, float2>;
+using __hip_fp8x4_e4m3 = assay::cpu::numbers8<__HIP_E4M3, __hip_fp8x4_storage_t, float4>;
+using __hip_fp8x4_e5m2 = assay::cpu::numbers8<__HIP_E5M2, __hip_fp8x4_storage_t, float4>;
+using __hip_fp8x4_e4m3_fnuz = assay::cpu::numbers8<__HIP_E4M3_FNUZ, __hip_fp8x4_storage_t, float4>;
+using __hip_fp8x4_e5m2_fnuz = assay::cpu::numbers8<__HIP_E5M2_FNUZ, __hip_fp8x4_storage_t, float4>;
+
 using __hip_fp8_e4m3 = assay::cpu::number8<__HIP_E4M3>;
 using __hip_fp8_e5m2 = assay::cpu::number8<__HIP_E5M2>;
 using __hip_fp8_e4m3_fnuz = assay::cpu::number8<__HIP_E4M3_FNUZ>;

@@ -1,10 +1,15 @@
-/// HIP for the cpu platform: enough of the API that a kernel's source compiles and runs unchanged, one fiber per GPU
-/// thread (executor.hpp). Differences from a GPU that a kernel can see:
-/// - Static __shared__ variables start with what the last block on the same OS thread left, dynamic LDS with 0xFF
-///   bytes. Neither is initialised on a GPU: in a checked launch a read of either before a write is a defect.
+/// HIP for the cpu platform: enough of the API that a kernel's source compiles
+/// and runs unchanged, one fiber per GPU thread (executor.hpp). Differences
+/// from a GPU that a kernel can see:
+/// - Static __shared__ variables start with what the last block on the same OS
+/// thread left, dynamic LDS with 0xFF
+///   bytes. Neither is initialised on a GPU: in a checked launch a read of
+///   either before a write is a defect.
 /// - Dynamic LDS is named by HIP_DYNAMIC_SHARED only.
-/// - This is plain C++: sources with <<<>>> or extern __shared__ are compiled through assay_hip (source_pass/assay_hip.cpp).
-/// - A loop that polls plain memory without any barrier, collective, atomic or fence never ends.
+/// - This is plain C++: sources with <<<>>> or extern __shared__ are compiled
+/// through assay_hip (source_pass/assay_hip.cpp).
+/// - A loop that polls plain memory without any barrier, collective, atomic or
+/// fence never ends.
 #pragma once
 
 #define __HIP_PLATFORM_ASSAY_CPU__ 1
@@ -29,11 +34,13 @@
 #define __constant__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
-// libstdc++ writes __attribute__((__noinline__)): nothing is left of it, which only costs time.
+// libstdc++ writes __attribute__((__noinline__)): nothing is left of it, which
+// only costs time.
 #define __noinline__
 #define __align__(...) __attribute__((aligned(__VA_ARGS__)))
-// A block never leaves its OS thread and an OS thread runs one block at a time, so thread-local is block-local.
-// Before each variable lie bytes that belong to none: an overrun hits them, not the neighbour.
+// A block never leaves its OS thread and an OS thread runs one block at a time,
+// so thread-local is block-local. Before each variable lie bytes that belong to
+// none: an overrun hits them, not the neighbour.
 #define ASSAY_JOINED_NOW(a, b) a##b
 #define ASSAY_JOINED(a, b) ASSAY_JOINED_NOW(a, b)
 #ifndef ASSAY_SOURCE_PASS  // which rewrites the word itself
@@ -41,31 +48,78 @@
   [[gnu::used]] static thread_local char ASSAY_JOINED(assay_shared_guard_, __COUNTER__)[256]; \
   static thread_local
 #endif
-// NOLINTNEXTLINE(bugprone-macro-parentheses): the arguments are a type and a name
+// NOLINTNEXTLINE(bugprone-macro-parentheses): the arguments are a type and a
+// name
 #define HIP_DYNAMIC_SHARED(type, variable) type* const variable = static_cast<type*>(::assay::cpu::dynamic_lds())
 
+#ifdef ASSAY_SOURCE_PASS  // which compiles with -fdeclspec
+// Objects, as clang has them for GPUs: launches have members of these names,
+// and hosts have variables.
+#define ASSAY_COORDINATES(name, function, conversions) \
+  inline constexpr struct {                            \
+    __declspec(property(get = get_x)) unsigned int x;  \
+    __declspec(property(get = get_y)) unsigned int y;  \
+    __declspec(property(get = get_z)) unsigned int z;  \
+    unsigned int get_x() const {                       \
+      return ::assay::cpu::function().x;               \
+    }                                                  \
+    unsigned int get_y() const {                       \
+      return ::assay::cpu::function().y;               \
+    }                                                  \
+    unsigned int get_z() const {                       \
+      return ::assay::cpu::function().z;               \
+    }                                                  \
+    conversions                                        \
+  } name {                                             \
+  }
+// NOLINTBEGIN(google-explicit-constructor): they stand for the values
+ASSAY_COORDINATES(
+    threadIdx, thread_index, operator uint3() const { return ::assay::cpu::thread_index(); } operator dim3() const {
+      return ::assay::cpu::thread_index();
+    });
+ASSAY_COORDINATES(
+    blockIdx, block_index, operator uint3() const { return ::assay::cpu::block_index(); } operator dim3() const {
+      return ::assay::cpu::block_index();
+    });
+ASSAY_COORDINATES(blockDim, block_extent, operator dim3() const { return ::assay::cpu::block_extent(); });
+ASSAY_COORDINATES(gridDim, grid_extent, operator dim3() const { return ::assay::cpu::grid_extent(); });
+// NOLINTEND(google-explicit-constructor)
+#undef ASSAY_COORDINATES
+#else
 #define threadIdx (::assay::cpu::thread_index())
 #define blockIdx (::assay::cpu::block_index())
 #define blockDim (::assay::cpu::block_extent())
 #define gridDim (::assay::cpu::grid_extent())
+#endif
 
-/// Lanes of a wave of the running launch: no constant. Not a macro, since hipDeviceProp_t has a member of that name.
+// Not a macro, since hipDeviceProp_t has a member of that name.
+#ifdef ASSAY_WAVE_SIZE
+/// Sources that need it as a constant are compiled with -DASSAY_WAVE_SIZE=32 or
+/// 64: then that is the wave size of all launches of the file, whatever the
+/// suite asks for.
+static constexpr int warpSize = ASSAY_WAVE_SIZE;
+#else
+/// Lanes of a wave of the running launch: no constant.
 inline constexpr struct {
   // NOLINTNEXTLINE(google-explicit-constructor): it stands for the number
   operator int() const { return assay::cpu::wave_size(); }
 } warpSize{};
+#endif
 
 #define HIP_KERNEL_NAME(...) __VA_ARGS__
-/// Runs the kernel to completion under the innermost launch_scope. Errors come by hipGetLastError.
+/// Runs the kernel to completion under the innermost launch_scope. Errors come
+/// by hipGetLastError.
 #define hipLaunchKernelGGL(kernel, grid, block, shared_bytes, stream, ...) \
   ::assay::cpu::launch_kernel(#kernel, kernel, grid, block, shared_bytes, stream __VA_OPT__(, ) __VA_ARGS__)
 
 namespace assay::cpu {
 
-template <class... Parameters, class... Arguments>
+// A parameter of the template, since two files may differ in it.
+template <int WaveSize = compiled_wave_size, class... Parameters, class... Arguments>
 void launch_kernel(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
                    hipStream_t, Arguments&&... arguments) {
-  // Converted once to the parameters' types, as a GPU's argument buffer; every thread gets copies.
+  // Converted once to the parameters' types, as a GPU's argument buffer; every
+  // thread gets copies.
   struct closure {
     void (*kernel)(Parameters...);
     std::tuple<std::decay_t<Parameters>...> arguments;
@@ -75,10 +129,29 @@ void launch_kernel(const char* name, void (*kernel)(Parameters...), dim3 grid, d
     const closure& c = *static_cast<const closure*>(given);
     std::apply(c.kernel, c.arguments);
   };
-  launch(grid_launch{name, grid, block, shared_bytes, call, &bound, sizeof bound});
+  launch(grid_launch{name, grid, block, shared_bytes, call, &bound, sizeof bound, WaveSize});
+}
+
+/// A launch with addresses of the arguments.
+template <int WaveSize = compiled_wave_size, class... Parameters>
+hipError_t launch_with_addresses(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block,
+                                 void** arguments, std::size_t shared_bytes = 0, hipStream_t stream = nullptr) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    launch_kernel<WaveSize>(name, kernel, grid, block, shared_bytes, stream,
+                            *static_cast<std::remove_reference_t<Parameters>*>(arguments[I])...);
+  }(std::index_sequence_for<Parameters...>{});
+  return hipPeekAtLastError();
 }
 
 }  // namespace assay::cpu
+
+/// The kernel's type says what the addresses are of: it must not be cast to
+/// void*. The source pass takes such a cast away.
+template <int WaveSize = assay::cpu::compiled_wave_size, class... Parameters>
+hipError_t hipLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments,
+                           std::size_t shared_bytes = 0, hipStream_t stream = nullptr) {
+  return assay::cpu::launch_with_addresses<WaveSize>("kernel", kernel, grid, block, arguments, shared_bytes, stream);
+}
 
 // Loads and stores with cache hints, which are plain ones here.
 template <class T>
@@ -94,6 +167,10 @@ T __ldcg(const T* address) {
   return *address;
 }
 template <class T>
+T __ldca(const T* address) {
+  return *address;
+}
+template <class T>
 void __stcs(T* address, std::type_identity_t<T> value) {
   *address = value;
 }
@@ -102,12 +179,17 @@ void __stcg(T* address, std::type_identity_t<T> value) {
   *address = value;
 }
 
-/// An address in LDS as shared-memory instructions take it: here, all addresses are the same.
+/// An address in LDS as shared-memory instructions take it: a number of 32
+/// bits.
 inline std::size_t __cvta_generic_to_shared(const void* address) {
-  return reinterpret_cast<std::size_t>(address);
+  return assay::cpu::shared_number(address);
+}
+inline void* __cvta_shared_to_generic(std::size_t number) {
+  return assay::cpu::shared_pointer(number);
 }
 
-/// Steps of the schedule stand for time: a loop that waits for it lets other threads run.
+/// Steps of the schedule stand for time: a loop that waits for it lets other
+/// threads run.
 inline void __nanosleep(unsigned int, ASSAY_HERE) {
   assay::cpu::scheduling_point("__nanosleep", where);
 }
@@ -119,4 +201,11 @@ inline long long wall_clock64(ASSAY_HERE) {
 }
 
 #include "hip/amdgcn.h"
+#include "hip/amdgcn_buffer.h"
+#include "hip/amdgcn_convert.h"
+#include "hip/amdgcn_mfma_blocks.h"
+#include "hip/amdgcn_wmma.h"
+#ifdef ASSAY_SOURCE_PASS
+#include "hip/assembly.h"
+#endif
 #include "hip/math_functions.h"

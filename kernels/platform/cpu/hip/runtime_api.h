@@ -34,6 +34,8 @@ enum hipDeviceAttribute_t : int {
   hipDeviceAttributeMaxSharedMemoryPerBlock,
   hipDeviceAttributeMaxThreadsPerBlock,
   hipDeviceAttributeMultiprocessorCount,
+  hipDeviceAttributeSharedMemPerBlockOptin,
+  hipDeviceAttributeMaxSharedMemoryPerMultiprocessor,
   hipDeviceAttributeWarpSize,
 };
 
@@ -43,6 +45,7 @@ struct hipDeviceProp_t {
   char gcnArchName[256];
   std::size_t totalGlobalMem;  ///< 0: not known
   std::size_t sharedMemPerBlock;
+  std::size_t sharedMemPerBlockOptin, sharedMemPerMultiprocessor;  ///< with hipFuncSetAttribute
   int warpSize;
   int maxThreadsPerBlock;
   int maxThreadsDim[3];
@@ -77,12 +80,36 @@ hipError_t hipMalloc(T** memory, std::size_t size_bytes, ASSAY_HERE) {
   return error;
 }
 
+/// As hipMalloc, in the order of the stream.
+template <class T>
+hipError_t hipMallocAsync(T** memory, std::size_t size_bytes, hipStream_t, ASSAY_HERE) {
+  return hipMalloc(memory, size_bytes, where);
+}
+inline hipError_t hipFreeAsync(void* memory, hipStream_t) {
+  return hipFree(memory);
+}
+
 /// Device 0 is the only one.
 hipError_t hipGetDeviceCount(int* count);
 hipError_t hipGetDevice(int* device);
 hipError_t hipSetDevice(int device);
-hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int device);
-hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int device);
+namespace assay::cpu {
+#ifdef ASSAY_WAVE_SIZE
+static constexpr int compiled_wave_size = ASSAY_WAVE_SIZE;
+#else
+static constexpr int compiled_wave_size = 0;  // as the launch says
+#endif
+hipError_t describe_device(hipDeviceProp_t* properties, int device, int compiled_wave_size);
+hipError_t describe_device(int* value, hipDeviceAttribute_t attribute, int device, int compiled_wave_size);
+}  // namespace assay::cpu
+template <int WaveSize = assay::cpu::compiled_wave_size>
+hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int device) {
+  return assay::cpu::describe_device(properties, device, WaveSize);
+}
+template <int WaveSize = assay::cpu::compiled_wave_size>
+hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int device) {
+  return assay::cpu::describe_device(value, attribute, device, WaveSize);
+}
 
 hipError_t hipStreamCreate(hipStream_t* stream);
 hipError_t hipStreamCreateWithFlags(hipStream_t* stream, unsigned int flags);
@@ -99,8 +126,14 @@ hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start, hipEvent_t
 
 namespace assay::cpu {
 hipError_t set_function_attribute(hipFuncAttribute attribute, int value);
-}
+hipError_t count_blocks(int* blocks, int threads, std::size_t shared_bytes);
+}  // namespace assay::cpu
 /// Takes as much dynamic LDS as a launch may have; other attributes are hints.
+/// As many blocks as have 1,024 threads; none that takes more LDS than a launch may have.
+template <class F>
+hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, F*, int threads, std::size_t shared_bytes) {
+  return assay::cpu::count_blocks(blocks, threads, shared_bytes);
+}
 template <class F>
 hipError_t hipFuncSetAttribute(F*, hipFuncAttribute attribute, int value) {
   return assay::cpu::set_function_attribute(attribute, value);

@@ -10,6 +10,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "hip/atomics.h"
+
 namespace assay::cpu {
 
 /// A binary format with a sign, `exponent_bits` and `fraction_bits`.
@@ -256,3 +258,26 @@ template <assay::cpu::float_format F>
 float __high2float(assay::cpu::pair16<F> a) {
   return a.y;
 }
+
+#pragma clang attribute push(__attribute__((always_inline)), apply_to = function)
+
+/// Each element rounded once; both elements together here, on GPUs one by one.
+template <assay::cpu::float_format F>
+assay::cpu::number16<F> atomicAdd(assay::cpu::number16<F>* address, std::type_identity_t<assay::cpu::number16<F>> value,
+                                  ASSAY_HERE) {
+  return assay::cpu::update_atomically("atomicAdd", where, address,
+                                       [=](assay::cpu::number16<F> old) { return old + value; });
+}
+template <assay::cpu::float_format F>
+assay::cpu::pair16<F> atomicAdd(assay::cpu::pair16<F>* address, std::type_identity_t<assay::cpu::pair16<F>> value,
+                                ASSAY_HERE) {
+  return assay::cpu::update_atomically("atomicAdd", where, address,
+                                       [=](assay::cpu::pair16<F> old) { return old + value; });
+}
+template <assay::cpu::float_format F>
+assay::cpu::pair16<F> unsafeAtomicAdd(assay::cpu::pair16<F>* address, std::type_identity_t<assay::cpu::pair16<F>> value,
+                                      ASSAY_HERE) {
+  return atomicAdd(address, value, where);
+}
+
+#pragma clang attribute pop

@@ -74,8 +74,9 @@ steps steps_of(const arguments& command) {
       s.preprocess.insert(s.preprocess.end(), {a, s.text});
       s.compile.insert(s.compile.end(), {a, command[++i]});
     } else if (i == source) {
-      s.preprocess.insert(s.preprocess.end(), {"-DASSAY_SOURCE_PASS", "-x", "c++", a});
-      s.compile.insert(s.compile.end(), {"-Wno-unused-command-line-argument", "-x", "c++-cpp-output", s.text});
+      s.preprocess.insert(s.preprocess.end(), {"-DASSAY_SOURCE_PASS", "-fdeclspec", "-x", "c++", a});
+      s.compile.insert(s.compile.end(),
+                       {"-Wno-unused-command-line-argument", "-fdeclspec", "-x", "c++-cpp-output", s.text});
     } else if (a == "-MF" || a == "-MT" || a == "-MQ") {  // dependencies: the first step finds them
       s.preprocess.insert(s.preprocess.end(), {a, command[++i]});
     } else if (a == "-MD" || a == "-MMD") {

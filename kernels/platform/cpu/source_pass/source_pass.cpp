@@ -3,57 +3,36 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <map>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "kernels/platform/cpu/source_pass/tokens.hpp"
+#include "kernels/platform/cpu/source_pass/source_text.hpp"
 
 namespace assay::source_pass {
 namespace {
 
-class pass {
+class pass : source_text {
  public:
-  explicit pass(std::string_view text) : text_(text), tokens_(tokens_of(text)) {}
+  using source_text::source_text;
 
   std::string run() {
     for (at_ = 0; at_ < tokens_.size(); ++at_) {
       note_scope();
-      if (is(at_, "__shared__")) rewrite_shared();
+      if (is(at_, "__shared__")) rewrite_shared(at_ + 1);
+      if (is(at_, "__attribute__") && is(at_ + 1, "(") && is(at_ + 2, "(") && is(at_ + 3, "shared"))
+        rewrite_shared(at_ + 6);
+      if (is(at_, "&")) rewrite_address();
+      if (is(at_, "hipLaunchKernel")) rewrite_launch_by_address();
+      if (tokens_[at_].kind == token_kind::literal) rewrite_label();
+      if (is(at_, "asm") || is(at_, "__asm") || is(at_, "__asm__")) rewrite_assembly();
       if (is_launch(at_)) rewrite_launch();
     }
     return applied();
   }
 
  private:
-  bool is(std::size_t i, std::string_view text) const { return i < tokens_.size() && tokens_[i].text == text; }
-  bool is_word(std::size_t i) const { return i < tokens_.size() && tokens_[i].kind == token_kind::word; }
-  std::size_t begin_of(std::size_t i) const { return static_cast<std::size_t>(tokens_[i].text.data() - text_.data()); }
-  std::size_t end_of(std::size_t i) const { return begin_of(i) + tokens_[i].text.size(); }
-  std::string_view source(std::size_t first, std::size_t past) const {
-    return first < past ? text_.substr(begin_of(first), end_of(past - 1) - begin_of(first)) : std::string_view();
-  }
-  bool touches(std::size_t i) const { return i + 1 < tokens_.size() && end_of(i) == begin_of(i + 1); }
-
-  [[noreturn]] void fail(std::size_t i, const std::string& what) const {
-    // The last line marker says "# 12 "file" ..." of the line after it.
-    std::size_t marker = i;
-    while (marker > 0 && tokens_[marker].kind != token_kind::marker) --marker;
-    std::string file = "the source";
-    auto line = std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(begin_of(i)), '\n') + 1;
-    if (tokens_[marker].kind == token_kind::marker) {
-      const std::string_view said = tokens_[marker].text;
-      const std::size_t digits = said.find_first_of("0123456789"), open = said.find('"'), close = said.rfind('"');
-      if (digits != std::string_view::npos && open < close) {
-        file = said.substr(open + 1, close - open - 1);
-        line = std::stol(std::string(said.substr(digits))) - 1 +
-               std::count(text_.begin() + static_cast<std::ptrdiff_t>(begin_of(marker)),
-                          text_.begin() + static_cast<std::ptrdiff_t>(begin_of(i)), '\n');
-      }
-    }
-    throw unclear_source(file + ":" + std::to_string(line) + ": " + what);
-  }
-
   /// Whether each open brace is of a function's body: then everything inside is.
   void note_scope() {
     if (is(at_, "{")) {
@@ -69,32 +48,8 @@ class pass {
     }
   }
 
-  /// The partner of an opening mark, or the end.
-  std::size_t closing(std::size_t open) const {
-    int depth = 0;
-    for (std::size_t i = open; i < tokens_.size(); ++i) {
-      if (is(i, "(") || is(i, "[") || is(i, "{")) ++depth;
-      if ((is(i, ")") || is(i, "]") || is(i, "}")) && --depth == 0) return i;
-    }
-    fail(open, "'" + std::string(tokens_[open].text) + "' is not closed");
-  }
-
-  std::size_t statement_begin(std::size_t i) const {
-    while (i > 0 && !is(i - 1, ";") && !is(i - 1, "{") && !is(i - 1, "}") && tokens_[i - 1].kind != token_kind::marker)
-      --i;
-    return i;
-  }
-
-  void replace(std::size_t first, std::size_t past, std::string text) {
-    // Lines keep their numbers.
-    const std::string_view old = source(first, past);
-    text.append(static_cast<std::size_t>(std::max<std::ptrdiff_t>(
-                    0, std::count(old.begin(), old.end(), '\n') - std::count(text.begin(), text.end(), '\n'))),
-                '\n');
-    changes_.insert_or_assign(begin_of(first), std::pair(end_of(past - 1), std::move(text)));
-  }
-
-  void rewrite_shared() {
+  /// `past` the word, which __attribute__((shared)) spells, too.
+  void rewrite_shared(std::size_t past) {
     const std::size_t first = statement_begin(at_);
     bool is_extern = false;
     for (std::size_t i = first; i < tokens_.size() && !is(i, ";") && !is(i, "="); ++i) is_extern |= is(i, "extern");
@@ -103,9 +58,9 @@ class pass {
       if (is(i, "static")) replace(i, i + 1, "");
     const std::string guard =
         "[[gnu::used]] static thread_local char assay_shared_guard_" + std::to_string(guards_++) + "[256]; ";
-    if (first == at_) return replace(at_, at_ + 1, guard + "static thread_local");
-    insertions_.insert_or_assign(begin_of(first), guard);
-    replace(at_, at_ + 1, "static thread_local");
+    if (first == at_) return replace(at_, past, guard + "static thread_local");
+    insert(first, guard);
+    replace(at_, past, "static thread_local");
   }
 
   /// extern __shared__ alignas(16) unsigned char name[]; attributes stand anywhere before the name.
@@ -145,28 +100,6 @@ class pass {
            !is(i - 1, "operator");
   }
 
-  /// The partner of a closing parenthesis or bracket, looked for backwards.
-  std::size_t opening(std::size_t close) const {
-    int depth = 0;
-    for (std::size_t i = close + 1; i-- > 0;) {
-      if (is(i, ")") || is(i, "]") || is(i, "}")) ++depth;
-      if ((is(i, "(") || is(i, "[") || is(i, "{")) && --depth == 0) return i;
-    }
-    fail(close, "'" + std::string(tokens_[close].text) + "' was not opened");
-  }
-
-  /// The '<' of template arguments that end with this '>'.
-  std::size_t opening_angle(std::size_t close) const {
-    int depth = 0;
-    for (std::size_t i = close + 1; i-- > 0;) {
-      if (is(i, ")") || is(i, "]") || is(i, "}")) i = opening(i);
-      if (is(i, ";")) break;
-      if (is(i, ">")) ++depth;
-      if (is(i, "<") && --depth == 0) return i;
-    }
-    fail(close, "a kernel's template arguments have no '<'");
-  }
-
   /// First token of the kernel's name, which ends before `past`: a::b<c>::d<e, f>, (*pointer), object.member.
   std::size_t kernel_begin(std::size_t past) const {
     std::size_t i = past;
@@ -182,6 +115,140 @@ class pass {
     }
     if (i == past || is(i, "<")) fail(past, "'<<<' without a kernel before it");
     return i;
+  }
+
+  /// Whether the '&' takes an address. A cast stands before it, or what no value ends with.
+  bool is_unary(std::size_t i) const {
+    if (i == 0) return false;
+    constexpr std::array before_values{"return", "case", "throw", "else", "do", "co_return", "co_yield"};
+    const std::string_view before = tokens_[i - 1].text;
+    if (before == ")") return is(i - 2, "*") || is(i - 2, "&");
+    if (before == "&" || before == "]") return false;
+    if (tokens_[i - 1].kind == token_kind::mark) return true;
+    return std::find(before_values.begin(), before_values.end(), before) != before_values.end();
+  }
+
+  /// The address of what ends with .x, if the tokens are such: of an element of a vector, which C++ does not take, or
+  /// of a member. Empty if they are not.
+  std::string component_address(std::size_t first, std::size_t past) const {
+    constexpr std::string_view elements = "xyzw";
+    if (past < first + 3) return {};
+    const std::string_view name = tokens_[past - 1].text;
+    const bool is_element = name.size() == 1 && elements.find(name) != std::string_view::npos;
+    if (!is_element || (!is(past - 2, ".") && !is(past - 2, "->"))) return {};
+    std::string object(source(first, past - 2));
+    if (is(past - 2, "->")) object = "*(" + object + ")";
+    // A lambda may look into the class around it.
+    return "[](auto& object) { if constexpr (::assay::cpu::is_vector<decltype(object)>) return "
+           "::assay::cpu::component_of<" +
+           std::to_string(elements.find(name)) + ">(object); else return &object." + std::string(name) + "; }(" +
+           object + ")";
+  }
+
+  /// &value.x
+  void rewrite_address() {
+    if (in_function_.empty() || !in_function_.back() || !is_unary(at_)) return;
+    std::size_t first = at_ + 1, past = member_end(first), end = past;
+    if (is(first, "(") && past == closing(first) + 1) {  // &(value.x)
+      ++first;
+      past = end - 1;
+      if (member_end(first) != past) return;
+    }
+    if (past == 0 || is(end, "<")) return;
+    std::string address = component_address(first, past);
+    if (address.empty()) return;
+    replace(at_, end, std::move(address));
+    at_ = end - 1;
+  }
+
+  /// Past a name, or what is in parentheses, and the members, elements and calls of it; 0 if there is none.
+  std::size_t member_end(std::size_t first) const {
+    bool wants_name = true;
+    std::size_t i = first;
+    for (; i < tokens_.size(); ++i) {
+      if (wants_name && is_word(i) && !is(i, "this")) {
+        wants_name = false;
+      } else if (wants_name && is(i, "(") && i == first) {
+        i = closing(i);
+        wants_name = false;
+      } else if (!wants_name && (is(i, ".") || is(i, "->") || is(i, "::"))) {
+        wants_name = true;
+      } else if (!wants_name && (is(i, "[") || is(i, "("))) {
+        i = closing(i);
+      } else {
+        break;
+      }
+    }
+    return wants_name ? 0 : i;
+  }
+
+  /// hipLaunchKernel((void*)kernel, ...): the kernel keeps its type, which says what the arguments are.
+  void rewrite_launch_by_address() {
+    if (!is(at_ + 1, "(")) return;
+    std::size_t first = at_ + 2;
+    const auto past_void = [&](std::size_t i) {
+      if (is(i, "const")) ++i;
+      if (!is(i, "void")) return std::size_t{0};
+      ++i;
+      if (is(i, "const")) ++i;
+      return is(i, "*") ? i + 1 : 0;
+    };
+    std::size_t end = first;
+    while (end < tokens_.size() && !is(end, ",")) end = is(end, "(") || is(end, "{") ? closing(end) + 1 : end + 1;
+    if (is(first, "(") && past_void(first + 1) != 0 && is(past_void(first + 1), ")")) {
+      first = past_void(first + 1) + 1;
+    } else if (is(first, "reinterpret_cast") && is(first + 1, "<") && past_void(first + 2) != 0) {
+      first = past_void(first + 2) + 1;
+    } else {
+      return;
+    }
+    replace(at_, end,
+            "::assay::cpu::launch_with_addresses(\"" + name_of(first, end) + "\", " + std::string(source(first, end)));
+    at_ = end;
+  }
+
+  /// __asm("llvm.amdgcn.raw.buffer.load.i32"): names of functions that the platform has under another name.
+  void rewrite_label() {
+    constexpr std::string_view start = "\"llvm.amdgcn.";
+    const std::string_view text = tokens_[at_].text;
+    if (at_ < 2 || !is(at_ - 1, "(") || !text.starts_with(start)) return;
+    if (is(at_ - 2, "asm") || is(at_ - 2, "__asm") || is(at_ - 2, "__asm__"))
+      replace(at_, at_ + 1, "\"assay." + std::string(text.substr(std::string_view("\"llvm.").size())));
+  }
+
+  /// asm volatile("text" : outputs : inputs : clobbers): the text and the operands, for an interpreter.
+  void rewrite_assembly() {
+    if (in_function_.empty() || !in_function_.back() || is_in_system(at_)) return;
+    std::size_t open = at_ + 1;
+    constexpr std::array qualifiers{"volatile", "__volatile__", "__volatile", "inline"};
+    while (open < tokens_.size() &&
+           std::find(qualifiers.begin(), qualifiers.end(), tokens_[open].text) != qualifiers.end())
+      ++open;
+    if (!is(open, "(")) return;
+    const std::size_t close = closing(open);
+    std::size_t i = open + 1;
+    while (i < close && tokens_[i].kind == token_kind::literal) ++i;
+    // The label of a declaration stands behind it, and is a name alone.
+    if (i == open + 1 || (i == close && open == at_ + 1 && (is(at_ - 1, ")") || is_word(at_ - 1)))) return;
+    std::string text =
+        "::assay::cpu::run_assembly(" + std::string(source(open + 1, i)) + ", ::std::source_location::current(), {";
+    int part = 0;  // 1: outputs, 2: inputs
+    for (; i < close; ++i) {
+      if (is(i, ":") || is(i, "::")) {
+        part += is(i, "::") ? 2 : 1;
+      } else if (is(i, "[")) {
+        fail(i, "named operands of inline assembly are not known");
+      } else if (is(i, "(") && part <= 2) {
+        const std::size_t end = closing(i);
+        const std::string address = part == 1 ? component_address(i + 1, end) : std::string();
+        text += std::string(text.back() == '{' ? "" : ", ") + "::assay::cpu::assembly_" +
+                (part == 1 ? "output(" : "input(") + (address.empty() ? "" : "*") +
+                (address.empty() ? std::string(source(i + 1, end)) : address) + ")";
+        i = end;
+      }
+    }
+    replace(at_, close + 1, text + "})");
+    at_ = close;
   }
 
   void rewrite_launch() {
@@ -203,13 +270,8 @@ class pass {
     if (given.size() < 3) given.emplace_back("0");
     if (given.size() < 4) given.emplace_back("nullptr");
     const std::size_t call = i + 3, end = closing(call);
-    std::string name;
-    for (std::size_t part = kernel; part < open; ++part) {
-      if (tokens_[part].kind == token_kind::literal) continue;
-      name +=
-          std::string(is_word(part) && part > kernel && is_word(part - 1) ? " " : "") + std::string(tokens_[part].text);
-    }
-    std::string text = "::assay::cpu::launch_kernel(\"" + name + "\", " + std::string(source(kernel, open));
+    std::string text =
+        "::assay::cpu::launch_kernel(\"" + name_of(kernel, open) + "\", " + std::string(source(kernel, open));
     // A line marker stays at the start of its line.
     for (const std::string& argument : given) text += (argument.starts_with('#') ? ",\n" : ", ") + argument;
     // The call's arguments may hold launches of their own, in lambdas: they stay as they are, for this pass to see.
@@ -217,37 +279,9 @@ class pass {
     at_ = call;
   }
 
-  /// Changes do not overlap: each ends before the next token that is looked at.
-  std::string applied() const {
-    std::string out;
-    out.reserve(text_.size() + text_.size() / 8);
-    std::size_t from = 0;
-    auto insertion = insertions_.begin();
-    const auto insert_before = [&](std::size_t place) {
-      for (; insertion != insertions_.end() && insertion->first <= place; ++insertion) {
-        out += text_.substr(from, insertion->first - from);
-        out += insertion->second;
-        from = insertion->first;
-      }
-    };
-    for (const auto& [place, change] : changes_) {
-      insert_before(place);
-      out += text_.substr(from, place - from);
-      out += change.second;
-      from = change.first;
-    }
-    insert_before(text_.size());
-    out += text_.substr(from);
-    return out;
-  }
-
-  std::string_view text_;
-  std::vector<token> tokens_;
   std::size_t at_ = 0;
   std::vector<bool> in_function_;
   int guards_ = 0;
-  std::map<std::size_t, std::pair<std::size_t, std::string>> changes_;  // by where they begin: where they end, new text
-  std::map<std::size_t, std::string> insertions_;
 };
 
 }  // namespace

@@ -212,3 +212,65 @@ TEST_CASE("MFMA ends a launch with waves of 32 lanes, or with a broadcast", "[hi
   run(64, 0);
   CHECK(out[63] == 16.0F);
 }
+
+TEST_CASE("MFMA of 16 blocks multiplies each by its own, or by what a broadcast says", "[hip][amdgcn]") {
+  using f16x4 = _Float16 __attribute__((ext_vector_type(4)));
+  struct setting {
+    int cbsz, abid, blgp;
+  };
+  static setting now;
+  static int a[64][4], b[64][4];  // lane, k
+  static float got[64][4];
+  std::mt19937 random(5);
+  for (int lane = 0; lane < 64; ++lane)
+    for (int k = 0; k < 4; ++k)
+      a[lane][k] = static_cast<int>(random() % 7) - 3, b[lane][k] = static_cast<int>(random() % 7) - 3;
+  void (*kernel)() = [] {
+    const unsigned int lane = threadIdx.x;
+    f16x4 own_a, own_b;
+    for (int k = 0; k < 4; ++k)
+      own_a[k] = static_cast<_Float16>(a[lane][k]), own_b[k] = static_cast<_Float16>(b[lane][k]);
+    const mfma_f32x4 d =
+        __builtin_amdgcn_mfma_f32_4x4x4f16(own_a, own_b, mfma_f32x4{1, 2, 3, 4}, now.cbsz, now.abid, now.blgp);
+    for (int row = 0; row < 4; ++row) got[lane][row] = d[row];
+  };
+  // What blgp says of the lanes of B: CDNA3 ISA, table of BLGP.
+  const auto source = [](int lane, int blgp) {
+    const int of_halves[] = {lane, lane & 31, lane | 32, (lane + 16) & 63};
+    return blgp < 4 ? of_halves[blgp] : (lane & 15) + 16 * (blgp & 3);
+  };
+  for (const setting s :
+       {setting{0, 0, 0}, {4, 9, 0}, {2, 3, 0}, {1, 0, 0}, {0, 0, 1}, {0, 0, 2}, {0, 0, 3}, {0, 0, 6}, {4, 15, 7}}) {
+    now = s;
+    REQUIRE(defects_of(parameters(64), [&] { hipLaunchKernelGGL(kernel, 1, 64, 0, nullptr); }).empty());
+    for (int lane = 0; lane < 64; ++lane)
+      for (int row = 0; row < 4; ++row) {
+        const int group = 1 << s.cbsz, block = lane / 4 - lane / 4 % group + s.abid;
+        int wanted = row + 1;
+        for (int k = 0; k < 4; ++k) wanted += a[4 * block + row][k] * b[source(lane, s.blgp)][k];
+        CHECK(got[lane][row] == static_cast<float>(wanted));
+      }
+  }
+  now = {1, 2, 0};
+  const launch_scope scope(parameters(64));
+  CHECK_THROWS_AS(([&] { hipLaunchKernelGGL(kernel, 1, 64, 0, nullptr); })(), std::invalid_argument);
+}
+
+TEST_CASE("AMD's conversions to and from FP8, and to f16 towards zero", "[hip][amdgcn]") {
+  // e4m3fnuz: 0x40 is 1, 0x48 is 2, 0xC0 is -1, 0x7F is 240; 0x80 is the NaN.
+  const int word = 0x40C0487F;
+  CHECK(__builtin_amdgcn_cvt_pk_f32_fp8(word, false)[0] == 240);
+  CHECK(__builtin_amdgcn_cvt_pk_f32_fp8(word, false)[1] == 2);
+  CHECK(__builtin_amdgcn_cvt_pk_f32_fp8(word, true)[0] == -1);
+  CHECK(__builtin_amdgcn_cvt_pk_f32_fp8(word, true)[1] == 1);
+  CHECK(__builtin_amdgcn_cvt_f32_fp8(word, 3) == 1);
+  CHECK(std::isnan(__builtin_amdgcn_cvt_f32_fp8(0x80, 0)));
+  CHECK(__builtin_amdgcn_cvt_pk_fp8_f32(2, 1, 0x12345678, false) == 0x12344048);
+  CHECK(__builtin_amdgcn_cvt_pk_fp8_f32(2, 1, 0x12345678, true) == 0x40485678);
+  CHECK(__builtin_amdgcn_cvt_pk_fp8_f32(1e6F, 0, 0, false) == 0x80);
+  CHECK(__builtin_amdgcn_cvt_f32_bf8(__builtin_amdgcn_cvt_pk_bf8_f32(-3, 0.5F, 0, false), 0) == -3);
+  const auto halves = __builtin_amdgcn_cvt_pkrtz(1 + 0x1.8p-11F, -65535.0F);
+  CHECK(static_cast<float>(halves[0]) == 1);
+  CHECK(static_cast<float>(halves[1]) == -65504);
+  CHECK(std::isinf(static_cast<float>(__builtin_amdgcn_cvt_pkrtz(std::numeric_limits<float>::infinity(), 0)[0])));
+}

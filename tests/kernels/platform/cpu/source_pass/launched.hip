@@ -56,8 +56,17 @@ __global__ void multiply_ones(int* out) {
   out[threadIdx.x] = static_cast<int>(__reduce_add_sync(~0ULL, static_cast<int>(c[15])));
 }
 
+__global__ void copy_element(unsigned short* out, const unsigned short* in, long at, long before) {
+  volatile unsigned short earlier = in[before];
+  static_cast<void>(earlier);
+  out[0] = in[at];
+}
+
 }  // namespace
 
+void run_copy_element(unsigned short* out, const unsigned short* in, long at, long before) {
+  copy_element<<<1, 1>>>(out, in, at, before);
+}
 void run_reverse(int* out, const int* in, bool flaw) {
   const dim3 grid(2, 1);
   reverse<int, (2 > 1 ? 0 : 1)><<<grid, 64, 64 * sizeof(int), nullptr>>>(out, in, flaw);

@@ -45,10 +45,66 @@ TEST_CASE("Shared variables become thread-local, each behind a guard, and dynami
   const std::string pointer = "unsigned char* const a = reinterpret_cast<unsigned char*>(::assay::cpu::dynamic_lds());";
   for (const std::string declared :
        {"extern __shared__ unsigned char a[];", "extern __shared__ __attribute__((aligned(16))) unsigned char a[];",
-        "extern __shared__ alignas(16) unsigned char a[];", "__shared__ extern unsigned char a[ ];"})
+        "extern __shared__ alignas(16) unsigned char a[];", "extern __attribute__((shared)) unsigned char a[];",
+        "__shared__ extern unsigned char a[ ];"})
     CHECK(rewritten("void f() { if (x) { " + declared + " } }") == "void f() { if (x) { " + pointer + " } }");
   CHECK(rewritten("namespace n { extern __shared__ float a[]; }") ==
         "namespace n { [[maybe_unused]] static constexpr ::assay::cpu::dynamic_lds_of<float> a{}; }");
+}
+
+TEST_CASE("The address of what may be a vector's element, only where an address is taken", "[source_pass]") {
+  const auto address = [](const std::string& object, int index, const char* name) {
+    return "[](auto& object) { if constexpr (::assay::cpu::is_vector<decltype(object)>) return "
+           "::assay::cpu::component_of<" +
+           std::to_string(index) + ">(object); else return &object." + name + "; }(" + object + ")";
+  };
+  const auto in_function = [](const std::string& text) { return "void f() { " + text + " }"; };
+  CHECK(rewritten(in_function("p = &v.x;")) == in_function("p = " + address("v", 0, "x") + ";"));
+  CHECK(rewritten(in_function("f((int*)&a[i].w, 1);")) == in_function("f((int*)" + address("a[i]", 3, "w") + ", 1);"));
+  CHECK(rewritten(in_function("return &p->y;")) == in_function("return " + address("*(p)", 1, "y") + ";"));
+  CHECK(rewritten(in_function("f(&n::a.b(1)->c.z);")) == in_function("f(" + address("n::a.b(1)->c", 2, "z") + ");"));
+  CHECK(rewritten(in_function("*(T*)&(p->x) = 1;")) == in_function("*(T*)" + address("*(p)", 0, "x") + " = 1;"));
+  for (const std::string same : {"p = &(v.x)[1];", "a = b &v.x;", "a = (b) & c.x;", "a = b && c.x;", "p = &v.x.y[0];",
+                                 "p = &v.x();", "p = &v.data;", "p = &x;", "p = &this->x;", "auto& r = v.x;"})
+    CHECK(rewritten(in_function(same)) == in_function(same));
+}
+
+TEST_CASE("A launch by addresses keeps the kernel's type", "[source_pass]") {
+  const std::string call = "::assay::cpu::launch_with_addresses(\"k<int>\", k<int>, g, b, a, 0, s);";
+  for (const std::string kernel : {"(void*)k<int>", "(const void*)k<int>", "reinterpret_cast<void*>(k<int>)",
+                                   "reinterpret_cast<const void*>(k<int>)"}) {
+    const bool is_cast = kernel.starts_with('r');
+    CHECK(rewritten("hipLaunchKernel(" + kernel + ", g, b, a, 0, s);") ==
+          (is_cast ? "::assay::cpu::launch_with_addresses(\"(k<int>)\", (k<int>), g, b, a, 0, s);" : call));
+  }
+  CHECK(rewritten("hipLaunchKernel(k, g, b, a);") == "hipLaunchKernel(k, g, b, a);");
+}
+
+TEST_CASE("Labels of LLVM's intrinsics become the platform's", "[source_pass]") {
+  CHECK(rewritten("int f(int) __asm(\"llvm.amdgcn.raw.buffer.load.i32\");") ==
+        "int f(int) __asm(\"assay.amdgcn.raw.buffer.load.i32\");");
+  CHECK(rewritten("g(\"llvm.amdgcn.x\"); int f() asm(\"other\");") == "g(\"llvm.amdgcn.x\"); int f() asm(\"other\");");
+}
+
+TEST_CASE("Inline assembly becomes a call with its operands", "[source_pass]") {
+  const auto in_function = [](const std::string& text) { return "void f() { " + text + " }"; };
+  const auto call = [&](const std::string& text, const std::string& operands) {
+    return in_function("::assay::cpu::run_assembly(" + text + ", ::std::source_location::current(), {" + operands +
+                       "});");
+  };
+  CHECK(rewritten(in_function("asm volatile(\"s_barrier\");")) == call("\"s_barrier\"", ""));
+  CHECK(rewritten(in_function("asm volatile(\"a\" \"b\" :: \"r\"(x), \"n\"((int)4) : \"memory\");")) ==
+        call("\"a\" \"b\"", "::assay::cpu::assembly_input(x), ::assay::cpu::assembly_input((int)4)"));
+  CHECK(rewritten(in_function("asm(\"a\" : \"=f\"(c[0]), \"+r\"(d) : \"l\"(p));")) ==
+        call("\"a\"",
+             "::assay::cpu::assembly_output(c[0]), ::assay::cpu::assembly_output(d), "
+             "::assay::cpu::assembly_input(p)"));
+  const std::string of_element = rewritten(in_function("__asm__ __volatile__(\"a\" : \"=r\"(v.y));"));
+  CHECK(of_element.find("assembly_output(*[](auto& object)") != std::string::npos);
+  // Not in system headers, and no label of a declaration.
+  for (const std::string same : {"# 1 \"/usr/include/x.h\" 1 3\nvoid f() { asm volatile(\"pause\"); }",
+                                 "void f() { int g(int) __asm__(\"h\"); }", "asm(\".globl x\");"})
+    CHECK(rewritten(same) == same);
 }
 
 TEST_CASE("What looks like it stays as it is", "[source_pass]") {
@@ -70,6 +126,7 @@ TEST_CASE("What cannot be rewritten is refused with its place", "[source_pass]")
   refuses("k<<<1, 1;", "the source:1: '<<<' without '>>>('");
   refuses("k<<<(1, 1;", "the source:1: '(' is not closed");
   refuses("a > <<<1, 1>>>();", "the source:1: a kernel's template arguments have no '<'");
+  refuses("void f() { asm(\"a\" : [r] \"=r\"(x)); }", "the source:1: named operands of inline assembly are not known");
   refuses("\nextern __shared__ int a[4];",
           "the source:2: an extern __shared__ array with an extent is not known to HIP");
   refuses("extern __shared__ int;",

@@ -1,0 +1,197 @@
+#include "hip/ptx.h"
+
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "kernels/platform/cpu/checker/access_checker.hpp"
+#include "kernels/platform/cpu/executor/wave.hpp"
+
+namespace assay::cpu {
+namespace {
+
+constexpr int lanes_of_warp = 32;
+
+struct copy_under_way {
+  void* to;
+  std::size_t size;
+  std::uintptr_t pc;
+  std::byte bytes[16];
+};
+
+/// A thread's copies, oldest first, and where its committed groups end.
+struct copies {
+  std::uint64_t block = 0;
+  std::vector<copy_under_way> pending;
+  std::vector<std::size_t> group_ends;
+};
+
+/// Of the running thread. Copies that a thread of an earlier block left under way are forgotten.
+copies& own_copies() {
+  static thread_local std::vector<copies> of_threads(max_block_size);
+  const thread_coordinates& self = *this_thread;
+  const uint3 at = self.thread_index;
+  const dim3 extent = self.block->block_dim;
+  copies& own = of_threads[(static_cast<std::size_t>(at.z) * extent.y + at.y) * extent.x + at.x];
+  if (own.block != self.block->number) {
+    own.block = self.block->number;
+    own.pending.clear();
+    own.group_ends.clear();
+  }
+  return own;
+}
+
+checked_thread& running_thread() {
+  return *static_cast<checked_thread*>(const_cast<thread_coordinates*>(this_thread));
+}
+
+}  // namespace
+
+[[gnu::noinline]] void begin_copy(void* shared, const void* source, std::size_t size, std::size_t bytes) {
+  begin_copy_at(reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)), shared, source, size, bytes);
+}
+
+void begin_copy_at(std::uintptr_t pc, void* shared, const void* source, std::size_t size, std::size_t bytes) {
+  if (size != 4 && size != 8 && size != 16) throw std::invalid_argument("cp.async copies 4, 8 or 16 bytes");
+  copy_under_way copy{shared, size, pc, {}};
+  bytes = bytes < size ? bytes : size;
+  if (reinterpret_cast<std::uintptr_t>(shared) % size != 0 ||
+      (bytes != 0 && reinterpret_cast<std::uintptr_t>(source) % size != 0))
+    throw std::invalid_argument("cp.async of " + std::to_string(size) +
+                                " bytes at an address that is no multiple of it");
+  if (bytes != 0) {
+    note_load(source, bytes, pc);
+    std::memcpy(copy.bytes, source, bytes);
+  }
+  note_store(shared, size, pc);
+  std::memset(shared, 0xFF, size);
+  const own_accesses own(running_thread());
+  own_copies().pending.push_back(copy);
+}
+
+void commit_copies() {
+  const own_accesses own(running_thread());
+  copies& all = own_copies();
+  all.group_ends.push_back(all.pending.size());
+}
+
+void wait_for_copies(int pending) {
+  std::vector<copy_under_way> done;
+  {
+    const own_accesses own(running_thread());
+    copies& all = own_copies();
+    const std::size_t groups = all.group_ends.size();
+    const std::size_t past = pending < 0 ? groups : groups - std::min(groups, static_cast<std::size_t>(pending));
+    const std::size_t end = pending < 0 ? all.pending.size() : past == 0 ? 0 : all.group_ends[past - 1];
+    done.assign(all.pending.begin(), all.pending.begin() + static_cast<std::ptrdiff_t>(end));
+    all.pending.erase(all.pending.begin(), all.pending.begin() + static_cast<std::ptrdiff_t>(end));
+    all.group_ends.erase(all.group_ends.begin(), all.group_ends.begin() + static_cast<std::ptrdiff_t>(past));
+    for (std::size_t& group_end : all.group_ends) group_end -= end;
+  }
+  for (std::size_t i = 0; i < done.size(); ++i) {
+    const copy_under_way& copy = done.data()[i];
+    note_store(copy.to, copy.size, copy.pc);
+    std::memcpy(copy.to, copy.bytes, copy.size);
+  }
+}
+
+void demand_warp(const char* name) {
+  if (wave_size() != lanes_of_warp) throw std::invalid_argument(std::string(name) + " needs waves of 32 lanes");
+}
+
+template <int Count, bool IsTransposed>
+void exchange_rows(wave_records& records) {
+  const auto of = [&](int lane) { return static_cast<matrix_rows*>(records.lane[lane]); };
+  for (int lane = 0; lane < lanes_of_warp; ++lane)
+    for (int i = 0; of(lane) != nullptr && i < Count; ++i) {
+      std::uint16_t parts[2] = {};
+      for (int e = 0; e < 2; ++e) {
+        const int outer = lane / 4, inner = 2 * (lane % 4) + e;
+        const matrix_rows* const from = of(8 * i + (IsTransposed ? inner : outer));
+        if (from != nullptr) parts[e] = from->row[IsTransposed ? outer : inner];
+      }
+      of(lane)->result[i] = static_cast<std::uint32_t>(parts[0] | parts[1] << 16);
+    }
+}
+template void exchange_rows<1, false>(wave_records&);
+template void exchange_rows<2, false>(wave_records&);
+template void exchange_rows<4, false>(wave_records&);
+template void exchange_rows<1, true>(wave_records&);
+template void exchange_rows<2, true>(wave_records&);
+template void exchange_rows<4, true>(wave_records&);
+
+void load_matrices(std::uintptr_t pc, std::source_location where, std::uint32_t* words, const void* row, int count,
+                   bool is_transposed) {
+  demand_warp("ldmatrix");
+  if (count != 1 && count != 2 && count != 4) throw std::invalid_argument("ldmatrix loads 1, 2 or 4 matrices");
+  matrix_rows own{};
+  if (lane_id() < 8 * count) {
+    if (reinterpret_cast<std::uintptr_t>(row) % sizeof own.row != 0)
+      throw std::invalid_argument("ldmatrix of a row at an address that is no multiple of 16");
+    note_load(row, sizeof own.row, pc);
+    std::memcpy(own.row, row, sizeof own.row);
+  }
+  const wave_operation exchange = count == 1   ? (is_transposed ? &exchange_rows<1, true> : &exchange_rows<1, false>)
+                                  : count == 2 ? (is_transposed ? &exchange_rows<2, true> : &exchange_rows<2, false>)
+                                               : (is_transposed ? &exchange_rows<4, true> : &exchange_rows<4, false>);
+  wave_rendezvous("ldmatrix", where, &own, exchange);
+  std::memcpy(words, own.result, static_cast<std::size_t>(count) * sizeof *words);
+}
+
+namespace {
+
+double half_of(float_format format, std::uint32_t pair, int which) {
+  return decoded(format, pair >> (16 * which) & 0xFFFF);
+}
+
+}  // namespace
+
+template <float_format Format, int K, class Sum>
+void multiply_warp(wave_records& records) {
+  constexpr int m = 16, n = 8;
+  double a[m][K] = {}, b[K][n] = {}, sum[m][n] = {};  // a lane that is not there has zeros
+  const auto of = [&](int lane) { return static_cast<mma_fragments*>(records.lane[lane]); };
+  constexpr bool is_f32 = std::is_same_v<Sum, float>;
+  // Element e of a lane's sums: rows l / 4 and 8 below, columns 2 (l % 4) and the next.
+  const auto row_of = [](int lane, int e) { return lane / 4 + 8 * (e / 2); };
+  const auto column_of = [](int lane, int e) { return 2 * (lane % 4) + e % 2; };
+  for (int lane = 0; lane < lanes_of_warp; ++lane) {
+    const mma_fragments* const r = of(lane);
+    if (r == nullptr) continue;
+    // Register i of A: rows l / 4 and 8 below in turn, then k 8 further on. Register i of B: k 8 i further on.
+    for (int i = 0; i < K / 4; ++i)
+      for (int e = 0; e < 2; ++e)
+        a[lane / 4 + 8 * (i % 2)][8 * (i / 2) + 2 * (lane % 4) + e] = half_of(Format, r->a[i], e);
+    for (int i = 0; i < K / 8; ++i)
+      for (int e = 0; e < 2; ++e) b[8 * i + 2 * (lane % 4) + e][lane / 4] = half_of(Format, r->b[i], e);
+    for (int e = 0; e < 4; ++e)
+      sum[row_of(lane, e)][column_of(lane, e)] =
+          is_f32 ? static_cast<double>(static_cast<const float*>(r->c)[e])
+                 : half_of(f16_format, static_cast<const std::uint32_t*>(r->c)[e / 2], e % 2);
+  }
+  for (int row = 0; row < m; ++row)
+    for (int k = 0; k < K; ++k)
+      for (int column = 0; column < n; ++column) sum[row][column] += a[row][k] * b[k][column];
+  for (int lane = 0; lane < lanes_of_warp; ++lane) {
+    mma_fragments* const r = of(lane);
+    for (int e = 0; r != nullptr && e < 4; ++e) {
+      const double value = sum[row_of(lane, e)][column_of(lane, e)];
+      if constexpr (is_f32) {
+        static_cast<float*>(r->d)[e] = static_cast<float>(value);
+      } else {
+        auto* const pair = static_cast<std::uint32_t*>(r->d) + e / 2;
+        const std::uint32_t code = encoded(f16_format, value, false);
+        *pair = e % 2 == 0 ? code : *pair | code << 16;
+      }
+    }
+  }
+}
+template void multiply_warp<f16_format, 16, float>(wave_records&);
+template void multiply_warp<bf16_format, 16, float>(wave_records&);
+template void multiply_warp<f16_format, 8, float>(wave_records&);
+template void multiply_warp<bf16_format, 8, float>(wave_records&);
+template void multiply_warp<f16_format, 16, std::uint32_t>(wave_records&);
+template void multiply_warp<f16_format, 8, std::uint32_t>(wave_records&);
+
+}  // namespace assay::cpu

@@ -39,7 +39,7 @@ struct assay_call {
 
 /// Optional exports; an object that links the cpu platform has both. Between them, what the calling thread launches
 /// runs as `call` says, and so does what other threads launch that announced nothing: one launch at a time. Calls nest.
-/// Returns what ends the call; null if the call is not of this version.
+/// Returns what ends the call; null if the call is not of this version, or describes more memory than there is.
 void* assay_begin_call_v1(const assay_call* call);
 void assay_end_call_v1(void* begun);
 

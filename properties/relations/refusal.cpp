@@ -59,8 +59,9 @@ std::optional<std::string> refusal_check::run(const problem& broken, const std::
   const assay_launch launch = make_launch(case_, lib_.checks, 1, &report);
   const oracle::kept_arithmetic kept;
   const fault_watch watch(given_.buffers, out_.buffers);
-  // Without tensors: what a kernel loads or stores after all is a defect.
-  const std::shared_ptr<void> announced = lib_.announce({sizeof(assay_call), &launch, nullptr, 0, nullptr});
+  // Kernels may look at what is wrong before they refuse it.
+  const std::shared_ptr<void> announced =
+      lib_.announce({sizeof(assay_call), &launch, tensors.data(), static_cast<std::int32_t>(tensors.size()), nullptr});
   const assay_status status = kernel_.run(&broken, tensors.data(), static_cast<std::int32_t>(tensors.size()), &launch);
   if (!refused(status)) return fmt::format("run() accepted {}: status {} '{}'", name, status.code, status.message);
   message_ = status.message;

@@ -97,6 +97,7 @@ class load_watch {
     if (found == tensors_.end()) return false;
     const auto& [given, twin] = found->second;
     const std::int64_t size = size_bytes(given.type);
+    if (size == 0) return false;
     const std::int64_t end = (load.offset_bytes + load.size_bytes - 1) / size + 1;
     wanted_.reset();
     for (std::int64_t element = load.offset_bytes / size; element < end; ++element) {

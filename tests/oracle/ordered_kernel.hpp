@@ -161,9 +161,9 @@ class ordered_kernel {
     if (p_.window > 0) begin_ = std::max<std::int64_t>(0, n - rows + i - p_.window + 1);
     if (how_.planted == residual_fault::one_key_more) end_ = std::min(n, end_ + 1);
     if (how_.planted == residual_fault::one_key_less) end_ -= 1;
-    std::vector<float> q;
+    std::vector<float> q(static_cast<std::size_t>(p_.head_dim_qk));
     for (std::int64_t d = 0; d < p_.head_dim_qk; ++d)
-      q.push_back(static_cast<float>(element("q", s_["q"].view.offset(row, head, d))));
+      q[static_cast<std::size_t>(d)] = static_cast<float>(element("q", s_["q"].view.offset(row, head, d)));
     x_.assign(static_cast<std::size_t>(n), -std::numeric_limits<float>::infinity());
     const float scale = p_.scale * p_.q_scale * p_.k_scale;
     const std::int64_t struck = begin_ + (end_ - begin_) / 3;

@@ -5,13 +5,13 @@
 
 #include "properties/data/difference.hpp"
 #include "properties/run/execute.hpp"
+#include "properties/suite/minimize.hpp"
 #include "tests/properties/faulty_library.hpp"
 
 namespace assay {
 namespace {
 
 using oracle::group_kind;
-using oracle::residual_finding;
 
 /// 8 rows of 4 heads on 256 keys in pages of 64, f16.
 attention_case usual_case() {
@@ -75,6 +75,20 @@ TEST_CASE("where the enclosure fails, it is the origin; data that do not suit ar
   c = usual_case();
   c.kernel = "mqa_logits";
   CHECK_FALSE(suits_residuals(c));
+}
+
+TEST_CASE("a shrunk case still fails by its residual", "[residual]") {
+  const auto judge = [](const attention_case& c) {
+    const bool has_page = c.kernel == "split_kv" && c.kv_type == dtype::f16 && c.pool_pages > 1 && is_valid(c);
+    return has_page ? judge_enlarged(c, 0.2F) : passed();
+  };
+  attention_case given = usual_case();
+  given.num_splits = 2;
+  given.causal = true;
+  const minimized found = minimize(given, judge, {.seconds = 60, .tries = 60});
+  CHECK(found.reproduced);
+  CHECK(found.steps > 0);
+  CHECK(found.result.origin == residual_origin);
 }
 
 TEST_CASE("the clean kernel passes by its residuals as well", "[residual]") {

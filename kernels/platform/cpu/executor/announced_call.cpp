@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -77,7 +78,12 @@ extern "C" {
   if (call == nullptr || call->size_bytes != sizeof(assay_call) || call->launch == nullptr || call->num_tensors < 0)
     return nullptr;
   if (call->tensors == nullptr && call->num_tensors > 0) return nullptr;
-  auto begun = std::make_unique<announced_call>(*call);
+  std::unique_ptr<announced_call> begun;
+  try {
+    begun = std::make_unique<announced_call>(*call);
+  } catch (const std::bad_alloc&) {  // tensors that are described as larger than all memory
+    return nullptr;
+  }
   begun->scope.share();
   begun->outer_of_thread = std::exchange(assay::cpu::latest_of_thread, begun.get());
   const std::lock_guard lock(assay::cpu::launching());

@@ -37,6 +37,7 @@ namespace assay::cpu {
 using uint3_vector = unsigned int __attribute__((ext_vector_type(3)));
 
 inline char* buffer_base(const __amdgpu_buffer_rsrc_t& resource) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): it was made of a pointer
   return reinterpret_cast<char*>(resource.word[0] | std::uint64_t{resource.word[1] & 0xFFFF} << 32);
 }
 
@@ -77,6 +78,7 @@ inline char* lds_of_lane(const char* name, void* base, int size, int offset, std
   const std::uint64_t present = ballot(name, where, every_lane, true).present;
   const std::uint64_t first =
       shuffle_bits(name, where, every_lane, reinterpret_cast<std::uint64_t>(base), std::countr_zero(present));
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): it was made of a pointer
   return reinterpret_cast<char*>(first) + offset + static_cast<std::ptrdiff_t>(lane_id()) * size;
 }
 

@@ -133,6 +133,7 @@ class interpreter {
     const auto size = static_cast<std::size_t>(get(i.arguments[2]));
     const std::size_t bytes = i.arguments.size() > 3 ? static_cast<std::uint32_t>(get(i.arguments[3])) : size;
     void* const to = shared_pointer(address_of(i.arguments[0]));
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): registers hold addresses as numbers
     const void* const from = reinterpret_cast<const void*>(address_of(i.arguments[1]));
     as_kernel([&] { begin_copy_at(pc_, to, from, size, bytes); });
   }
@@ -179,6 +180,7 @@ class interpreter {
     const std::size_t size = std::stoul("0" + i.name.substr(last + 1)) / 8;
     if (size == 0 || size > 8) fail_assembly(i.name);
     const std::uint64_t address = address_of(i.arguments[is_load ? 1 : 0]);
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): registers hold addresses as numbers
     char* const at = i.has("shared") ? static_cast<char*>(shared_pointer(address)) : reinterpret_cast<char*>(address);
     if (reinterpret_cast<std::uintptr_t>(at) % (size * parts.size()) != 0)
       throw std::invalid_argument(i.name + " at an address that is no multiple of its size");

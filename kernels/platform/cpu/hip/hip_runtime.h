@@ -55,6 +55,7 @@
 #ifdef ASSAY_SOURCE_PASS  // which compiles with -fdeclspec
 // Objects, as clang has them for GPUs: launches have members of these names,
 // and hosts have variables.
+// NOLINTBEGIN(bugprone-macro-parentheses): the arguments are names and functions
 #define ASSAY_COORDINATES(name, function, conversions) \
   inline constexpr struct {                            \
     __declspec(property(get = get_x)) unsigned int x;  \
@@ -85,6 +86,7 @@ ASSAY_COORDINATES(blockDim, block_extent, operator dim3() const { return ::assay
 ASSAY_COORDINATES(gridDim, grid_extent, operator dim3() const { return ::assay::cpu::grid_extent(); });
 // NOLINTEND(google-explicit-constructor)
 #undef ASSAY_COORDINATES
+// NOLINTEND(bugprone-macro-parentheses)
 #else
 #define threadIdx (::assay::cpu::thread_index())
 #define blockIdx (::assay::cpu::block_index())

@@ -109,6 +109,7 @@ void multiply(const char* name, std::source_location where, Sum* d, const std::u
   for (int i = 0; i < sums; ++i) d[i] = d_own[i];
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): the arguments are types
 #define ASSAY_PTX_MMA(name, format, k, sum)                                                            \
   inline void name(sum* d, const std::uint32_t* a, const std::uint32_t* b, const sum* c, ASSAY_HERE) { \
     multiply<cpu::format, k, sum>(#name, where, d, a, b, c);                                           \
@@ -121,6 +122,7 @@ ASSAY_PTX_MMA(mma_m16n8k8_f32_bf16, bf16_format, 8, float)
 ASSAY_PTX_MMA(mma_m16n8k16_f16_f16, f16_format, 16, std::uint32_t)
 ASSAY_PTX_MMA(mma_m16n8k8_f16_f16, f16_format, 8, std::uint32_t)
 #undef ASSAY_PTX_MMA
+// NOLINTEND(bugprone-macro-parentheses)
 
 #pragma clang attribute pop
 

@@ -9,6 +9,9 @@
 
 namespace assay::fuzz {
 
+/// The case of one of these kernels that the bytes encode, within what the library takes.
+attention_case supported_case(std::span<const std::uint8_t> bytes, std::span<const std::string> kernels);
+
 /// Runs the case with all checks and reports a failure.
 void check_case(const attention_case& c);
 

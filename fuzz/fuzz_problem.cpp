@@ -1,11 +1,11 @@
 /// A case, arbitrary edits of its problem and tensors, and one mutation that makes any problem bad. The host must
 /// refuse it with a reason, launch no kernel and write no output. The first bytes choose the edits; the rest encode the
 /// case.
+#include "fuzz/check_case.hpp"
 #include "fuzz/counters.hpp"
 #include "fuzz/edits.hpp"
 #include "fuzz/input_form.hpp"
 #include "fuzz/report_failure.hpp"
-#include "properties/generate/bytes.hpp"
 #include "properties/generate/choice.hpp"
 #include "properties/generate/kernel_space.hpp"
 #include "properties/relations/broken_calls.hpp"
@@ -18,13 +18,14 @@ const fuzz::input_form fuzz::form{kernels_of_the_space(), 32};
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::span<const std::uint8_t> head(data, std::min(size, fuzz::form.head_bytes));
   byte_source choices(head);
-  const attention_case c = decode_case({data + head.size(), size - head.size()}, fuzz::form.kernels);
   const library& lib = fuzz::under_test();
+  const attention_case c = fuzz::supported_case({data + head.size(), size - head.size()}, fuzz::form.kernels);
   fuzz::announce(to_json(c));
   inputs given = fill(c);
   problem good;
   const assay_kernel* kernel = lib.find(c.kernel);
-  if (kernel == nullptr || plan_problem(*kernel, given.stated, c.workspace_budget_bytes, &good).code != ASSAY_OK) {
+  if (kernel == nullptr ||
+      plan_problem(*kernel, given.stated, c.workspace_budget_bytes, &good, lib.support_of(c.kernel)).code != ASSAY_OK) {
     fuzz::count_run(outcome::discard);
     return 0;
   }

@@ -16,6 +16,7 @@
 
 #include "kernels/contract.hpp"
 #include "kernels/problem.hpp"
+#include "kernels/support.h"
 
 extern "C" {
 
@@ -136,8 +137,22 @@ struct assay_library {
 
 const assay_library* assay_library_v1(void);
 
+/// Optional export of a shared object: what the kernel of that name takes (support.h), or null where it takes all of
+/// problem.hpp. Generated cases stay within it, and of these a refused one is a failure. Properties that need more are
+/// left out, and outputs that the kernel does not write are neither passed nor judged. kernels/unsupported.hpp checks a
+/// problem against it, for plan().
+const assay_support* assay_support_v1(const char* kernel);
+
+/// Optional export, for what assay_support cannot say: ASSAY_OK, or ASSAY_UNSUPPORTED with a reason. `problem` is
+/// planned, and the tensors are those of the call; they hold the data. A case for which it says so is drawn anew, a
+/// bounded number of times, then discarded. It is asked only of cases within what assay_support_v1 says, if that is
+/// exported, too.
+assay_status assay_supports_case_v1(const char* kernel, const assay::problem* problem, const assay_tensor* tensors,
+                                    std::int32_t num_tensors);
+
 /// Optional export of a shared object: 1 if its kernels support every case that the suite generates for kernels of
-/// their names. Then the suite counts a refused one as a failure. Without this export ASSAY_UNSUPPORTED is a discard.
+/// their names. Then the suite counts a refused one as a failure. Without this export ASSAY_UNSUPPORTED is a discard,
+/// but within what assay_support_v1 says.
 std::int32_t assay_supports_generated_v1(void);
 
 /// Which edges of the kernels' code ran: kernels set bytes to 1 and never to 0. The suite clears and reads them between

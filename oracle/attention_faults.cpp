@@ -240,7 +240,7 @@ struct key_fault {
 
 constexpr key_fault key_faults[] = {
     {{"key_dropped", "one visible key is not seen"}, drop_key},
-    {{"hidden_key_seen", "the key behind the last visible one is seen", "causal"}, see_hidden_key},
+    {{"hidden_key_seen", "the key behind the last visible one is seen", "hidden_keys"}, see_hidden_key},
     {{"mask_off_by_one", "the mask is that of the row before or behind", "causal"}, move_mask},
     {{"page_swapped", "the keys of a page are read from its neighbour in the sequence"}, swap_page},
     {{"k_descale_of_neighbour", "a page's K descale is that of its neighbour", "page_descales", true}, take_k_descale},
@@ -252,13 +252,14 @@ constexpr key_fault key_faults[] = {
     {{"sink_lost", "the sink is left out", "sinks"}, lose_sink},
     {{"soft_cap_lost", "the logit of one key is not capped", "soft_cap", true}, lose_soft_cap_of_key},
     {{"bias_of_neighbour", "a key has the bias of the key before it", "bias"}, take_bias_of_neighbour},
-    {{"p_truncated", "P is rounded toward zero", "", true}, truncate_p},
+    {{"p_truncated", "P is rounded toward zero", "rounded_p", true}, truncate_p},
     {{"k_code_misread", "one FP8 code of K is decoded as the other format", "fp8", true}, misread_k_code},
     {{"v_code_misread", "one FP8 code of V is decoded as the other format", "fp8", true}, misread_v_code},
 };
 
-constexpr standard_fault lse_in_base_2{"lse_in_base_2", "the LSE is a logarithm to the base 2"};
-constexpr standard_fault lse_without_scale{"lse_without_scale", "the LSE's maximum is that of the unscaled logits"};
+constexpr standard_fault lse_in_base_2{"lse_in_base_2", "the LSE is a logarithm to the base 2", "lse"};
+constexpr standard_fault lse_without_scale{"lse_without_scale", "the LSE's maximum is that of the unscaled logits",
+                                           "lse"};
 constexpr standard_fault truncated_output{"output_truncated", "O is rounded toward zero", "", true};
 constexpr standard_fault negative_zero{"negative_zero", "a row without keys holds -0", "rows_without_keys"};
 

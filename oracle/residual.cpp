@@ -121,7 +121,7 @@ class search {
         take(0, estimate_all(row, tolerance));
       else
         for_each_group(p.level, row, values, [&](std::int64_t group, const key_sums& sums) {
-          take(group, estimate(row, sums, is_hidden, tolerance));
+          if (sums.has_unlike_keys()) take(group, estimate(row, sums, is_hidden, tolerance));
         });
     }
   }

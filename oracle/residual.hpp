@@ -37,9 +37,11 @@
 /// 6e-10).
 ///
 /// Which rows suit: at least 8 visible keys and 8 columns; no weight that FP8's P loses (below 2^-9 of the largest) has
-/// a say; V is finite, and not all along one direction. Other rows are left out. They are never evidence of anything.
-/// LSE has one number a row, and its error is that of the whole sum: a group's part of it is nearly the same in all
-/// rows, so that a wrong group and a biased logarithm look alike. There is no such test of LSE.
+/// a say; V is finite, and not all along one direction; few keys have nearly the same weight, since P's roundings of
+/// such keys are the same. Groups of a row whose keys are all alike are left out for the same reason. Other rows are
+/// left out. They are never evidence of anything. LSE has one number a row, and its error is that of the whole sum: a
+/// group's part of it is nearly the same in all rows, so that a wrong group and a biased logarithm look alike. There is
+/// no such test of LSE.
 #pragma once
 
 #include <cstdint>

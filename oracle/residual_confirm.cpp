@@ -147,6 +147,7 @@ residual_evidence confirm(const residual_finding& group, const problem& planned,
   double common = 0;
   rows.visit({group.sequence, group.head_kv, group.row, group.head},
              [&](const residual_row& row, const value_block& values) {
+               if (!sums_of(group, row).has_unlike_keys()) return;
                const tested_row tested(group, row, values, planned.o_type);
                if (!(tested.size() > 0) || !std::isfinite(tested.size())) return;
                const bool is_all = group.kind == group_kind::all_keys;

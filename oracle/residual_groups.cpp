@@ -125,6 +125,13 @@ bool has_key(const residual_finding& group, const residual_row& row, std::int64_
   }
 }
 
+key_sums sums_of(const residual_finding& group, const residual_row& row) {
+  key_sums sums;
+  for (std::int64_t key = row.keys.begin; key < row.keys.end; ++key)
+    if (has_key(group, row, key)) sums += row.between(key, key + 1);
+  return sums;
+}
+
 std::vector<double> contribution(const residual_finding& group, const residual_row& row, const value_block& values) {
   std::vector<double> sum(static_cast<std::size_t>(row.columns));
   const auto add = [&](std::int64_t key, double weight) {

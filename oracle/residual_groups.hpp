@@ -38,6 +38,9 @@ residual_finding group_of(const group_level& level, std::int64_t index, std::int
 /// Whether the group has the key, of the row's visible keys or its hidden neighbours.
 bool has_key(const residual_finding& group, const residual_row& row, std::int64_t key);
 
+/// Sums over the group's visible keys.
+key_sums sums_of(const residual_finding& group, const residual_row& row);
+
 /// c_g of a row, row.columns numbers.
 std::vector<double> contribution(const residual_finding& group, const residual_row& row, const value_block& values);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 #include <string_view>
 
@@ -22,6 +23,13 @@ constexpr double light_weight = 0x1p-9, light_energy = 0x1p-20;
 constexpr double most_hidden_weight = 1024;
 /// Less of the energy outside o's direction: the contributions are collinear.
 constexpr double least_outside = 1.0 / 16;
+/// Keys of nearly the same weight have the same rounding of P, all of a group of them, and that looks like a wrong
+/// scale of the group. FP8 rounds in steps of 1/8 to 1/16: logits of a group must differ by this much RMS.
+constexpr double least_spread = 0.1;
+/// Of a row, the part of its energy that lies within `alike` of a key, averaged over keys: 0.008 where logits are
+/// normal with a deviation of 0.7; f^2 where a part f of the keys is alike (a page whose K descale is tiny).
+constexpr double alike = 0.01, most_alike = 0.02;
+
 /// RMS difference of two rows' logits. P's rounding repeats when p moves by 1/8 to 1/16 in FP8 and sooner in other
 /// types: at a difference of this size the phases of the two rows' roundings are unlike.
 constexpr double least_difference = 0.1;
@@ -87,11 +95,26 @@ key_sums& key_sums::operator+=(const key_sums& other) {
   energy += other.energy;
   energy_sq += other.energy_sq;
   value_energy += other.value_energy;
+  log += other.log;
+  log_sq += other.log_sq;
+  keys += other.keys;
   return *this;
 }
 
 key_sums key_sums::operator-(const key_sums& other) const {
-  return {score - other.score, energy - other.energy, energy_sq - other.energy_sq, value_energy - other.value_energy};
+  return {score - other.score,
+          energy - other.energy,
+          energy_sq - other.energy_sq,
+          value_energy - other.value_energy,
+          log - other.log,
+          log_sq - other.log_sq,
+          keys - other.keys};
+}
+
+bool key_sums::has_unlike_keys() const {
+  if (keys < 1.5) return true;
+  const double mean = log / energy;
+  return log_sq / energy - mean * mean >= least_spread * least_spread;  // false for NaN
 }
 
 key_sums residual_row::between(std::int64_t begin, std::int64_t end) const {
@@ -150,6 +173,24 @@ bool residual_rows::load_weights(residual_row& row) {
   return true;
 }
 
+/// See `most_alike`. The sums still are of single keys.
+double residual_rows::share_of_alike(const residual_row& row, double trace) const {
+  std::vector<std::size_t> order(logs_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, {}, [this](std::size_t j) { return logs_[j]; });
+  const auto energy = [&](std::size_t n) { return row.sums[order[n] + 1].energy / trace; };
+  double within = 0, share = 0;
+  std::size_t first = 0, last = 0;  // keys [first, last) of the order are within `alike` of the key
+  for (std::size_t n = 0; n < order.size(); ++n) {
+    const double x = logs_[order[n]];
+    if (!std::isfinite(x)) continue;
+    while (last < order.size() && logs_[order[last]] - x < alike) within += energy(last++);
+    while (!(x - logs_[order[first]] < alike)) within -= energy(first++);
+    share += energy(n) * std::max(0.0, within - energy(n));
+  }
+  return share;
+}
+
 /// False where the contributions or the output do not suit.
 bool residual_rows::evaluate(residual_row& row, const value_block& values) {
   const std::int64_t columns = row.columns = values.columns, n = row.keys.size();
@@ -192,9 +233,12 @@ bool residual_rows::evaluate(residual_row& row, const value_block& values) {
     if (not_finite_.row < 0) not_finite_ = {row.sequence, row.head / view_.heads_per_group(), row.index, row.head};
     return false;
   }
+  if (!(share_of_alike(row, trace) <= most_alike)) return false;
   for (std::size_t j = 1; j <= keys; ++j) {
     key_sums& s = row.sums[j];
-    s = {s.score / trace, s.energy / trace, s.energy_sq / (trace * trace), s.value_energy / (trace * value_trace)};
+    const double energy = s.energy / trace, x = energy > 0 ? logs_[j - 1] : 0;
+    s = {s.score / trace, energy, s.energy_sq / (trace * trace), s.value_energy / (trace * value_trace), energy * x,
+         energy * x * x,  1};
     s += row.sums[j - 1];
   }
   row.trace = trace;

@@ -29,6 +29,11 @@ struct key_sums {
   double energy = 0;        ///< of |a'_j|^2
   double energy_sq = 0;     ///< of |a'_j|^4
   double value_energy = 0;  ///< of |a'_j|^2 |v'_j|^2 / sum |v'_j|^2
+  double log = 0;           ///< of |a'_j|^2 times the logarithm of the weight
+  double log_sq = 0;        ///< of |a'_j|^2 times its square
+  double keys = 0;
+  /// Whether P's roundings of the keys are unlike each other: it is one key, or logits differ enough.
+  bool has_unlike_keys() const;
   key_sums& operator+=(const key_sums& other);
   key_sums operator-(const key_sums& other) const;
 };
@@ -77,6 +82,7 @@ class residual_rows {
   value_block load_values(std::int64_t seq, std::int64_t head_kv) const;
   bool load_weights(residual_row& row);
   bool evaluate(residual_row& row, const value_block& values);
+  double share_of_alike(const residual_row& row, double trace) const;
   bool is_unlike_others(const residual_row& row);
 
   const problem& planned_;

@@ -31,7 +31,7 @@ built() { # COMMAND...
 checked() { # STATUS CASES
   local got=0
   # So few cases reach too little for all that a run wants to have met.
-  "$program" run --library demo/build/demo.so --types f16 --cases "$2" --seed 1 --accept-blunt >"$scratch/out" 2>&1 || got=$?
+  "$program" run --library demo/build/demo.so --cases "$2" --seed 1 --accept-blunt >"$scratch/out" 2>&1 || got=$?
   [[ $got -eq $1 ]] || { cat "$scratch/out"; fail "the run exits with $got, not $1"; }
 }
 refused() { # WHY ARGUMENT...: one line, and nothing is made
@@ -47,7 +47,7 @@ refused() { # WHY ARGUMENT...: one line, and nothing is made
 # The commands that it prints are those that work.
 "$program" new demo >"$scratch/shown"
 mapfile -t shown < <(sed 1d "$scratch/shown")
-[[ ${#shown[@]} -eq 3 && ${shown[2]} == *"run --library demo/build/demo.so --types f16" ]] ||
+[[ ${#shown[@]} -eq 3 && ${shown[2]} == *"run --library demo/build/demo.so" ]] ||
   { cat "$scratch/shown"; fail "shows other commands"; }
 ! grep -rE 'starter|@ASSAY' demo || fail "a name is not replaced"
 built eval "${shown[0]}"

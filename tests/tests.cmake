@@ -78,6 +78,10 @@ if(NOT ASSAY_SANITIZE AND NOT ASSAY_FUZZ)
   target_link_libraries(attacks PRIVATE assay_flags ${CMAKE_DL_LIBS})
   set_target_properties(attacks PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
   add_dependencies(assay_tests attacks)
+  add_library(narrow MODULE tests/narrow/library.cpp)
+  target_link_libraries(narrow PRIVATE assay_flags ${CMAKE_DL_LIBS})
+  set_target_properties(narrow PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+  add_dependencies(assay_tests narrow)
   # The other parts take minutes: the night runs all.
   add_script_test("the program withstands places that cannot be written, limits and kills" cli attacks/run
     $<TARGET_FILE:assay> $<TARGET_FILE:attacks> ${CMAKE_BINARY_DIR}/lib/assay_kernels_cpu.so

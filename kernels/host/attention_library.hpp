@@ -1,8 +1,9 @@
-/// A library with one kernel of attention. It asks three functions of the kernel's author, and does itself what all
-/// such libraries do: checks of problem and tensors, sizes of partials, the launch under the executor, and its outcome.
+/// A library with one kernel of attention. Its author says what the kernel takes, and writes two functions. The rest is
+/// what all such libraries do: checks of problem and tensors, sizes of partials, the launch, and its outcome.
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "kernels/host/bind.hpp"
@@ -10,20 +11,23 @@
 #include "kernels/host/declare.hpp"
 #include "kernels/host/host.hpp"
 #include "kernels/host/library_of_one.hpp"
+#include "kernels/unsupported.hpp"
 
 namespace assay {
 
 /// The functions of an assay_kernel, made of:
-///   assay_status Supports(const problem&)                           ASSAY_OK, or ASSAY_UNSUPPORTED with the reason
+///   const assay_support& Takes                                      support.h; everything else is refused
 ///   contract     Declare(const problem&)                            how the kernel computes this problem
 ///   void         Launch(const problem&, const attention_tensors&)   optional tensors that are absent have no data
-/// All see problems that check_attention accepts, the last two only what Supports accepts, too. Launch is called with
+/// They see problems that check_attention accepts and that Takes holds. Launch is called with
 /// at least one sequence and one row. The kernel takes as many splits as are asked for, and one if it is to choose.
-template <auto Supports, auto Declare, auto Launch>
+template <const assay_support& Takes, auto Declare, auto Launch>
 struct attention_library {
   static assay_status check(const problem* p, bool planned) {
     const assay_status status = check_attention(p, planned, "the kernel of this library");
-    return status.code == ASSAY_OK ? Supports(*p) : status;
+    if (status.code != ASSAY_OK) return status;
+    const char* const beyond = unsupported(Takes, *p);
+    return beyond == nullptr ? status : refuse(ASSAY_UNSUPPORTED, "the kernel does not take %s", beyond);
   }
 
   static assay_status plan(const problem* p, std::int64_t budget_bytes, assay_plan* plan) {
@@ -56,8 +60,11 @@ struct attention_library {
 
 }  // namespace assay
 
-/// Defines assay_library_v1. The suite draws cases for the kernel's name.
-#define ASSAY_ATTENTION_LIBRARY(kernel_name, supports, declare, launch)                              \
-  using assay_library_of_author = assay::attention_library<supports, declare, launch>;               \
-  ASSAY_LIBRARY_OF_ONE(kernel_name, assay_library_of_author::plan, assay_library_of_author::declare, \
+/// Defines assay_library_v1 and assay_support_v1. The suite draws cases for the kernel's name, of what it takes.
+#define ASSAY_ATTENTION_LIBRARY(kernel_name, takes, declare, launch)                                    \
+  using assay_library_of_author = assay::attention_library<takes, declare, launch>;                     \
+  extern "C" [[gnu::visibility("default")]] const assay_support* assay_support_v1(const char* kernel) { \
+    return std::strcmp(kernel, kernel_name) == 0 ? &takes : nullptr;                                    \
+  }                                                                                                     \
+  ASSAY_LIBRARY_OF_ONE(kernel_name, assay_library_of_author::plan, assay_library_of_author::declare,    \
                        assay_library_of_author::run)

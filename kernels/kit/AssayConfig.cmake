@@ -16,7 +16,7 @@ if(NOT TARGET Assay::kernel)
   set_property(GLOBAL PROPERTY ASSAY_HIP ${assay_prefix}/bin/assay_hip)
   add_library(Assay::kernel INTERFACE IMPORTED)
   target_include_directories(Assay::kernel INTERFACE ${assay_prefix}/include/assay
-    ${assay_prefix}/include/assay/kernels/platform/cpu)
+    ${assay_prefix}/include/assay/kernels/platform/cpu ${assay_prefix}/include/assay/kernels/platform/cpu/cuda)
   target_compile_options(Assay::kernel INTERFACE ${rounding_flags})
   target_link_libraries(Assay::kernel INTERFACE ${assay_prefix}/lib/libassay_kernel_host.a
     ${assay_prefix}/lib/libassay_platform_cpu.a Boost::context ${ASSAY_DW} ${ASSAY_ELF} Threads::Threads)

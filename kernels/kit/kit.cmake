@@ -29,7 +29,7 @@ file(CREATE_LINK ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/include/assay SYMBOLIC)
 set_property(GLOBAL PROPERTY ASSAY_HIP ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/assay_hip)
 assay_add_kernel_library(starter kernels/kit/starter/starter.hip kernels/kit/starter/starter_library.cpp)
 
-install(DIRECTORY kernels DESTINATION include/assay FILES_MATCHING PATTERN "*.hpp" PATTERN "platform/cpu/hip/*.h"
+install(DIRECTORY kernels DESTINATION include/assay FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h"
   REGEX "/(append_kv|batch_prefill|kit|mqa_logits|split_kv|amd|nvidia)$" EXCLUDE)
 install(TARGETS assay_kernel_host assay_platform_cpu ARCHIVE DESTINATION lib)
 install(TARGETS assay assay_hip RUNTIME DESTINATION bin)

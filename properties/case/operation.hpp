@@ -26,7 +26,23 @@ enum capability : std::uint32_t {
   has_page_descales = 64,  ///< K and V can have descales per page
   has_slots = 128,         ///< rows are written to slots of a pool
   has_values = 256,        ///< V, of head_dim_v
+  // Of every kernel, unless it declares that it takes less (kernels/support.h):
+  takes_split_counts = 1 << 9,      ///< a num_splits that the caller chooses
+  has_partials = 1 << 10,           ///< o_partial and lse_partial
+  takes_page_descales = 1 << 11,    ///< FP8 keys with descales per page
+  takes_tensor_descales = 1 << 12,  ///< k_scale and v_scale
+  hides_keys = 1 << 13,             ///< masks that hide a key of a sequence from some row
+  has_several_rows = 1 << 14,
+  has_long_sequences = 1 << 15,  ///< several rows of one sequence
+  has_several_sequences = 1 << 16,
+  has_several_heads = 1 << 17,
+  has_far_pages = 1 << 18,      ///< pools of more than 2^31 bytes
+  has_spare_entries = 1 << 19,  ///< table entries behind a sequence's last page
+  has_far_strides = 1 << 20,
+  has_attention_too = 1 << 21,  ///< a kernel of attention in the same library
 };
+/// What a kernel is not asked about: each has it that does not declare otherwise.
+inline constexpr std::uint32_t unless_declared = ~std::uint32_t{511};
 
 /// A field of a case that only one operation reads. In cases of the others it has its plain value.
 struct own_field {

@@ -7,6 +7,7 @@
 
 #include "properties/campaign/target.hpp"
 #include "properties/cli/cli.hpp"
+#include "properties/generate/support_text.hpp"
 #include "properties/nightly/fault.hpp"
 
 namespace assay {
@@ -15,7 +16,11 @@ namespace {
 int list(const std::string& what, bool markdown, const library_options& from, const cli_context& context) {
   if (markdown && what != "faults") throw usage_error("--markdown: only for faults");
   if (what == "kernels") {
-    for (const std::string& kernel : from.open(context)->kernels()) context.out << kernel << '\n';
+    const auto lib = from.open(context);
+    for (const std::string& kernel : lib->kernels()) {
+      context.out << kernel << '\n';
+      if (lib->declares(kernel)) context.out << support_list(kernel, lib->support_of(kernel));
+    }
   } else if (what == "properties") {
     for (const property& p : properties()) context.out << fmt::format("{:<22} {}\n", p.name, p.sentence);
   } else if (what == "fills") {
@@ -43,7 +48,8 @@ void add_list(CLI::App& app, const cli_context& context, int& status) {
   CLI::App* command = app.add_subcommand("list", "List kernels, properties, fills, faults, targets or platforms");
   command
       ->add_option("what", *what,
-                   "What to list. kernels and platforms are those of the library; fills are kinds of test data; faults "
+                   "What to list. kernels and platforms are those of the library, and what its kernels take if it says "
+                   "so; fills are kinds of test data; faults "
                    "are planted bugs; targets are fuzz targets")
       ->required()
       ->check(CLI::IsMember(std::set<std::string>{"kernels", "properties", "targets", "faults", "platforms", "fills"}));

@@ -24,7 +24,8 @@ int run(const minimize_arguments& given, const cli_context& context) {
   require_place("--output", given.out);
   for (const property* p : select_properties(given.properties)) {
     if (!applies(*p, c.kernel)) continue;
-    minimized found = minimize(c, isolated_judge(*lib, *p, given.limit_seconds), given.budget);
+    minimized found =
+        minimize(c, isolated_judge(*lib, *p, given.limit_seconds), given.budget, lib->support_of(c.kernel));
     if (!found.reproduced) continue;
     found.smallest.why = fmt::format("{}: {}; shrunk from {}", p->name, found.result.what,
                                      std::filesystem::path(given.file).filename().string());

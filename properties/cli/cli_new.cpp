@@ -91,7 +91,7 @@ int make(const std::string& name, const fs::path& where, const cli_context& cont
       "{0}: a kernel of attention in f16. Build it and check it (minutes):\n"
       "cmake -S {1} -B {2} -G Ninja -DCMAKE_PREFIX_PATH={3}\n"
       "cmake --build {2}\n"
-      "{4} run --library {5} --types f16\n",
+      "{4} run --library {5}\n",
       folder.string(), quoted(folder.string()), quoted((folder / "build").string()), prefix, program,
       quoted((folder / "build" / (name + ".so")).string()));
   return exit_verified;

@@ -7,6 +7,8 @@
 #include <ostream>
 
 #include "properties/cli/cli.hpp"
+#include "properties/generate/fit.hpp"
+#include "properties/generate/support_table.hpp"
 #include "properties/suite/report.hpp"
 #include "properties/suite/sufficiency.hpp"
 #include "properties/system/write_file.hpp"
@@ -45,6 +47,18 @@ void parse_shard(const std::string& text, suite_options& options) {
     throw usage_error(fmt::format("--shard: '{}' is not i/n with 1 <= i <= n", text));
 }
 
+/// What the library's kernels take. Throws environment_error where one of them takes no case.
+void take_supports(const library& lib, suite_options& options) {
+  options.supports = lib.supports;
+  options.has_predicate = lib.has_predicate();
+  options.has_attention =
+      std::ranges::any_of(lib.kernels(), [](const std::string& name) { return operation_of(name) == of_attention; });
+  for (const std::string& kernel : drawable(options.kernels))
+    if (lib.declares(kernel))
+      if (const std::string why = impossible_support(kernel, lib.support_of(kernel)); !why.empty())
+        throw environment_error(fmt::format("{}: {}", lib.path(), why));
+}
+
 suite_options to_options(const run_arguments& given, const library& lib) {
   suite_options options;
   options.kernels = given.kernels.empty() ? lib.kernels() : given.kernels;
@@ -55,8 +69,12 @@ suite_options to_options(const run_arguments& given, const library& lib) {
     throw usage_error(fmt::format("{}: cases cannot be generated for its kernels, only for: {}", lib.path(),
                                   fmt::join(kernels_of_the_space(), ", ")));
   options.types = given.types;
-  for (const property* p : select_properties(given.properties))
+  take_supports(lib, options);
+  for (const property* p : select_properties(given.properties)) {
+    const bool applies_to_any = std::ranges::any_of(options.kernels, [&](const auto& k) { return applies(*p, k); });
     if (can_be_checked(*p, options)) options.selected.push_back(p);
+    if (applies_to_any) options.left_out.push_back(p);  // by some kernels, or all: left_out_lines() tells
+  }
   if (options.selected.empty())
     throw usage_error(fmt::format("none of the selected properties applies to {}{}{}",
                                   fmt::join(options.kernels, " or "), given.types.empty() ? "" : " with types ",

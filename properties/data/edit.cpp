@@ -98,7 +98,7 @@ outputs gather_outputs(const outputs& out, output_axis axis, const std::vector<s
     }
     return gathered;
   };
-  return {gather_each(out.buffers), gather_each(out.rules)};
+  return {gather_each(out.buffers), gather_each(out.rules), out.left_out};
 }
 
 std::vector<std::int64_t> permutation(std::int64_t size, std::uint64_t seed) {

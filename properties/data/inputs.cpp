@@ -237,9 +237,13 @@ const buffer* find_buffer(const std::vector<buffer>& buffers, const std::string&
   return at == buffers.end() ? nullptr : &*at;
 }
 
-outputs make_outputs(const problem& planned, const output_layout& layout) {
+outputs make_outputs(const problem& planned, const output_layout& layout, const std::vector<std::string>& left_out) {
   outputs out;
   for (planned_tensor& t : plan_outputs(planned, layout)) {
+    if (std::ranges::find(left_out, t.name) != left_out.end()) {
+      out.left_out.push_back(std::move(t.name));
+      continue;
+    }
     buffer_backing backing;
     backing.gap = t.gap;
     backing.outer_gap = t.outer_gap;
@@ -250,8 +254,9 @@ outputs make_outputs(const problem& planned, const output_layout& layout) {
   return out;
 }
 
-outputs make_outputs(const problem& planned, const output_layout& layout, const inputs& in) {
-  outputs out = make_outputs(planned, layout);
+outputs make_outputs(const problem& planned, const output_layout& layout, const inputs& in,
+                     const std::vector<std::string>& left_out) {
+  outputs out = make_outputs(planned, layout, left_out);
   for (const buffer& b : in.buffers)
     if (b.role() == tensor_role::in_out) out.buffers.push_back(copy_of(b));
   return out;

@@ -126,6 +126,8 @@ struct outputs {
   std::vector<buffer> buffers;
   /// By name, of buffers with elements that may be NaN or infinity, or not: an oracle::element_rule per element, as i8.
   std::vector<buffer> rules;
+  /// Names of outputs that the kernel does not write: they have no buffer, and nothing judges them.
+  std::vector<std::string> left_out;
   std::vector<named_tensor> tensors() const;
 };
 
@@ -138,11 +140,13 @@ struct attention_case;
 /// Makes the data that the case's recipe states. Deterministic on every machine.
 inputs fill(const attention_case& c);
 
-/// Unwritten outputs for a planned problem: what plan_outputs() plans.
-outputs make_outputs(const problem& planned, const output_layout& layout = {});
+/// Unwritten outputs for a planned problem: what plan_outputs() plans, but for those that are left out.
+outputs make_outputs(const problem& planned, const output_layout& layout = {},
+                     const std::vector<std::string>& left_out = {});
 
 /// The same, with copies of the in-out tensors of `in`: a run changes the copies, not `in`.
-outputs make_outputs(const problem& planned, const output_layout& layout, const inputs& in);
+outputs make_outputs(const problem& planned, const output_layout& layout, const inputs& in,
+                     const std::vector<std::string>& left_out = {});
 
 /// A copy of a buffer, its layout and backing included.
 buffer copy_of(const buffer& b);

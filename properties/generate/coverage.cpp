@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <boost/json.hpp>
 #include <stdexcept>
 
 #include "properties/generate/arbitrary.hpp"
+#include "properties/generate/fit.hpp"
 #include "properties/generate/kernel_space.hpp"
 
 namespace assay {
@@ -30,13 +32,13 @@ std::string name_of_item(std::uint64_t item) {
   return fmt::format("{} = {}", f.name, f.values.at(item & ((1U << value_bits) - 1)));
 }
 
-pair_coverage draw_possible(const std::string& kernel) {
+pair_coverage draw_possible(const std::string& kernel, const assay_support& takes) {
   constexpr std::uint64_t draws = 6000;
   pair_coverage all;
   const auto generator = arbitrary_case({kernel});
   for (std::uint64_t i = 0; i < draws; ++i) {
     const rc::Random random(rc::Random::Key{0x9a125, i, 0, 0});
-    all.add(generator(random, size_of(static_cast<std::int64_t>(i), 0)).value());
+    all.add(fit(generator(random, size_of(static_cast<std::int64_t>(i), 0)).value(), takes));
   }
   return all;
 }
@@ -134,23 +136,24 @@ bool triple_coverage::has(const std::string& kernel, std::size_t i, std::size_t 
   return at != met_.end() && (at->second[number / bits_of_digit] >> (number % bits_of_digit) & 1U) != 0;
 }
 
-const pair_coverage& possible_pairs(const std::string& kernel) {
-  static std::map<std::string, pair_coverage> known;
-  const auto at = known.find(kernel);
-  return at != known.end() ? at->second : known.emplace(kernel, draw_possible(kernel)).first->second;
+const pair_coverage& possible_pairs(const std::string& kernel, const assay_support& takes) {
+  static std::map<std::pair<std::string, std::string>, pair_coverage> known;
+  const std::pair key{kernel, boost::json::serialize(support_to_json(takes))};
+  const auto at = known.find(key);
+  return at != known.end() ? at->second : known.emplace(key, draw_possible(kernel, takes)).first->second;
 }
 
-covered_share share_of(const pair_coverage& met, std::span<const std::string> kernels) {
+covered_share share_of(const pair_coverage& met, std::span<const std::string> kernels, const support_map& takes) {
   covered_share share;
   for (const std::string& kernel : drawable(kernels))
-    for (const std::uint32_t pair : possible_pairs(kernel).pairs()) {
+    for (const std::uint32_t pair : possible_pairs(kernel, support_of(takes, kernel)).pairs()) {
       ++share.possible;
       share.seen += met.has(pair) ? 1 : 0;
     }
   return share;
 }
 
-covered_share share_of(const triple_coverage& met, std::span<const std::string> kernels) {
+covered_share share_of(const triple_coverage& met, std::span<const std::string> kernels, const support_map& takes) {
   covered_share share;
   const std::size_t n = first_values().back();
   const auto number_of = [](std::uint32_t item) {
@@ -158,7 +161,7 @@ covered_share share_of(const triple_coverage& met, std::span<const std::string> 
   };
   for (const std::string& kernel : drawable(kernels)) {
     std::vector<std::vector<bool>> is_possible(n, std::vector<bool>(n));  // [i][j], i < j: values of one feature never
-    for (const std::uint32_t pair : possible_pairs(kernel).pairs())
+    for (const std::uint32_t pair : possible_pairs(kernel, support_of(takes, kernel)).pairs())
       is_possible[number_of(pair >> item_bits)][number_of(pair)] = true;
     for (std::size_t i = 0; i < n; ++i)
       for (std::size_t j = i + 1; j < n; ++j)

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "properties/case/case.hpp"
+#include "properties/case/support.hpp"
 
 namespace assay {
 
@@ -63,9 +64,10 @@ class triple_coverage {
   std::map<std::string, std::vector<std::uint8_t>> met_;  ///< 4 bits to an element
 };
 
-/// The pairs that the space of these kernels has: those of 6,000 cases of each kernel, drawn from all of the space. It
-/// takes about a second for each kernel, once. A pair that none of them has is too rare to ask for.
-const pair_coverage& possible_pairs(const std::string& kernel);
+/// The pairs that the space of these kernels has: those of 6,000 cases of each kernel, drawn from all of the space and
+/// fitted to what the kernel takes. It takes about a second for each kernel, once. A pair that none of them has is too
+/// rare to ask for.
+const pair_coverage& possible_pairs(const std::string& kernel, const assay_support& takes = {});
 
 /// What a run has covered of what is possible.
 struct covered_share {
@@ -73,10 +75,10 @@ struct covered_share {
   std::int64_t possible = 0;  ///< of the kernels of the run
   double share() const { return possible == 0 ? 0 : static_cast<double>(seen) / static_cast<double>(possible); }
 };
-covered_share share_of(const pair_coverage& met, std::span<const std::string> kernels);
+covered_share share_of(const pair_coverage& met, std::span<const std::string> kernels, const support_map& takes = {});
 /// Possible are here the triples of which each pair is possible. Some of these cannot be, so the share is the least
 /// that it may be.
-covered_share share_of(const triple_coverage& met, std::span<const std::string> kernels);
+covered_share share_of(const triple_coverage& met, std::span<const std::string> kernels, const support_map& takes = {});
 
 /// "split_kv: window = within a tile, sinks = huge".
 std::string name_of_pair(std::uint32_t pair);

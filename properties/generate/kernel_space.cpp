@@ -25,7 +25,7 @@ const kernel_space* find_kernel_space(std::string_view name) {
 
 std::uint32_t capabilities_of(std::string_view kernel) {
   const kernel_space* known = find_kernel_space(kernel);
-  return describe(kernel).capabilities | (known == nullptr ? has_splits : known->capabilities);
+  return describe(kernel).capabilities | unless_declared | (known == nullptr ? has_splits : known->capabilities);
 }
 
 std::vector<std::string> kernels_of_the_space() {

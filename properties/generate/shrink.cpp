@@ -6,6 +6,7 @@
 
 #include "properties/case/operation.hpp"
 #include "properties/case/tensor_plan.hpp"
+#include "properties/generate/fit.hpp"
 #include "properties/generate/kernel_space.hpp"
 
 namespace assay {
@@ -124,7 +125,7 @@ std::int64_t rows(const attention_case& c) {
 
 class shrinker {
  public:
-  explicit shrinker(const attention_case& c) : from_(c), now_(complexity(c)) {}
+  shrinker(const attention_case& c, const assay_support& takes) : from_(c), takes_(takes), now_(complexity(c)) {}
 
   std::vector<attention_case> all() {
     specials();
@@ -148,6 +149,7 @@ class shrinker {
     if (!candidate.data.overrides.empty() && !is_valid(candidate)) candidate.data.overrides.clear();
     // A failure mostly needs a row, so that of a removed sequence goes to a remaining one.
     if (rows(candidate) == 0 && rows(from_) > 0 && !candidate.sequences.empty()) give_a_row(candidate);
+    candidate = fit(candidate, takes_);
     if (complexity(candidate) < now_ && is_valid(candidate)) found_.push_back(std::move(candidate));
   }
 
@@ -395,6 +397,7 @@ class shrinker {
   }
 
   const attention_case& from_;
+  const assay_support& takes_;
   std::vector<std::int64_t> now_;
   std::vector<attention_case> found_;
 };
@@ -446,8 +449,8 @@ std::vector<std::int64_t> complexity(const attention_case& c) {
           static_cast<std::int64_t>(c.why.size())};
 }
 
-std::vector<attention_case> simpler(const attention_case& c) {
-  return shrinker(c).all();
+std::vector<attention_case> simpler(const attention_case& c, const assay_support& takes) {
+  return shrinker(c, takes).all();
 }
 
 }  // namespace assay

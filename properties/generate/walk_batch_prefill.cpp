@@ -195,7 +195,7 @@ constexpr type_choice types_of_kernel[] = {
 
 constexpr const char* reached =
     "two_tiles three_tiles several_sequences several_rows row_blocks rows_without_keys "
-    "several_kv_heads grouped_heads unequal_dims causal no_mask prefix_offset soft_cap "
+    "several_kv_heads grouped_heads unequal_dims causal hidden_keys no_mask prefix_offset soft_cap "
     "scales page_descales fp8 block_table page_list layout_nhd layout_hnd q_heads_outermost "
     "q_transposed batch group page_of_one long_pages shared_pages row_margin input_margin "
     "no_sequences no_rows no_pages live_nan wave_32 wave_64 other_schedules "

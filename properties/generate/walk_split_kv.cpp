@@ -247,7 +247,7 @@ constexpr type_choice types_of_kernel[] = {
 
 constexpr const char* reached =
     "two_tiles three_tiles filled_splits empty_splits several_sequences several_rows "
-    "rows_without_keys several_kv_heads grouped_heads unequal_dims causal no_mask window "
+    "rows_without_keys several_kv_heads grouped_heads unequal_dims causal hidden_keys no_mask window "
     "prefix_offset soft_cap bias sinks scales fp8 block_table page_list layout_nhd "
     "layout_hnd q_heads_outermost q_transposed page_of_one long_pages shared_pages "
     "row_margin input_margin no_sequences no_rows no_pages live_nan live_infinity wave_32 "

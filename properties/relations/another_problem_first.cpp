@@ -1,4 +1,5 @@
 #include "properties/generate/choice.hpp"
+#include "properties/generate/fit.hpp"
 #include "properties/generate/space.hpp"
 #include "properties/relations/relation.hpp"
 #include "properties/relations/relations.hpp"
@@ -23,7 +24,7 @@ attention_case other_case(const attention_case& c) {
 verdict check(const library& lib, const attention_case& c) {
   relation r(another_problem_first, lib, c);
   if (r.decided()) return r.conclude();
-  const attention_case other = other_case(c);
+  const attention_case other = fit(other_case(c), lib.support_of(c.kernel));
   inputs of_other = fill(other);
   // What its own run shows belongs to its own case: here it only comes first.
   execute(lib, other, of_other);

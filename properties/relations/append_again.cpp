@@ -90,7 +90,7 @@ verdict check(const library& lib, const attention_case& c) {
 }
 
 /// Enough rows for a gap, and for codes descales that can grow.
-void adapt(attention_case& c) {
+void adapt(attention_case& c, const assay_support& /*takes*/) {
   ensure_sequences(c, 1);
   sequence& first = c.sequences.front();
   for (sequence& s : c.sequences) s.prefix_offset.reset();
@@ -104,6 +104,6 @@ void adapt(attention_case& c) {
 }  // namespace
 
 const property append_again{"append_again", "a second call for some of the slots keeps what lies between them", check,
-                            adapt, has_slots};
+                            adapt, has_slots | has_long_sequences};
 
 }  // namespace assay::relations

@@ -114,7 +114,7 @@ verdict check(const library& lib, const attention_case& c) {
 }
 
 /// No descales per page, which no kernel for such a pool and queries in f16 or bf16 takes, and no rotation.
-void adapt(attention_case& c) {
+void adapt(attention_case& c, const assay_support& /*takes*/) {
   c.rotary = rotary_kind::none;
   if (c.kv_descale == descale_kind::per_tensor) return;
   c.kv_descale = descale_kind::per_tensor;
@@ -125,6 +125,6 @@ void adapt(attention_case& c) {
 
 const property append_then_attend{"append_then_attend",
                                   "attention on a pool with rows appended equals attention on the pool filled whole",
-                                  check, adapt, has_slots};
+                                  check, adapt, has_slots | has_attention_too};
 
 }  // namespace assay::relations

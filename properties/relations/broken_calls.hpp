@@ -16,6 +16,9 @@ struct broken_problem {
   const char* name;
   bool (*apply)(problem& p);
   bool in_plan = true;  ///< plan() must refuse it too; run() always must
+  /// It is legal, but more than the built-in kernels take. Of a library that declares what it takes, plan() need not
+  /// refuse it; run() must, where the tensors say something else.
+  bool is_own_limit = false;
 };
 /// Those that are wrong for all operations, then those of this one.
 std::vector<broken_problem> broken_problems(const operation& op);

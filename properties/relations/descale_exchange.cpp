@@ -113,7 +113,7 @@ void make_tiny(attention_case& c) {
   c.v_scale = space_walker::extreme_scale / static_cast<float>(amplitude(v_type(c)));
 }
 
-void adapt(attention_case& c) {
+void adapt(attention_case& c, const assay_support& /*takes*/) {
   ensure_per_page_descales(c);
   ensure_sequences(c, 1);
   ensure_rows(c, 0, 1);
@@ -127,6 +127,6 @@ void adapt(attention_case& c) {
 
 const property descale_exchange{
     "descale_exchange", "moving a power of two from a page's values to its descale keeps the output in its enclosure",
-    check, adapt, has_page_descales};
+    check, adapt, has_page_descales | takes_page_descales};
 
 }  // namespace assay::relations

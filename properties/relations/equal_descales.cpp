@@ -76,7 +76,7 @@ verdict check(const library& lib, const attention_case& c) {
   return r.conclude();
 }
 
-void adapt(attention_case& c) {
+void adapt(attention_case& c, const assay_support& /*takes*/) {
   ensure_per_page_descales(c);
   ensure_sequences(c, 1);
   ensure_rows(c, 0, 1);
@@ -94,6 +94,6 @@ std::optional<std::string> per_tensor_disagreement(const inputs& in, const enclo
 }
 
 const property equal_descales{"equal_descales", "equal per-page descales give the per-tensor result, within enclosures",
-                              check, adapt, has_page_descales};
+                              check, adapt, has_page_descales | takes_page_descales | takes_tensor_descales};
 
 }  // namespace assay::relations

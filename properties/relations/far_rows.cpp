@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "properties/case/tensor_plan.hpp"
+#include "properties/generate/support_table.hpp"
 #include "properties/relations/adapt.hpp"
 #include "properties/relations/relation.hpp"
 #include "properties/relations/relations.hpp"
@@ -20,6 +21,7 @@ verdict check(const library& lib, const attention_case& c) {
   for (std::int32_t dimension = 1; dimension < max_rank && !r.decided(); ++dimension) {
     attention_case other = c;
     other.far_dimension = dimension;
+    if (!unsupported_by(lib.support_of(c.kernel), other).empty()) continue;
     if (!has_far_tensors(plan_tensors(other)) && !has_far_tensors(plan_outputs(r.base().planned, layout_of(other))))
       continue;
     is_shown = true;
@@ -33,13 +35,16 @@ verdict check(const library& lib, const attention_case& c) {
 }
 
 /// Most tensors have an index for every row.
-void adapt(attention_case& c) {
-  if (!c.sequences.empty()) ensure_rows(c, 0, 2);
+void adapt(attention_case& c, const assay_support& takes) {
+  const bool has_one_row = takes.most_rows == 1;
+  ensure_sequences(c, has_one_row ? 2 : 1);
+  ensure_rows(c, 0, has_one_row ? 1 : 2);
+  if (has_one_row) ensure_rows(c, 1, 1);
 }
 
 }  // namespace
 
 const property far_rows{"far_rows", "tensors whose rows, heads or splits lie 32 GiB apart give the same output bits",
-                        check, adapt};
+                        check, adapt, has_several_rows | has_far_strides};
 
 }  // namespace assay::relations

@@ -31,13 +31,16 @@ verdict check(const library& lib, const attention_case& c) {
   return r.conclude();
 }
 
-void adapt(attention_case& c) {
-  if (c.heads_q < 2) c.heads_q = 2;
+void adapt(attention_case& c, const assay_support& takes) {
+  if (c.heads_q >= 2) return;
+  if (!holds(takes.group_sizes, 2)) c.heads_kv = 2;
+  c.heads_q = 2;
 }
 
 }  // namespace
 
 // Not for mqa_logits: it sums over the heads, and the order changes the rounding.
-const property head_permutation{"head_permutation", "permuting heads permutes the output", check, adapt, has_softmax};
+const property head_permutation{"head_permutation", "permuting heads permutes the output", check, adapt,
+                                has_softmax | has_several_heads};
 
 }  // namespace assay::relations

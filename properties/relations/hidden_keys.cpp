@@ -130,23 +130,29 @@ verdict check(const library& lib, const attention_case& c) {
 
 // A mask, and a first sequence from which it hides something: with rows aligned to the end of the keys, a causal mask
 // hides the last key from the first of two rows, and a window that is shorter than the keys hides the first key.
-void adapt(attention_case& c) {
+void adapt(attention_case& c, const assay_support& takes) {
   ensure_sequences(c, 1);
   ensure_rows(c, 0, 2);
   ensure_keys(c, 0, 2);
   sequence& first = c.sequences[0];
   if (describe(c).is_causal) return;  // every row sees one key more than the one before it
-  if (!c.causal && c.window == 0) {
-    const kernel_space* known = find_kernel_space(c.kernel);
-    c.causal = c.data.seed % 2 == 0 || (known != nullptr && !known->has_window);
+  const kernel_space* known = find_kernel_space(c.kernel);
+  const bool is_declared = takes.size_bytes != 0, has_one_row = takes.most_rows == 1;
+  const bool has_window = is_declared ? takes.no_window == 0 : known == nullptr || known->has_window;
+  const bool may_be_causal = takes.no_causal == 0 && (!has_one_row || takes.no_prefix_offset == 0);
+  if ((!c.causal && c.window == 0) || has_one_row) {
+    c.causal = may_be_causal && (c.data.seed % 2 == 0 || !has_window);
     if (!c.causal) c.window = 1;
   }
   if (!c.causal && c.window >= first.k) c.window = first.k / 2;
   if (first.prefix_offset) first.prefix_offset = first.k - first.q;
+  if (!c.causal || !has_one_row) return;
+  for (sequence& s : c.sequences) s.prefix_offset = std::max(s.k - 2, 0);  // the last key is hidden
 }
 
 }  // namespace
 
-const property hidden_keys{"hidden_keys", "hidden keys do not change any output bit", check, adapt, has_mask};
+const property hidden_keys{"hidden_keys", "hidden keys do not change any output bit", check, adapt,
+                           has_mask | hides_keys};
 
 }  // namespace assay::relations

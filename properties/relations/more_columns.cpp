@@ -30,6 +30,8 @@ verdict check(const library& lib, const attention_case& c) {
   relation r(more_columns, lib, c);
   for (const std::int32_t more : {1, 64, 257}) {
     if (r.decided()) break;
+    if (const std::int64_t most = lib.support_of(c.kernel).most_columns; most != 0 && c.max_model_len + more > most)
+      continue;
     inputs longer = clone(r.given());
     longer.stated.max_model_len += more;
     const std::string change = fmt::format("adding {} columns", more);

@@ -61,7 +61,7 @@ verdict check(const library& lib, const attention_case& c) {
   for (const int byte : {0x00, 0x5A}) {
     if (r.decided()) break;
     inputs same = clone(r.given());
-    outputs prepared = make_outputs(r.base().planned, layout_of(c));
+    outputs prepared = r.unwritten(same);
     for (buffer& b : prepared.buffers)
       for (const index_range& part : b.accessible()) std::ranges::fill(b.bytes(part), static_cast<std::byte>(byte));
     const std::string change = fmt::format("outputs held the byte 0x{:02x} before the run", byte);

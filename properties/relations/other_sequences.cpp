@@ -56,8 +56,16 @@ void alter(buffer* b, const std::function<bool(const std::vector<std::int64_t>&)
   });
 }
 
+/// Half of a sequence's length; where the kernel asks for keys, or for keys of every row, not less than that.
+std::int32_t half_of(const inputs& in, std::int64_t s, const assay_support& takes) {
+  const auto keys = static_cast<std::int32_t>(keys_of(in, s)), rows = static_cast<std::int32_t>(rows_of(in, s));
+  if (takes.no_rows_without_keys != 0)
+    return find_buffer(in.buffers, "prefix_offset") != nullptr ? keys : std::max((keys + 1) / 2, std::min(keys, rows));
+  return takes.no_sequences_without_keys != 0 ? (keys + 1) / 2 : keys / 2;
+}
+
 /// Gives all other sequences other queries, other keys where they have pages of their own, and half their length.
-inputs with_others_altered(const inputs& in, std::int64_t s) {
+inputs with_others_altered(const inputs& in, std::int64_t s, const assay_support& takes) {
   inputs altered = clone(in);
   std::unordered_set<std::int64_t> mine;
   for_each_page(altered, [&](std::int64_t t, std::int64_t, std::int32_t& page) {
@@ -72,7 +80,7 @@ inputs with_others_altered(const inputs& in, std::int64_t s) {
   for (const char* name : {"q", "weights"}) alter(find_buffer(altered.buffers, name), row_matters);
   std::int32_t max_k = 0;
   for (std::int64_t t = 0; t < in.stated.num_seqs; ++t) {
-    if (t != s) i32_at(altered, "seqlens_k", t) /= 2;
+    if (t != s) i32_at(altered, "seqlens_k", t) = half_of(in, t, takes);
     max_k = std::max(max_k, i32_at(altered, "seqlens_k", t));
   }
   altered.stated.max_k = max_k;
@@ -95,7 +103,7 @@ verdict check(const library& lib, const attention_case& c) {
   const outputs expected = gather_outputs(r.base().written, output_axis::rows, rows);
   const std::string which = "sequence " + std::to_string(kept);
 
-  inputs altered = with_others_altered(in, kept);
+  inputs altered = with_others_altered(in, kept, lib.support_of(c.kernel));
   const std::string alteration = "altering all sequences but " + which;
   if (const auto ran = r.run(altered, c, alteration))
     r.compare(expected, gather_outputs(ran->written, output_axis::rows, rows), alteration + ", counted in its rows,");
@@ -106,7 +114,7 @@ verdict check(const library& lib, const attention_case& c) {
   return r.conclude();
 }
 
-void adapt(attention_case& c) {
+void adapt(attention_case& c, const assay_support& /*takes*/) {
   ensure_sequences(c, 2);
   ensure_rows(c, 0, 1);
 }
@@ -114,6 +122,6 @@ void adapt(attention_case& c) {
 }  // namespace
 
 const property other_sequences{"other_sequences", "other sequences of the batch do not change any output bit", check,
-                               adapt, has_page_tables};
+                               adapt, has_page_tables | has_several_sequences};
 
 }  // namespace assay::relations

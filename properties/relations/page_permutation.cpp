@@ -53,7 +53,7 @@ verdict check(const library& lib, const attention_case& c) {
   return r.conclude();
 }
 
-void adapt(attention_case& c) {
+void adapt(attention_case& c, const assay_support& /*takes*/) {
   if (c.pool_pages < 2) c.pool_pages = 3;
 }
 

@@ -29,7 +29,7 @@ verdict check(const library& lib, const attention_case& c) {
   return r.conclude();
 }
 
-void adapt(attention_case& c) {
+void adapt(attention_case& c, const assay_support& /*takes*/) {
   ensure_sequences(c, 2);
   ensure_keys(c, 0, 1);
   ensure_keys(c, 1, 1);
@@ -39,6 +39,6 @@ void adapt(attention_case& c) {
 }  // namespace
 
 const property page_sharing{"page_sharing", "sharing a page between sequences does not change any output bit", check,
-                            adapt, has_page_tables};
+                            adapt, has_page_tables | has_several_sequences};
 
 }  // namespace assay::relations

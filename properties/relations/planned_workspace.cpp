@@ -65,32 +65,35 @@ bool enlarge(problem& p, extents e) {
 }
 
 /// A library takes the workspace that it asks for as the budget, and keeps to a smaller one, or says that it cannot.
-std::string fault_of_budget(const assay_kernel& kernel, const problem& stated) {
+std::string fault_of_budget(const assay_kernel& kernel, const problem& stated, const assay_support& takes) {
   assay_plan plan{};
   if (kernel.plan(&stated, std::numeric_limits<std::int64_t>::max(), &plan).code != ASSAY_OK) return {};
   const std::int64_t asked = plan.workspace_bytes;
-  if (asked < 2) return {};  // a budget of 0 is the library's own
+  if (asked < 2 || takes.no_workspace_budget != 0) return {};  // a budget of 0 is the library's own
   problem planned;
-  const assay_status own = plan_problem(kernel, stated, asked, &planned);
+  const assay_status own = plan_problem(kernel, stated, asked, &planned, takes);
   if (own.code != ASSAY_OK)
     return fmt::format("plan() asks for {} bytes, but with them as the budget it says {}", asked, own.message);
-  const assay_status less = plan_problem(kernel, stated, asked - 1, &planned);
+  const assay_status less = plan_problem(kernel, stated, asked - 1, &planned, takes);
   if (less.code == ASSAY_OK || less.code == ASSAY_UNSUPPORTED) return {};
   return fmt::format("plan() asks for {} bytes, and with a byte less as the budget it says {}", asked, less.message);
 }
 
 /// What is wrong with the plan of a valid problem, or with the contract of a planned one; empty if nothing is, or if
 /// the problem is too large for the library.
-std::string fault_of_plan(const assay_kernel& kernel, const problem& stated, const assay_launch& launch) {
+std::string fault_of_plan(const assay_kernel& kernel, const problem& stated, const assay_launch& launch,
+                          const assay_support& takes) {
   problem planned;
-  assay_status status = plan_problem(kernel, stated, std::numeric_limits<std::int64_t>::max(), &planned);
+  assay_status status = plan_problem(kernel, stated, std::numeric_limits<std::int64_t>::max(), &planned, takes);
   if (status.code == ASSAY_UNSUPPORTED) return {};
   std::string what = fmt::format("plan() says {}", status.message);
   if (status.code == ASSAY_OK) {
     contract declared;
     status = declared_contract(kernel, planned, launch, contract_use::declared, &declared);
-    what = status.code == ASSAY_OK ? "" : fmt::format("planned, but declare() says {}", status.message);
-    if (what.empty()) what = fault_of_budget(kernel, stated);
+    what = status.code == ASSAY_OK       ? ""
+           : status.code == ASSAY_FAILED ? status.message  // a contract that cannot bound the outputs
+                                         : fmt::format("planned, but declare() says {}", status.message);
+    if (what.empty()) what = fault_of_budget(kernel, stated, takes);
     if (what.empty()) return {};
   }
   return fmt::format("{} sequences with {} rows and up to {} keys, pages of {} keys, {} heads, {} splits: {}",
@@ -102,7 +105,8 @@ std::string fault_of_plan(const assay_kernel& kernel, const problem& stated, con
 verdict check(const library& lib, const attention_case& c) {
   relation r(planned_workspace, lib, c);
   const assay_launch launch = make_launch(c, {}, 1, nullptr);
-  const bool splits_keys = (capabilities_of(c.kernel) & has_splits) != 0;
+  const assay_support& takes = r.takes();
+  const bool splits_keys = (capabilities_of(c.kernel) & has_splits) != 0 && takes.no_split_count == 0;
   const std::size_t counts = splits_keys ? split_counts.size() : 1;
   for (auto one = std::begin(fields); one != std::end(fields); ++one)
     for (auto other = one + 1; other != std::end(fields); ++other)
@@ -115,7 +119,7 @@ verdict check(const library& lib, const attention_case& c) {
             e.** one = many, e.** other = more;
             stated.num_splits = splits;
             if (!enlarge(stated, e)) continue;
-            if (const std::string fault = fault_of_plan(*lib.find(c.kernel), stated, launch); !fault.empty())
+            if (const std::string fault = fault_of_plan(*lib.find(c.kernel), stated, launch, takes); !fault.empty())
               r.fail(fault);
           }
   return r.conclude();

@@ -37,6 +37,9 @@ verdict check(const library& lib, const attention_case& c) {
   int shifted_by = 0;
   for (const int log2 : shifts_log2) {
     const std::int64_t pages = pages_of(r.given(), log2);
+    const std::int64_t most = lib.support_of(c.kernel).most_pages;
+    if (most != 0 && c.pool_pages + pages > most) continue;
+    if (const std::int64_t bytes = lib.support_of(c.kernel).most_pool_bytes; bytes != 0 && bytes >> log2 < 2) continue;
     if (r.decided() || c.pool_pages + pages > std::numeric_limits<std::int32_t>::max()) continue;
     inputs moved = shifted(r.given(), pages);
     r.expect_same_bits(moved, c, fmt::format("shifting the pool by 2^{} bytes", log2));
@@ -49,6 +52,6 @@ verdict check(const library& lib, const attention_case& c) {
 }  // namespace
 
 const property pool_shift{"pool_shift", "shifting the pool by 2^31, 2^32 or 2^35 bytes does not change any output bit",
-                          check, nullptr, has_page_tables};
+                          check, nullptr, has_page_tables | has_far_pages};
 
 }  // namespace assay::relations

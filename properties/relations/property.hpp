@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "properties/case/case.hpp"
@@ -17,15 +18,20 @@ struct property {
   /// Judges one case. If the property does not apply to the case, the verdict is a discard with a reason; `adapt` makes
   /// this rare for generated cases.
   verdict (*check)(const library& lib, const attention_case& c);
-  /// Turns an arbitrary case into one that exercises the property (for instance gives it two sequences). May be null.
-  void (*adapt)(attention_case& c);
+  /// Turns an arbitrary case into one that exercises the property (for instance gives it two sequences), if possible by
+  /// what the kernel takes; the result is fitted to that (fit.hpp). May be null.
+  void (*adapt)(attention_case& c, const assay_support& takes);
   /// The capabilities that a kernel must have for the property to apply, as a sum of `capability`. The suite gives the
   /// property only cases of such kernels.
   std::uint32_t needs = 0;
 };
 
-/// Whether the property applies to the kernel of that name.
+/// Whether the property is about what the kernel of that name computes.
 bool applies(const property& p, std::string_view kernel);
+
+/// Why the property cannot be shown of a kernel to which it applies, as it takes too little: "the kernel takes no
+/// number of splits". Else empty. `has_attention`: the library has a kernel of attention, too.
+std::string left_out(const property& p, std::string_view kernel, const assay_support& takes, bool has_attention = true);
 
 /// The one table of all properties.
 std::span<const property> properties();

@@ -36,7 +36,7 @@ refusal_check::refusal_check(const library& lib, const attention_case& c, inputs
       given_(std::move(given)),
       planned_(planned),
       described_(plan_tensors(c)),
-      out_(make_outputs(planned, layout_of(c), given_)),
+      out_(make_outputs(planned, layout_of(c), given_, outputs_left_out(lib.support_of(c.kernel)))),
       unwritten_(clone(out_)) {
   for (planned_tensor& t : plan_outputs(planned, layout_of(c))) described_.push_back(std::move(t));
 }
@@ -50,7 +50,12 @@ std::optional<std::string> refusal_check::plan(const problem& broken, const std:
   const oracle::kept_arithmetic kept;
   const assay_status status = kernel_.plan(&broken, case_.workspace_budget_bytes, &plan);
   if (refused(status)) return std::nullopt;
-  return fmt::format("plan() accepted {}: status {} '{}'", name, status.code, status.message);
+  return noted(fmt::format("plan() accepted {}: status {} '{}'", name, status.code, status.message));
+}
+
+std::string refusal_check::noted(std::string wrong) {
+  found_ += wrong + "; ";
+  return wrong;
 }
 
 std::optional<std::string> refusal_check::run(const problem& broken, const std::vector<assay_tensor>& tensors,
@@ -58,15 +63,19 @@ std::optional<std::string> refusal_check::run(const problem& broken, const std::
   launch_report report;
   const assay_launch launch = make_launch(case_, lib_.checks, 1, &report);
   const oracle::kept_arithmetic kept;
-  const fault_watch watch(given_.buffers, out_.buffers);
   // Kernels may look at what is wrong before they refuse it.
   const std::shared_ptr<void> announced =
       lib_.announce({sizeof(assay_call), &launch, tensors.data(), static_cast<std::int32_t>(tensors.size()), nullptr});
+  const std::string before = fmt::format("{}run() did not refuse {}: ", found_, name);
+  const fault_watch watch(given_.buffers, out_.buffers, before);
   const assay_status status = kernel_.run(&broken, tensors.data(), static_cast<std::int32_t>(tensors.size()), &launch);
-  if (!refused(status)) return fmt::format("run() accepted {}: status {} '{}'", name, status.code, status.message);
+  const bool launched = !report.defects.empty() || !same_bytes(out_, unwritten_);
+  if (launched) out_ = clone(unwritten_);  // for the calls that follow
+  has_launched_ = has_launched_ || launched;
+  if (!refused(status))
+    return noted(fmt::format("run() accepted {}: status {} '{}'", name, status.code, status.message));
   message_ = status.message;
-  if (!report.defects.empty() || !same_bytes(out_, unwritten_))
-    return fmt::format("run() launched in spite of {}", name);
+  if (launched) return noted(fmt::format("run() launched in spite of {}", name));
   return std::nullopt;
 }
 

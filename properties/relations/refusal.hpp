@@ -30,10 +30,15 @@ class refusal_check {
   std::optional<std::string> run(const problem& broken, const std::vector<assay_tensor>& tensors,
                                  const std::string& name);
 
+  /// Whether some run() launched or wrote in spite of its broken call.
+  bool has_launched() const { return has_launched_; }
+
   /// The message of run() about the last call that it refused.
   const std::string& message() const { return message_; }
 
  private:
+  std::string noted(std::string wrong);
+
   const library& lib_;
   const assay_kernel& kernel_;
   const attention_case& case_;
@@ -42,6 +47,8 @@ class refusal_check {
   std::vector<planned_tensor> described_;
   outputs out_;
   std::string message_;
+  bool has_launched_ = false;
+  std::string found_;  ///< what was not refused so far: a later call may end the process
   outputs unwritten_;  ///< the bytes that out_ must keep
 };
 

@@ -11,6 +11,7 @@ relation::relation(const property& p, const library& lib, const attention_case& 
       lib_(lib),
       checks_others_(others == other_runs::checked),
       case_(c),
+      left_out_(outputs_left_out(lib.support_of(c.kernel))),
       given_(fill(c)),
       base_(execute(lib, c, given_)) {
   if (auto v = verdict_of(base_)) result_ = std::move(*v);
@@ -26,21 +27,30 @@ std::optional<execution> relation::run(inputs& edited, const attention_case& how
   if (decided()) return std::nullopt;
   edited.stated.num_splits = base_.planned.num_splits;
   manner.checks_accesses &= checks_others_;
-  return taken(execute(lib_, how, edited, manner), change);
+  return taken(execute(lib_, how, edited, manner), edited, change);
 }
 
 std::optional<execution> relation::run_into(outputs written, inputs& edited, const attention_case& how,
                                             const std::string& change, const redescription& redescribe) {
   if (decided()) return std::nullopt;
   return taken(execute_planned(lib_, how, edited, base_.planned, std::move(written), {1, checks_others_}, redescribe),
-               change);
+               edited, change);
 }
 
-std::optional<execution> relation::taken(execution ran, const std::string& change) {
+std::optional<execution> relation::taken(execution ran, const inputs& given, const std::string& change) {
   result_.kernel_seconds += ran.seconds;
   result_.accesses_checked += ran.accesses_checked;
   if (auto v = verdict_of(ran)) {
-    if (v->result == outcome::discard || v->origin == refusal_origin) {
+    const bool is_unsupported = v->result == outcome::discard;
+    if (is_unsupported && lib_.has_predicate()) {
+      outputs out = ran.written.buffers.empty() ? make_outputs(ran.planned, layout_of(case_), given, left_out_)
+                                                : std::move(ran.written);
+      if (const std::string why = refused_by_predicate(lib_, case_.kernel, ran.planned, given, out); !why.empty()) {
+        discard("after " + change + " the library does not support the problem: " + why);
+        return std::nullopt;
+      }
+    }
+    if (is_unsupported || v->origin == refusal_origin) {
       fail("after " + change + " the library says: " + v->what);
     } else {
       v->what = "after " + change + ": " + v->what;

@@ -29,10 +29,17 @@ class relation {
   /// undecided: two wrong runs can agree.
   verdict conclude() const;
   const inputs& given() const { return given_; }
+  /// The support of the case's kernel.
+  const assay_support& takes() const { return lib_.support_of(case_.kernel); }
+  /// Outputs for the planned problem of the base run, unwritten. `given` has the in-out tensors.
+  outputs unwritten(const inputs& given) const {
+    return make_outputs(base_.planned, layout_of(case_), given, left_out_);
+  }
   const execution& base() const { return base_; }
 
   /// Runs edited inputs with the base's number of splits. The base ran, so it is a failure if this run does not.
-  /// `change` completes the sentence "after ...". Accesses are checked if the relation's other runs are and `manner`
+  /// But what the library's predicate refuses discards the check. `change` completes the sentence "after ...". Accesses
+  /// are checked if the relation's other runs are and `manner`
   /// says so, too. Returns nothing if the check is decided.
   std::optional<execution> run(inputs& edited, const attention_case& how, const std::string& change,
                                run_manner manner = {});
@@ -52,8 +59,8 @@ class relation {
   void discard(const std::string& reason);
 
  private:
-  /// Counts the run; nothing if it decides the verdict.
-  std::optional<execution> taken(execution ran, const std::string& change);
+  /// Counts the run; nothing if it decides the verdict. `given`: the inputs of the run.
+  std::optional<execution> taken(execution ran, const inputs& given, const std::string& change);
 
   /// What the check costs stays counted.
   void become(verdict decided);
@@ -62,6 +69,7 @@ class relation {
   const library& lib_;
   const bool checks_others_;
   const attention_case case_;
+  const std::vector<std::string> left_out_;  ///< outputs that the kernel does not write
   inputs given_;
   execution base_;
   verdict result_;

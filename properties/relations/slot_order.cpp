@@ -17,7 +17,7 @@ verdict check(const library& lib, const attention_case& c) {
   return r.conclude();
 }
 
-void adapt(attention_case& c) {
+void adapt(attention_case& c, const assay_support& /*takes*/) {
   ensure_sequences(c, 1);
   sequence& first = c.sequences.front();
   if (c.sequences.size() == 1 && first.q < 2) first.q = 2;
@@ -26,6 +26,6 @@ void adapt(attention_case& c) {
 }  // namespace
 
 const property slot_order{"slot_order", "the order of new rows does not change any output bit", check, adapt,
-                          has_slots};
+                          has_slots | has_long_sequences};
 
 }  // namespace assay::relations

@@ -79,7 +79,7 @@ verdict check(const library& lib, const attention_case& c) {
   return r.conclude();
 }
 
-void adapt(attention_case& c) {
+void adapt(attention_case& c, const assay_support& /*takes*/) {
   ensure_sequences(c, 1);
   sequence& first = c.sequences.front();
   first.q = std::max(first.q, 2);
@@ -95,6 +95,6 @@ void adapt(attention_case& c) {
 const property slot_twice{
     "slot_twice",
     "the library refuses a slot that is given twice or lies outside the pool, and a position outside the tables", check,
-    adapt, has_slots};
+    adapt, has_slots | has_long_sequences};
 
 }  // namespace assay::relations

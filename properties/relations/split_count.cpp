@@ -34,6 +34,8 @@ verdict check(const library& lib, const attention_case& c) {
   for (std::uint64_t n = 0; n < 2; ++n) {
     attention_case other = c;
     other.num_splits = counts_of_case[(c.data.seed + 3 * n) % counts_of_case.size()];
+    if (const std::int64_t most = lib.support_of(c.kernel).most_splits; most != 0 && other.num_splits > most)
+      other.num_splits = static_cast<std::int32_t>(1 + (n + c.data.seed) % static_cast<std::uint64_t>(most));
     if (other.num_splits == base.ran.planned.num_splits) continue;
     const detailed_run run = run_in_detail(lib, other);
     result.kernel_seconds += run.result.kernel_seconds;
@@ -57,6 +59,6 @@ verdict check(const library& lib, const attention_case& c) {
 }  // namespace
 
 const property split_count{"split_count", "the number of splits does not change the result, within enclosures", check,
-                           nullptr, has_splits};
+                           nullptr, has_splits | takes_split_counts};
 
 }  // namespace assay::relations

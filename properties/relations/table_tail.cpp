@@ -63,7 +63,7 @@ verdict check(const library& lib, const attention_case& c) {
   return r.conclude();
 }
 
-void adapt(attention_case& c) {
+void adapt(attention_case& c, const assay_support& /*takes*/) {
   if (c.spare_table_entries == 0) c.spare_table_entries = 2;
 }
 
@@ -71,6 +71,6 @@ void adapt(attention_case& c) {
 
 const property table_tail{"table_tail",
                           "table entries past the last page do not change any output bit, whether they exist or not",
-                          check, adapt, has_page_tables};
+                          check, adapt, has_page_tables | has_spare_entries};
 
 }  // namespace assay::relations

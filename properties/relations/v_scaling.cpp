@@ -103,7 +103,7 @@ verdict check(const library& lib, const attention_case& c) {
   const int exponent = exponents[c.data.seed % 2];
   inputs scaled = clone(tamed);
   // A descale that costs a multiplication anyway may carry the factor; one that is 1 may be skipped by the kernel.
-  const bool by_scale = c.v_scale != 1.0F && c.data.seed % 4 < 2;
+  const bool by_scale = c.v_scale != 1.0F && c.data.seed % 4 < 2;  // a kernel that takes no v_scale has 1
   const bool by_descales = !by_scale && c.kv_descale == descale_kind::per_page && c.data.seed % 8 < 6;
   if (by_scale)
     scaled.stated.v_scale = std::ldexp(c.v_scale, exponent);

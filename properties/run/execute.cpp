@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstring>
 
 #include "oracle/float_environment.hpp"
 #include "properties/run/declared_contract.hpp"
@@ -136,6 +137,28 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
   return ran;
 }
 
+std::string refused_by_predicate(const library& lib, const std::string& kernel, const problem& planned,
+                                 const inputs& in, const outputs& out) {
+  if (!lib.has_predicate()) return {};
+  abi_tensors tensors(in, out);
+  const oracle::kept_arithmetic kept;
+  const assay_status said = lib.supports_case(kernel, planned, tensors.list());
+  if (said.code == ASSAY_OK) return {};
+  const std::string why(said.message, strnlen(said.message, sizeof said.message));
+  return why.empty() ? "it gives no reason" : why;
+}
+
+std::string refused_by_predicate(const library& lib, const attention_case& c) {
+  const assay_kernel* kernel = lib.has_predicate() ? lib.find(c.kernel) : nullptr;
+  if (kernel == nullptr) return {};
+  const inputs in = fill(c);
+  const assay_support& takes = lib.support_of(c.kernel);
+  problem planned;
+  if (plan_problem(*kernel, in.stated, c.workspace_budget_bytes, &planned, takes).code != ASSAY_OK) return {};
+  return refused_by_predicate(lib, c.kernel, planned, in,
+                              make_outputs(planned, layout_of(c), in, outputs_left_out(takes)));
+}
+
 execution execute(const library& lib, const attention_case& c, inputs& in, const run_manner& manner) {
   execution ran;
   ran.planned = in.stated;
@@ -144,9 +167,11 @@ execution execute(const library& lib, const attention_case& c, inputs& in, const
     ran.status = {ASSAY_UNSUPPORTED, "the library has no such kernel"};
     return ran;
   }
-  ran.status = plan_problem(*kernel, in.stated, c.workspace_budget_bytes, &ran.planned);
+  const assay_support& takes = lib.support_of(c.kernel);
+  ran.status = plan_problem(*kernel, in.stated, c.workspace_budget_bytes, &ran.planned, takes);
   if (ran.status.code != ASSAY_OK) return ran;
-  return execute_planned(lib, c, in, ran.planned, make_outputs(ran.planned, layout_of(c), in), manner);
+  outputs unwritten = make_outputs(ran.planned, layout_of(c), in, outputs_left_out(takes));
+  return execute_planned(lib, c, in, ran.planned, std::move(unwritten), manner);
 }
 
 }  // namespace assay

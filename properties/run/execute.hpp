@@ -44,6 +44,12 @@ using redescription = std::function<void(std::vector<assay_tensor>&)>;
 execution execute_planned(const library& lib, const attention_case& c, inputs& in, const problem& planned,
                           outputs written, const run_manner& manner = {}, const redescription& redescribe = {});
 
+/// Why the library's predicate says that it does not support the call (assay_supports_case_v1); empty where it supports
+/// it, or has no predicate. Of a case: of its planned problem. A case that plan() refuses is not the predicate's.
+std::string refused_by_predicate(const library& lib, const std::string& kernel, const problem& planned,
+                                 const inputs& in, const outputs& out);
+std::string refused_by_predicate(const library& lib, const attention_case& c);
+
 /// The verdict that an execution reaches by itself: an unsupported problem is a discard; a rejected problem, a failed
 /// launch, a platform defect and a memory fault are failures, for cases are valid. Without a verdict, its outputs can
 /// be judged.
@@ -73,6 +79,9 @@ struct detailed_run {
 
 /// run_case, but keeps the intermediate results.
 detailed_run run_in_detail(const library& lib, const attention_case& c);
+
+/// Judges the outputs that a kernel writes; the enclosure may have more.
+std::vector<oracle::judgement> judge_written(const oracle::enclosure& bounds, const outputs& written);
 
 /// Judges an execution's outputs against its contract's enclosure. `bounds` and `codes`, where not null, receive the
 /// enclosure and the counts.

@@ -94,6 +94,7 @@ void describe_outside(line& text, const std::vector<watched_tensor>& tensors, st
 
 struct sigaction before_segv, before_bus;
 const std::vector<watched_tensor>* watched = nullptr;
+std::string_view said_before;
 fault_teller teller = nullptr;
 
 access kind_of(const void* context) {
@@ -111,9 +112,13 @@ access kind_of(const void* context) {
 void on_fault(int number, siginfo_t* info, void* context) {
   const bool is_sent = info->si_code <= 0;  // by kill or raise
   if (!is_sent && watched != nullptr) {
-    char text[512];
-    const std::size_t size = describe_fault(*watched, reinterpret_cast<std::uintptr_t>(info->si_addr), kind_of(context),
-                                            text, sizeof text - 1);
+    constexpr std::size_t room_of_fault = 512;
+    char text[8192];
+    const std::string_view before = said_before.substr(0, sizeof text - room_of_fault);
+    std::memcpy(text, before.data(), before.size());
+    const std::size_t size =
+        before.size() + describe_fault(*watched, reinterpret_cast<std::uintptr_t>(info->si_addr), kind_of(context),
+                                       text + before.size(), sizeof text - 1 - before.size());
     worker::end_with_last_words(text, size);
     text[size] = '\n';
     if (teller != nullptr)
@@ -162,7 +167,8 @@ std::size_t describe_fault(const std::vector<watched_tensor>& tensors, std::uint
   return written.size();
 }
 
-fault_watch::fault_watch(const std::vector<buffer>& in, const std::vector<buffer>& out) {
+fault_watch::fault_watch(const std::vector<buffer>& in, const std::vector<buffer>& out, std::string_view before) {
+  said_before = before;
   watch(tensors_, in, true);
   watch(tensors_, out, false);
   have_signal_stack();
@@ -183,6 +189,7 @@ fault_watch::~fault_watch() {
   sigaction(SIGSEGV, &before_segv, nullptr);
   sigaction(SIGBUS, &before_bus, nullptr);
   watched = nullptr;
+  said_before = {};
 }
 
 }  // namespace assay

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "properties/data/inputs.hpp"
@@ -41,7 +42,8 @@ using fault_teller = void (*)(const char* what, std::size_t size);
 /// outside a worker, ASan's report follows. Only one watch may exist at a time.
 class fault_watch {
  public:
-  fault_watch(const std::vector<buffer>& in, const std::vector<buffer>& out);
+  /// `before`, which must outlive it, comes before the line.
+  fault_watch(const std::vector<buffer>& in, const std::vector<buffer>& out, std::string_view before = {});
   ~fault_watch();
   fault_watch(const fault_watch&) = delete;
   fault_watch& operator=(const fault_watch&) = delete;

@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <boost/json.hpp>
 #include <cctype>
 #include <cstring>
 #include <filesystem>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -56,7 +56,7 @@ void demand_usable(const assay_library* table, const std::string& path) {
 }
 
 library_description description_of(const assay_library& table, bool supports_generated) {
-  library_description d{table.platform, {}, supports_generated};
+  library_description d{table.platform, {}, supports_generated, {}, false};
   for (std::int32_t i = 0; i < table.num_kernels; ++i) d.kernels.emplace_back(table.kernels[i].name);
   return d;
 }
@@ -72,15 +72,61 @@ std::pair<void*, const assay_library*> open_file(const std::string& path) {
   return {handle, entry()};
 }
 
-/// In a child: the description as text, a line each for what is wrong, platform, support and kernels.
+template <typename Function>
+Function* find_export(void* handle, const char* name) {
+  return reinterpret_cast<Function*>(dlsym(handle, name));
+}
+
+/// What the kernels take, by the library's export. Throws environment_error.
+support_map supports_of(void* handle, const std::vector<std::string>& kernels, const std::string& path) {
+  support_map all;
+  auto* const entry = find_export<const assay_support*(const char*)>(handle, "assay_support_v1");
+  if (entry == nullptr) return all;
+  for (const std::string& kernel : kernels) {
+    const assay_support* given = entry(kernel.c_str());
+    if (given == nullptr) continue;
+    try {
+      all.emplace(kernel, read_support(*given));
+    } catch (const case_error& e) {
+      throw environment_error(fmt::format("{}: assay_support_v1(\"{}\"): {}", path, kernel, e.what()));
+    }
+  }
+  return all;
+}
+
+std::string to_line(const library_description& d) {
+  boost::json::object supports;
+  for (const auto& [kernel, s] : d.supports) supports[kernel] = support_to_json(s);
+  return boost::json::serialize(boost::json::object{{"platform", d.platform},
+                                                    {"kernels", boost::json::value_from(d.kernels)},
+                                                    {"generated", d.supports_generated},
+                                                    {"predicate", d.has_predicate},
+                                                    {"supports", std::move(supports)}});
+}
+
+library_description from_line(const std::string& line) {
+  const boost::json::value parsed = boost::json::parse(line);
+  const boost::json::object& o = parsed.as_object();
+  library_description d{boost::json::value_to<std::string>(o.at("platform")),
+                        boost::json::value_to<std::vector<std::string>>(o.at("kernels")),
+                        o.at("generated").as_bool(),
+                        {},
+                        o.at("predicate").as_bool()};
+  for (const auto& [kernel, s] : o.at("supports").as_object())
+    d.supports.emplace(std::string(kernel), support_from_json(s.as_object()));
+  return d;
+}
+
+/// In a child: the description as a line behind an empty one, or what is wrong.
 std::string described_text(const std::string& path) {
   try {
     const auto [handle, table] = open_file(path);
     demand_usable(table, path);
-    auto* supports =
-        reinterpret_cast<decltype(&assay_supports_generated_v1)>(dlsym(handle, "assay_supports_generated_v1"));
-    const library_description d = description_of(*table, supports != nullptr && supports() == 1);
-    return fmt::format("\n{}\n{}\n{}", d.platform, d.supports_generated ? "generated" : "", fmt::join(d.kernels, "\n"));
+    auto* const generated = find_export<std::int32_t()>(handle, "assay_supports_generated_v1");
+    library_description d = description_of(*table, generated != nullptr && generated() == 1);
+    d.supports = supports_of(handle, d.kernels, path);
+    d.has_predicate = dlsym(handle, "assay_supports_case_v1") != nullptr;
+    return "\n" + to_line(d);
   } catch (const environment_error& e) {
     return e.what();
   }
@@ -94,7 +140,11 @@ library::library(const assay_library* table, std::string path) : path_(std::move
 }
 
 library::library(library_description described, const std::string& file)
-    : supports_generated(described.supports_generated), described_(std::move(described)), path_(file), file_(file) {}
+    : supports_generated(described.supports_generated),
+      supports(described.supports),
+      described_(std::move(described)),
+      path_(file),
+      file_(file) {}
 
 // Opened with RTLD_NODELETE: threads and fibers of the library's platform may hold its thread-local state until exit.
 library::~library() {
@@ -131,14 +181,7 @@ std::shared_ptr<library> library::load(const std::string& path) {
   const work_result said = child.ask(path);
   if (!said.reply) throw environment_error(fmt::format("{}: the process that loaded it {}", path, said.death));
   if (!said.reply->starts_with('\n')) throw environment_error(*said.reply);
-  std::istringstream lines(said.reply->substr(1));
-  library_description d;
-  std::string line;
-  std::getline(lines, d.platform);
-  std::getline(lines, line);
-  d.supports_generated = !line.empty();
-  while (std::getline(lines, line)) d.kernels.push_back(line);
-  return std::make_shared<library>(std::move(d), path);
+  return std::make_shared<library>(from_line(said.reply->substr(1)), path);
 }
 
 const assay_library& library::table() const {
@@ -178,6 +221,16 @@ bool library::is_compiled_for_checks() const {
   auto* entry = &assay_is_checked_v1;
   if (handle_ != nullptr) entry = reinterpret_cast<decltype(entry)>(dlsym(handle_, "assay_is_checked_v1"));
   return entry != nullptr && entry() != 0;
+}
+
+assay_status library::supports_case(const std::string& kernel, const problem& planned,
+                                    std::span<const assay_tensor> tensors) const {
+  static_cast<void>(table());
+  case_predicate ask = predicate;
+  if (ask == nullptr && handle_ != nullptr)
+    ask = reinterpret_cast<case_predicate>(dlsym(handle_, "assay_supports_case_v1"));
+  if (ask == nullptr) return {ASSAY_OK, {}};
+  return ask(kernel.c_str(), &planned, tensors.data(), static_cast<std::int32_t>(tensors.size()));
 }
 
 bool library::has(const std::string& kernel) const {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/library_call.hpp"
+#include "properties/case/support.hpp"
 #include "properties/run/accepted_defects.hpp"
 #include "properties/run/declared_contract.hpp"
 #include "properties/system/errors.hpp"
@@ -26,6 +27,8 @@ struct library_description {
   std::string platform;
   std::vector<std::string> kernels;
   bool supports_generated = false;  ///< assay_supports_generated_v1()
+  support_map supports;             ///< assay_support_v1() of its kernels
+  bool has_predicate = false;       ///< assay_supports_case_v1()
 };
 
 /// A kernel library: the built-in cpu one, or a shared object. A shared object is first loaded in a child process,
@@ -56,6 +59,17 @@ class library {
   execution_checks checks;
   bool supports_generated = false;  ///< as the library says: assay_supports_generated_v1()
   contract_use judged_by = contract_use::declared;
+  support_map supports;             ///< as the library says, by kernel: assay_support_v1()
+  /// What it takes of a kernel's problems; all of them where it says nothing.
+  const assay_support& support_of(std::string_view kernel) const { return assay::support_of(supports, kernel); }
+  bool declares(std::string_view kernel) const { return supports.contains(kernel); }
+  /// assay_supports_case_v1 of a library in this process; null: none.
+  using case_predicate = decltype(&assay_supports_case_v1);
+  case_predicate predicate = nullptr;
+  bool has_predicate() const { return predicate != nullptr || described_.has_predicate; }
+  /// Asks the predicate. Maps the library.
+  assay_status supports_case(const std::string& kernel, const problem& planned,
+                             std::span<const assay_tensor> tensors) const;
   bool measures_teeth = false;  ///< of each case that passes; see teeth.hpp
   /// Runs in which nothing is checked are this library's, if there is one. It has the same kernels, compiled without
   /// the checks' calls: those take a twentieth to a tenth of a run's time although nothing answers them.

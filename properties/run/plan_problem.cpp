@@ -47,7 +47,7 @@ std::int64_t split_workspace_bytes(const problem& planned) {
 }
 
 assay_status plan_problem(const assay_kernel& kernel, const problem& stated, std::int64_t workspace_budget_bytes,
-                          problem* planned) {
+                          problem* planned, const assay_support& takes) {
   assay_plan plan{};
   const oracle::kept_arithmetic kept;
   assay_status status = kernel.plan(&stated, workspace_budget_bytes, &plan);
@@ -59,11 +59,11 @@ assay_status plan_problem(const assay_kernel& kernel, const problem& stated, std
         fmt::format("plan() chose {} splits, but the problem asks for {}", plan.num_splits, stated.num_splits));
   *planned = stated;
   planned->num_splits = plan.num_splits;
-  const std::int64_t needed = split_workspace_bytes(*planned);
+  const std::int64_t needed = takes.no_partials != 0 ? 0 : split_workspace_bytes(*planned);
   if (plan.workspace_bytes < needed)
     return failed_status(fmt::format("plan() asks for a workspace of {} bytes, but the partials of {} splits have {}",
                                      plan.workspace_bytes, plan.num_splits, needed));
-  if (workspace_budget_bytes > 0 && plan.workspace_bytes > workspace_budget_bytes)
+  if (takes.no_workspace_budget == 0 && workspace_budget_bytes > 0 && plan.workspace_bytes > workspace_budget_bytes)
     return failed_status(fmt::format("plan() asks for a workspace of {} bytes, over the budget of {} bytes",
                                      plan.workspace_bytes, workspace_budget_bytes));
   return status;

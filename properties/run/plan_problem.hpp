@@ -5,14 +5,16 @@
 #include <string>
 
 #include "kernels/library.hpp"
+#include "properties/case/support.hpp"
 
 namespace assay {
 
 /// Plans the stated problem. On success `planned` has the number of splits; else the status says why not. A plan with
 /// another number of splits than the problem asks for, with too little workspace, or with more than the budget, is
-/// ASSAY_FAILED.
+/// ASSAY_FAILED. A kernel that keeps its partials to itself needs no workspace, and `takes` may say that it knows no
+/// budget.
 assay_status plan_problem(const assay_kernel& kernel, const problem& stated, std::int64_t workspace_budget_bytes,
-                          problem* planned);
+                          problem* planned, const assay_support& takes = {});
 
 /// Bytes of the tensors that a planned problem has because of its splits: o_partial and lse_partial. The largest
 /// number of 64 bits if they are more.

@@ -54,6 +54,11 @@ bool has_rows_without_keys(const attention_case& c, const execution& /*ran*/) {
   return std::ranges::any_of(c.sequences, [](const sequence& s) { return s.q > 0 && s.k == 0; });
 }
 
+bool has_hidden_keys(const attention_case& c, const execution& /*ran*/) {
+  return visibility_of(c).is_causal &&
+         std::ranges::any_of(c.sequences, [](const sequence& s) { return s.q > 0 && first_position(s) < s.k - 1; });
+}
+
 bool has_no_rows(const attention_case& c, const execution& /*ran*/) {
   return !c.sequences.empty() && std::ranges::all_of(c.sequences, [](const sequence& s) { return s.q == 0; });
 }
@@ -147,6 +152,14 @@ constexpr reachable_thing table[] = {
      [](auto& c, auto&) { return c.schedule.kind != schedule_kind::round_robin; }},
     {"order_free", "a contract that leaves the order open",
      [](auto&, auto& ran) { return ran.declared.order == tile_order::any; }},
+    {"hidden_keys", "keys behind a row that a causal mask hides", has_hidden_keys},
+    {"lse", "an LSE",
+     [](auto&, auto& ran) { return std::ranges::find(ran.written.left_out, "lse") == ran.written.left_out.end(); }},
+    {"rounded_p", "a P that is rounded", [](auto&, auto& ran) { return ran.declared.p_type != dtype::f32; }},
+    {"short_tiles", "tiles of at most 64 keys",
+     [](auto&, auto& ran) { return ran.declared.tile_keys > 0 && ran.declared.tile_keys <= 64; }},
+    {"usual_tiles", "tiles of at most 1024 keys",
+     [](auto&, auto& ran) { return ran.declared.tile_keys > 0 && ran.declared.tile_keys <= 1024; }},
     {"padding_rows", "rows behind the last sequence's", [](auto& c, auto&) { return c.padding_rows > 0; }},
 };
 static_assert(std::size(table) <= 64, "a reach_set has 64 bits");

@@ -111,13 +111,21 @@ std::string describe(const oracle::judgement& j) {
   return fmt::format("{} lies inside {} (before rounding), at {:.4g} of its radius", where, bounds, j.worst_factor);
 }
 
+std::vector<oracle::judgement> judge_written(const oracle::enclosure& bounds, const outputs& written) {
+  if (written.left_out.empty()) return oracle::judge(bounds, written.tensors());
+  oracle::enclosure part;
+  for (const oracle::enclosed_tensor& t : bounds.tensors)
+    if (std::ranges::find(written.left_out, t.name) == written.left_out.end()) part.tensors.push_back(t);
+  return oracle::judge(part, written.tensors());
+}
+
 verdict judge_execution(const inputs& in, const execution& ran, oracle::enclosure* bounds, oracle::code_counts* codes) {
   const auto start = std::chrono::steady_clock::now();
   oracle::code_counts counted;
   oracle::enclosure enclosure = oracle::enclose(ran.planned, in.tensors(), ran.declared, counted);
   if (codes != nullptr) *codes = counted;
   verdict v;
-  v.judgements = oracle::judge(enclosure, ran.written.tensors());
+  v.judgements = judge_written(enclosure, ran.written);
   v.oracle_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   v.kernel_seconds = ran.seconds;
   v.accesses_checked = ran.accesses_checked;

@@ -33,6 +33,7 @@ struct verdict {
   std::map<std::string, std::int64_t> accepted;  ///< defects that --accept names, by its line
   std::string first_load;    ///< one line on the load that explains a NaN (nan_origin.hpp), where it was asked for
   bool could_check = false;  ///< the kernel stores, in checked runs, and the library was compiled for checks
+  std::int64_t draw = 0;     ///< of a run's case: how often it was drawn anew, as the library's predicate refused it
   std::string accuracy;      ///< one line on the distance to exact attention, where it was asked for
 };
 

@@ -56,6 +56,7 @@ std::string verdict_to_json(const verdict& v) {
                                                     {"accepted", boost::json::value_from(v.accepted)},
                                                     {"first_load", v.first_load},
                                                     {"could_check", v.could_check},
+                                                    {"draw", v.draw},
                                                     {"accuracy", v.accuracy}});
 }
 
@@ -77,6 +78,7 @@ verdict verdict_from_json(const std::string& text) {
   v.teeth = teeth_from(o.at("teeth").as_array());
   v.first_load = text_of(o, "first_load");
   v.could_check = o.at("could_check").as_bool();
+  v.draw = o.at("draw").to_number<std::int64_t>();
   v.accuracy = text_of(o, "accuracy");
   return v;
 }

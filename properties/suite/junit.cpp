@@ -3,6 +3,7 @@
 #include <map>
 
 #include "properties/suite/report.hpp"
+#include "properties/suite/scope.hpp"
 #include "properties/suite/sufficiency.hpp"
 #include "properties/system/xml.hpp"
 
@@ -51,6 +52,11 @@ std::string report_junit(const suite_options& options, const suite_result& resul
         "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\" time=\"{:.3f}\">\n{}  </testsuite>\n",
         xml_text(kernel), rows.size(), failures, result.seconds, body);
   }
+  for (const std::string& line : verified_for(options, result))
+    text += fmt::format(
+        "  <testsuite name=\"scope\" tests=\"1\" failures=\"0\" errors=\"0\"><testcase classname=\"scope\" "
+        "name=\"verified for {}\"/></testsuite>\n",
+        xml_text(line));
   // A shortfall fails the run, so it fails here too.
   if (const std::string missing = shortfall(options, result); !missing.empty())
     text += fmt::format(

@@ -111,6 +111,10 @@ suite_report report_of(const json::object& o) {
   const json::object asked = object_at(o, "asked");
   r.options.kernels = value_at<std::vector<std::string>>(asked, "kernels");
   r.options.types = value_at<std::vector<std::string>>(asked, "types");
+  for (const auto& [kernel, s] : object_at(asked, "supports"))
+    r.options.supports.emplace(std::string(kernel), support_from_json(s.as_object()));
+  for (const json::value& name : array_at(asked, "left_out")) r.options.left_out.push_back(&property_named(name));
+  r.options.has_attention = flag_at(asked, "has_attention");
   r.options.accept_blunt = flag_at(o, "accept_blunt");
   r.options.cases = whole_at(asked, "cases");
   r.options.seconds = number_at(asked, "seconds");
@@ -150,7 +154,7 @@ suite_report report_of(const json::object& o) {
     r.result.discards[reason] = count.to_number<std::int64_t>();
   for (const json::value& u : array_at(o, "undecided"))
     r.result.undecided.push_back({whole_at(u.as_object(), "index"), &property_at(u.as_object(), "property"),
-                                  text_at(u.as_object(), "what"), text_at(u.as_object(), "file")});
+                                  text_at(u.as_object(), "what"), text_at(u.as_object(), "file"), 0});
   for (const json::value& f : array_at(o, "findings")) r.result.findings.push_back(finding_of(f.as_object()));
   require_consistent(r);
   return r;
@@ -161,7 +165,10 @@ std::vector<std::pair<std::string, std::string>> common_to_shards(const suite_re
   std::vector<std::string> properties;
   properties.reserve(r.options.selected.size());
   for (const property* p : r.options.selected) properties.emplace_back(p->name);
+  json::object supports;
+  for (const auto& [kernel, s] : r.options.supports) supports[kernel] = support_to_json(s);
   return {{"library", r.library},
+          {"declared support", json::serialize(supports)},
           {"library options", r.options.library_arguments},
           {"platform", r.platform},
           {"kernels", fmt::format("{}", fmt::join(r.options.kernels, ", "))},

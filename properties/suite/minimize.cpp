@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "properties/generate/shrink.hpp"
+#include "properties/generate/support_table.hpp"
 #include "properties/run/execute.hpp"
 #include "properties/run/nan_origin.hpp"
 #include "properties/run/verdict_json.hpp"
@@ -24,8 +25,8 @@ bool same_failure(const verdict& a, const verdict& b) {
 
 class descent {
  public:
-  descent(minimized& found, const judge_function& judge, const shrink_budget& budget)
-      : found_(found), judge_(judge), budget_(budget) {}
+  descent(minimized& found, const judge_function& judge, const shrink_budget& budget, const assay_support& takes)
+      : found_(found), judge_(judge), budget_(budget), takes_(takes) {}
 
   bool spent() const {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
@@ -34,7 +35,7 @@ class descent {
 
   /// Replaces the case by the first simpler one that fails in the same way. False if all simpler ones pass.
   bool step() {
-    for (attention_case& candidate : simpler(found_.smallest)) {
+    for (attention_case& candidate : simpler(found_.smallest, takes_)) {
       if (spent()) return false;
       if (!tried_.insert(to_json(candidate)).second) continue;
       ++found_.tries;
@@ -52,17 +53,19 @@ class descent {
   minimized& found_;
   const judge_function& judge_;
   const shrink_budget& budget_;
+  const assay_support& takes_;
   std::unordered_set<std::string> tried_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace
 
-minimized minimize(const attention_case& failing, const judge_function& judge, const shrink_budget& budget) {
+minimized minimize(const attention_case& failing, const judge_function& judge, const shrink_budget& budget,
+                   const assay_support& takes) {
   minimized found{failing, judge(failing)};
   found.reproduced = found.result.result == outcome::fail;
   if (!found.reproduced) return found;
-  descent search(found, judge, budget);
+  descent search(found, judge, budget, takes);
   while (!search.spent() && search.step()) {
   }
   return found;
@@ -70,15 +73,26 @@ minimized minimize(const attention_case& failing, const judge_function& judge, c
 
 namespace {
 
-/// Whether the library says that it supports this case: one of the case space, without a budget for workspaces.
-bool is_supported(const library& lib, const attention_case& c) {
-  return lib.supports_generated && c.workspace_budget_bytes == 0 && is_in_space(c);
+/// Whether a kernel of attention is in the library.
+bool has_attention(const library& lib) {
+  return std::ranges::any_of(lib.kernels(), [](const std::string& name) { return operation_of(name) == of_attention; });
+}
+
+/// Why the refusal of this case, of which a budget for workspaces is no part, is a failure; empty if it is none.
+std::string promise_of(const library& lib, const attention_case& c) {
+  if (c.workspace_budget_bytes != 0) return {};
+  if (lib.declares(c.kernel) && unsupported_by(lib.support_of(c.kernel), c).empty() &&
+      refused_by_predicate(lib, c).empty())
+    return "the library refuses what it declares to support: ";
+  return lib.supports_generated && is_in_space(c) ? "the library says that it supports generated cases, but: " : "";
 }
 
 }  // namespace
 
 verdict check_property(const library& lib, const property& p, const attention_case& c) {
   if (!applies(p, c.kernel)) return discarded(fmt::format("{} is not about {}", p.name, c.kernel));
+  if (const std::string why = left_out(p, c.kernel, lib.support_of(c.kernel), has_attention(lib)); !why.empty())
+    return discarded(fmt::format("{} is left out: {}", p.name, why));
   try {
     if (lib.checks.accepted != nullptr) lib.checks.accepted->take_counts();  // of what came before
     verdict v = p.check(lib, c);
@@ -87,8 +101,8 @@ verdict check_property(const library& lib, const property& p, const attention_ca
     const bool stores = std::ranges::any_of(v.judgements, [](const oracle::judgement& j) { return j.elements > 0; });
     v.could_check = stores && lib.checks.accesses && lib.is_compiled_for_checks();
     const bool is_refused = v.result == outcome::discard && v.origin == refusal_origin;
-    if (is_refused && is_supported(lib, c))
-      return failed(refusal_origin, "the library says that it supports generated cases, but: " + v.what);
+    if (const std::string promise = is_refused ? promise_of(lib, c) : ""; !promise.empty())
+      return failed(refusal_origin, promise + v.what);
     return v;
   } catch (const std::bad_alloc&) {
     if (worker::has_memory_limit()) throw;  // it is this machine's then, not the kernel's

@@ -24,8 +24,10 @@ struct minimized {
 /// Judges a candidate, in this process or, if it may crash, in another.
 using judge_function = std::function<verdict(const attention_case&)>;
 
-/// Descends greedily through `simpler`: takes the first candidate that fails with the same origin, and starts over.
-minimized minimize(const attention_case& failing, const judge_function& judge, const shrink_budget& budget = {});
+/// Descends greedily through `simpler`: takes the first candidate that fails with the same origin, and starts over. It
+/// stays within what the kernel takes.
+minimized minimize(const attention_case& failing, const judge_function& judge, const shrink_budget& budget = {},
+                   const assay_support& takes = {});
 
 /// Checks a property on a case in a child process. A crash or hang of the child is a failure of that origin, and costs
 /// only the child. With `tells_loads`, a failure that asks for it says which load explains it: another run.
@@ -34,7 +36,8 @@ judge_function isolated_judge(const library& lib, const property& p, double limi
 /// Adds that to a verdict, in this process.
 void tell_first_load(const library& lib, const attention_case& c, verdict& v);
 
-/// The same within this process: exceptions become failures. A discard where the property does not apply to the kernel.
+/// The same within this process: exceptions become failures. A discard where the property does not apply to the kernel,
+/// or needs more than it takes. A failure where the library refuses a case that it declares to support.
 verdict check_property(const library& lib, const property& p, const attention_case& c);
 
 /// hint_for() in a child process; empty if the child does not end well.

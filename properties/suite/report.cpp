@@ -1,4 +1,5 @@
 #include "properties/suite/report.hpp"
+#include "properties/suite/scope.hpp"
 #include "properties/suite/sufficiency.hpp"
 #include "properties/system/printable.hpp"
 
@@ -24,7 +25,9 @@ std::string kernel_table(const suite_options& options, const suite_result& resul
   for (const std::string& type : types) text += fmt::format(" {:>{}}", type, std::max<std::size_t>(5, type.size()));
   text += "  pass  fail discard undecided\n";
   for (const property* p : options.selected) {
-    if (!applies(*p, kernel)) continue;
+    if (!applies(*p, kernel) ||
+        !left_out(*p, kernel, support_of(options.supports, kernel), options.has_attention).empty())
+      continue;
     counts row;
     std::string cells;
     for (const std::string& type : types) {
@@ -139,6 +142,8 @@ std::string report_text(const suite_options& options, const suite_result& result
     for (const auto& [reason, count] : result.discards) text += fmt::format("{:>7} {}\n", count, reason);
     text += "\n";
   }
+  for (const std::string& line : left_out_lines(options)) text += "left out: " + line + "\n";
+  if (!left_out_lines(options).empty()) text += "\n";
   text += undecided_text(options, result);
   for (const finding& f : result.findings) text += finding_text(options, f) + "\n";
   for (const std::string& why : result.unwritten) text += why + "\n";
@@ -160,7 +165,9 @@ std::string report_text(const suite_options& options, const suite_result& result
   text += pairs_text(options, result) + teeth_text(result);
   for (const std::string& line : order_free_teeth(options, result)) text += line + "\n";
   if (result.total.fail == 0 && result.total.pass > 0 && !options.accept_blunt) text += missing_text(options, result);
-  return text + fmt::format("{} (seed {})\n", verdict_line(options, result), options.seed);
+  text += fmt::format("{} (seed {})\n", verdict_line(options, result), options.seed);
+  for (const std::string& line : verified_for(options, result)) text += "verified for: " + line + "\n";
+  return text;
 }
 
 }  // namespace assay

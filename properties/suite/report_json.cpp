@@ -1,6 +1,7 @@
 #include <boost/json.hpp>
 
 #include "properties/suite/report.hpp"
+#include "properties/suite/scope.hpp"
 #include "properties/suite/sufficiency.hpp"
 
 namespace assay {
@@ -29,9 +30,20 @@ json::object to_object(const suite_options& options, const finding& f) {
           {"case", json::parse(to_json(f.shrunk.smallest))}};
 }
 
+json::array names_of(const std::vector<const property*>& properties) {
+  json::array names;
+  for (const property* p : properties) names.emplace_back(p->name);
+  return names;
+}
+
 /// The options in which shards of one run agree. `cases` is 0 for a run of `seconds`.
 json::object asked_of(const suite_options& options) {
-  return {{"kernels", json::value_from(options.kernels)},
+  json::object supports;
+  for (const auto& [kernel, s] : options.supports) supports[kernel] = support_to_json(s);
+  return {{"supports", std::move(supports)},
+          {"left_out", names_of(options.left_out)},
+          {"has_attention", options.has_attention},
+          {"kernels", json::value_from(options.kernels)},
           {"types", json::value_from(options.types)},
           {"cases", options.seconds > 0 ? 0 : options.cases},
           {"seconds", options.seconds},
@@ -46,8 +58,6 @@ void tag_invoke(const json::value_from_tag&, json::value& to, const counts& c) {
 
 std::string report_json(const std::string& path, const std::string& platform, const suite_options& options,
                         const suite_result& result) {
-  json::array properties;
-  for (const property* p : options.selected) properties.emplace_back(p->name);
   json::array table;
   for (const auto& [key, cell] : result.table) {
     json::object row{{"kernel", std::get<0>(key)}, {"property", std::get<1>(key)}, {"types", std::get<2>(key)}};
@@ -88,7 +98,7 @@ std::string report_json(const std::string& path, const std::string& platform, co
                             {"library_arguments", options.library_arguments},
                             {"platform", platform},
                             {"asked", asked_of(options)},
-                            {"properties", std::move(properties)},
+                            {"properties", names_of(options.selected)},
                             {"seed", options.seed},
                             {"shard", options.shard},
                             {"shards", options.shards},
@@ -103,6 +113,8 @@ std::string report_json(const std::string& path, const std::string& platform, co
                             {"accept_blunt", options.accept_blunt},
                             {"verified", options.shards == 1 && exit_status(options, result) == 0},
                             {"shortfall", shortfall(options, result)},
+                            {"verified_for", json::value_from(verified_for(options, result))},
+                            {"left_out", json::value_from(left_out_lines(options))},
                             {"total", json::value_from(result.total)},
                             {"table", std::move(table)},
                             {"reached", std::move(reached)},

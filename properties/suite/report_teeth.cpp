@@ -57,8 +57,8 @@ std::string teeth_text(const suite_result& result) {
 
 std::string pairs_text(const suite_options& options, const suite_result& result) {
   if (result.total.pass < least_cases_for_pairs) return {};
-  const covered_share share = share_of(result.pairs, drawable(options.kernels));
-  const covered_share triples = share_of(result.triples, drawable(options.kernels));
+  const covered_share share = share_of(result.pairs, drawable(options.kernels), options.supports);
+  const covered_share triples = share_of(result.triples, drawable(options.kernels), options.supports);
   return fmt::format("{} of {} pairs of features were met ({:.1f}%), of triples at least {:.1f}%\n", share.seen,
                      share.possible, 100 * share.share(), 100 * triples.share());
 }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "oracle/standard_faults.hpp"
+#include "properties/suite/scope.hpp"
 
 namespace assay {
 namespace {
@@ -49,13 +50,12 @@ bool is_quantised(const std::string& types) {
   return types.find("e4m3") != std::string::npos || types.find("i8") != std::string::npos;
 }
 
-/// Whether a run of these types can reach it: floats have no scales.
-bool fits_types(const suite_options& options, std::string_view thing) {
+/// Whether cases of these types can reach it: floats have no scales.
+bool fits_types(const std::vector<std::string>& types, std::string_view thing) {
   const bool has_fp8 =
-      std::ranges::any_of(options.types, [](const std::string& t) { return t.find("e4m3") != std::string::npos; });
-  if (options.types.empty()) return true;
+      std::ranges::any_of(types, [](const std::string& t) { return t.find("e4m3") != std::string::npos; });
   if (thing == "fp8" || thing == "page_descales") return has_fp8;
-  return thing != "scales" || std::ranges::any_of(options.types, is_quantised);
+  return thing != "scales" || std::ranges::any_of(types, is_quantised);
 }
 
 /// Whether the run drew from the whole space: then it must have reached all of it. An edited case need not.
@@ -73,12 +73,29 @@ counts reached_with(const suite_result& result, const std::string& kernel, const
   return at == result.reached.end() ? counts{} : at->second;
 }
 
-/// The things that the kernel's space declares and these types allow.
-std::vector<const reachable_thing*> expected_of(const suite_options& options, const std::string& kernel) {
+/// Whether the contract's tiles are so short that cases reach what takes several of them. A contract may take all keys
+/// of a row for one tile.
+bool has_tiles_within(const suite_result& result, const std::string& kernel, std::int64_t most_keys) {
+  const auto is_reached = [&](const char* tiles) { return reached_with(result, kernel, tiles).total() > 0; };
+  constexpr std::int64_t keys_of_short_tiles = 256, keys_of_usual_tiles = 4096;
+  return (is_reached("short_tiles") && (most_keys == 0 || most_keys >= keys_of_short_tiles)) ||
+         (is_reached("usual_tiles") && (most_keys == 0 || most_keys >= keys_of_usual_tiles));
+}
+
+/// The things that the kernel's space declares, that these types allow, and that the kernel takes.
+std::vector<const reachable_thing*> expected_of(const suite_options& options, const suite_result& result,
+                                                const std::string& kernel) {
   std::vector<const reachable_thing*> expected;
+  const assay_support& takes = support_of(options.supports, kernel);
+  const std::vector<std::string> types = types_of_run(options, kernel);
   const reach_set declared = reach_named(find_kernel_space(kernel)->reaches);
-  for (std::size_t i = 0; i < reachable().size(); ++i)
-    if ((declared >> i & 1U) != 0 && fits_types(options, reachable()[i].name)) expected.push_back(&reachable()[i]);
+  constexpr std::string_view of_tiles[] = {"two_tiles", "three_tiles", "filled_splits", "long_pages"};
+  for (std::size_t i = 0; i < reachable().size(); ++i) {
+    const std::string_view name = reachable()[i].name;
+    if ((declared >> i & 1U) == 0 || !fits_types(types, name) || !can_reach(kernel, takes, name)) continue;
+    const bool takes_tiles = std::ranges::find(of_tiles, name) != std::end(of_tiles);
+    if (!takes_tiles || has_tiles_within(result, kernel, takes.most_keys)) expected.push_back(&reachable()[i]);
+  }
   return expected;
 }
 
@@ -89,7 +106,9 @@ std::vector<std::string> properties_not_passed(const suite_options& options, con
     if (std::get<0>(key) == kernel) passed[std::get<1>(key)] += cell.pass;
   std::vector<std::string> missing;
   for (const property* p : options.selected)
-    if (applies(*p, kernel) && passed[p->name] == 0) missing.emplace_back(p->name);
+    if (applies(*p, kernel) && passed[p->name] == 0 &&
+        left_out(*p, kernel, support_of(options.supports, kernel), options.has_attention).empty())
+      missing.emplace_back(p->name);
   return missing;
 }
 
@@ -99,10 +118,8 @@ std::vector<std::string> types_not_passed(const suite_options& options, const su
   for (const auto& [key, cell] : result.table)
     if (std::get<0>(key) == kernel && cell.pass > 0) passed.insert(std::get<2>(key));
   std::vector<std::string> missing;
-  for (const std::string& types : types_of_the_space(*find_kernel_space(kernel))) {
-    const bool is_wanted = options.types.empty() || std::ranges::find(options.types, types) != options.types.end();
-    if (is_wanted && !passed.contains(types)) missing.push_back(types);
-  }
+  for (const std::string& types : types_of_run(options, kernel))
+    if (!passed.contains(types)) missing.push_back(types);
   return missing;
 }
 
@@ -110,7 +127,7 @@ std::vector<std::string> things_not_reached(const suite_options& options, const 
                                             const std::string& kernel) {
   std::vector<std::string> missing;
   if (!draws_whole_space(options)) return missing;
-  for (const reachable_thing* t : expected_of(options, kernel))
+  for (const reachable_thing* t : expected_of(options, result, kernel))
     if (reached_with(result, kernel, t->name).pass == 0) missing.emplace_back(t->sentence);
   return missing;
 }
@@ -146,11 +163,15 @@ void add_line(const std::string& kernel, const char* what, const std::vector<std
   if (!list.empty()) lines.push_back(fmt::format("{}: {} {}", kernel, what, fmt::join(list, ", ")));
 }
 
-/// Whether cases of the kernel can have the fault.
-bool is_expected(const suite_options& options, const std::string& kernel, const oracle::standard_fault& fault) {
-  if (std::string_view(fault.needs).empty()) return true;
-  return std::ranges::any_of(expected_of(options, kernel),
-                             [&](const reachable_thing* t) { return std::string_view(t->name) == fault.needs; });
+/// Whether the run must have asked for the fault. What only the contract and the outputs decide, each case has or none.
+bool is_due(const suite_options& options, const suite_result& result, const std::string& kernel,
+            const oracle::standard_fault& fault) {
+  const std::string_view needs = fault.needs;
+  if (needs.empty()) return true;
+  if (needs == "rounded_p" || needs == "lse") return reached_with(result, kernel, fault.needs).pass > 0;
+  if (!draws_whole_space(options)) return false;
+  return std::ranges::any_of(expected_of(options, result, kernel),
+                             [&](const reachable_thing* t) { return t->name == needs; });
 }
 
 }  // namespace
@@ -208,9 +229,8 @@ std::vector<std::string> rarely_asked(const suite_options& options, const suite_
   for (const std::string& kernel : kernels_of(options)) {
     std::vector<std::string> rare;
     for (const oracle::standard_fault& fault : oracle::standard_faults(describe(kernel).kind)) {
-      const bool needs_nothing = std::string_view(fault.needs).empty();
-      const bool is_due = needs_nothing || (draws_whole_space(options) && is_expected(options, kernel, fault));
-      if (is_due && bite_of(result, kernel, fault.name).asked < least_asked) rare.emplace_back(fault.name);
+      if (is_due(options, result, kernel, fault) && bite_of(result, kernel, fault.name).asked < least_asked)
+        rare.emplace_back(fault.name);
     }
     add_line(kernel, fmt::format("at fewer than {} places:", least_asked).c_str(), rare, lines);
   }

@@ -8,7 +8,9 @@
 
 #include "properties/case/types.hpp"
 #include "properties/generate/arbitrary.hpp"
+#include "properties/generate/fit.hpp"
 #include "properties/generate/shrink.hpp"
+#include "properties/generate/support_table.hpp"
 #include "properties/generate/turns.hpp"
 #include "properties/run/execute.hpp"
 #include "properties/run/nan_origin.hpp"
@@ -32,32 +34,55 @@ std::int64_t parse_index(const std::string& text) {
 std::vector<std::string> kernels_for(const property& p, const suite_options& options) {
   std::vector<std::string> names;
   for (const std::string& name : drawable(options.kernels)) {
-    const std::vector<std::string> types = types_of_the_space(*find_kernel_space(name));
-    const bool has_wanted = options.types.empty() || std::ranges::find_first_of(types, options.types) != types.end();
-    if (has_wanted && applies(p, name)) names.push_back(name);
+    const bool is_shown =
+        applies(p, name) && left_out(p, name, support_of(options.supports, name), options.has_attention).empty();
+    if (is_shown && !types_of_run(options, name).empty()) names.push_back(name);
   }
   return names;
 }
 
-attention_case generate(const suite_options& options, std::int64_t index) {
+/// What the kernel takes, in the types of the run.
+assay_support support_in(const suite_options& options, const std::string& kernel) {
+  assay_support s = support_of(options.supports, kernel);
+  if (options.types.empty()) return s;
+  std::vector<assay_types> wanted;
+  for (const assay_types& t : types_in(s)) {
+    const std::string name = types_text(static_cast<dtype>(t.q), static_cast<dtype>(t.kv), static_cast<dtype>(t.o));
+    if (std::ranges::find(options.types, name) != options.types.end()) wanted.push_back(t);
+  }
+  if (wanted.empty()) return s;
+  std::ranges::fill(s.types, assay_types{});
+  std::ranges::copy(wanted, s.types);
+  return s;
+}
+
+bool declares_types(const suite_options& options, std::span<const std::string> kernels) {
+  return std::ranges::any_of(
+      kernels, [&](const std::string& name) { return !types_in(support_of(options.supports, name)).empty(); });
+}
+
+attention_case generate(const suite_options& options, std::int64_t index, std::int64_t redraw) {
   const auto properties = static_cast<std::int64_t>(options.selected.size());
   // RapidCheck's nominal size is 100; the packaged version shifts by too much above it.
   const int size = size_of(index / properties, index % properties);
   std::vector<std::string> kernels = kernels_for(suite_property(options, index), options), types = options.types;
+  // Declared types are what cases are fitted to: any draw will do.
+  if (declares_types(options, kernels)) types.clear();
   const turn_kind turn = turn_of(index, properties);
   std::int32_t way = -1;
   if (turn != turn_kind::none) {
     std::vector<std::vector<std::string>> all;
     all.reserve(options.selected.size());
     for (const property* p : options.selected) all.push_back(kernels_for(*p, options));
-    case_turn taken = way_of_turn(index, all, types);
+    case_turn taken = way_of_turn(index, all, types);  // of the space's types
     kernels = {std::move(taken.kernel)}, types = {std::move(taken.types)}, way = taken.way;
   }
   const auto generator = arbitrary_case(std::move(kernels), turn, way);
   constexpr std::uint64_t most_draws = 1000;  // far more than the rarest types take
   attention_case c;
   for (std::uint64_t draw = 0; draw < most_draws; ++draw) {
-    const rc::Random random(rc::Random::Key{options.seed, static_cast<std::uint64_t>(index), draw, 0});
+    const std::uint64_t nth = draw + most_draws * static_cast<std::uint64_t>(redraw);
+    const rc::Random random(rc::Random::Key{options.seed, static_cast<std::uint64_t>(index), nth, 0});
     c = generator(random, size).value();
     if (types.empty() || std::ranges::find(types, types_of(c)) != types.end()) break;
   }
@@ -80,15 +105,49 @@ std::string without_numbers(const std::string& reason) {
   return text;
 }
 
+/// The first draw of the case that the library's predicate does not refuse; the last one if it refuses all. `why`: what
+/// it says then, else empty.
+std::int64_t first_supported_draw(const library& lib, const suite_options& options, std::int64_t index,
+                                  std::string& why) {
+  for (std::int64_t draw = 0; draw < most_redraws; ++draw) {
+    why = refused_by_predicate(lib, suite_case(options, index, draw));
+    if (why.empty()) return draw;
+  }
+  return most_redraws - 1;
+}
+
+/// The same in a child: for a case that ended the process which drew it.
+std::int64_t draw_of(const library& lib, const suite_options& options, std::int64_t index) {
+  const auto serve = [&](const std::string& request) {
+    std::string why;
+    return std::to_string(first_supported_draw(lib, options, parse_index(request), why));
+  };
+  const work_result said = isolated(serve, options.limit_seconds).ask(std::to_string(index));
+  return said.reply ? parse_index(*said.reply) : 0;
+}
+
+/// The verdict on case `index`: of the first draw that the library supports.
+verdict verdict_on(const library& lib, const suite_options& options, std::int64_t index) {
+  std::int64_t draw = 0;
+  std::string why;
+  if (options.has_predicate) draw = first_supported_draw(lib, options, index, why);
+  verdict v = why.empty() ? check_property(lib, suite_property(options, index), suite_case(options, index, draw))
+                          : discarded(fmt::format("the library supports none of {} draws: {}", most_redraws, why));
+  v.draw = draw;
+  return v;
+}
+
 /// Collects results.
 class tally {
  public:
-  tally(const suite_options& options, suite_result& result) : options_(options), result_(result) {}
+  tally(const library& lib, const suite_options& options, suite_result& result)
+      : lib_(lib), options_(options), result_(result) {}
 
   void add(const work_result& worked) {
     const std::int64_t index = parse_index(worked.request);
-    const verdict v = verdict_of(worked);
-    const attention_case c = suite_case(options_, index);
+    verdict v = verdict_of(worked);
+    if (!worked.reply && options_.has_predicate) v.draw = draw_of(lib_, options_, index);
+    const attention_case c = suite_case(options_, index, v.draw);
     counts& cell = result_.table[{c.kernel, suite_property(options_, index).name, types_of(c)}];
     for (counts* at : {&cell, &result_.total}) ++at->of(v.result);
     result_.outputs_judged += v.outputs_judged;
@@ -103,7 +162,8 @@ class tally {
     result_.kernel_seconds += v.kernel_seconds;
     result_.oracle_seconds += v.oracle_seconds;
     if (v.result == outcome::discard) ++result_.discards[without_numbers(v.what)];
-    if (v.result == outcome::undecided) undecided_[index] = {index, &suite_property(options_, index), v.what, {}};
+    if (v.result == outcome::undecided)
+      undecided_[index] = {index, &suite_property(options_, index), v.what, {}, v.draw};
     if (v.result == outcome::fail) add_failure(index, v, worked.seconds);
   }
 
@@ -131,12 +191,14 @@ class tally {
     ++f.alike;
     if (!is_new && f.index < index) return;
     f.index = index;
+    f.draw = v.draw;
     f.met_by = &suite_property(options_, index);
     f.origin = v.origin;
     f.what = v.what;
     f.seconds = seconds;
   }
 
+  const library& lib_;
   const suite_options& options_;
   suite_result& result_;
   std::map<std::string, finding> failures_;  ///< by origin
@@ -180,7 +242,7 @@ std::filesystem::path write_case(const suite_options& options, const attention_c
 }
 
 void keep(const suite_options& options, undecided_case& u, std::vector<std::string>& unwritten) {
-  attention_case c = suite_case(options, u.index);
+  attention_case c = suite_case(options, u.index, u.draw);
   c.why = fmt::format("{}: {}; case {} of seed {}", u.met_by->name, u.what, u.index, options.seed);
   u.file = write_case(options, c, "undecided", unwritten);
 }
@@ -190,14 +252,14 @@ void shrink(const library& lib, const suite_options& options, finding& f, std::v
   f.broken = f.met_by;
   // Candidates are no larger than the case: one that takes four times its time hangs, and must not use up the budget.
   const double limit = std::min(options.limit_seconds, std::max(10.0, 4 * f.seconds));
-  const attention_case failing = suite_case(options, f.index);
+  const attention_case failing = suite_case(options, f.index, f.draw);
   judge_function judge = isolated_judge(lib, enclosure_property(), limit);
   // The enclosure needs one run, a relation two or more; and its message names the wrong value.
   if (const verdict v = judge(failing); v.result == outcome::fail && v.origin == f.origin)
     f.broken = &enclosure_property();
   else
     judge = isolated_judge(lib, *f.broken, limit);
-  f.shrunk = minimize(failing, judge, options.budget);
+  f.shrunk = minimize(failing, judge, options.budget, support_in(options, failing.kernel));
   // Asked of the case as it was found: the smallest one fits more contracts than the kernel's own.
   f.shrunk.result.hint = isolated_hint(lib, failing, f.shrunk.result, options.limit_seconds);
   // Once for a finding: it takes another run. A flaky case may pass it.
@@ -215,7 +277,7 @@ void shrink(const library& lib, const suite_options& options, finding& f, std::v
 /// A finding that this machine cannot shrink is the case as it was found.
 void keep_as_found(const suite_options& options, finding& f, std::vector<std::string>& unwritten) {
   f.broken = f.met_by;
-  f.shrunk = {suite_case(options, f.index), failed(f.origin, f.what)};
+  f.shrunk = {suite_case(options, f.index, f.draw), failed(f.origin, f.what)};
   f.shrunk.reproduced = true;
   f.shrunk.smallest.why =
       fmt::format("{}: {}; not shrunk, case {} of seed {}", f.broken->name, f.what, f.index, options.seed);
@@ -250,10 +312,34 @@ bool can_be_checked(const property& p, const suite_options& options) {
   return !kernels_for(p, options).empty();
 }
 
-attention_case suite_case(const suite_options& options, std::int64_t index) {
-  attention_case c = generate(options, index);
+std::vector<std::string> types_of_run(const suite_options& options, const std::string& kernel) {
+  std::vector<std::string> types = names_of_supported_types(kernel, support_of(options.supports, kernel));
+  if (!options.types.empty())
+    std::erase_if(types,
+                  [&](const std::string& t) { return std::ranges::find(options.types, t) == options.types.end(); });
+  return types;
+}
+
+std::vector<std::string> left_out_lines(const suite_options& options) {
+  std::vector<std::string> lines;
+  for (const std::string& kernel : drawable(options.kernels))
+    for (const property* p : options.left_out) {
+      if (!applies(*p, kernel)) continue;
+      const std::string why = left_out(*p, kernel, support_of(options.supports, kernel), options.has_attention);
+      if (!why.empty()) lines.push_back(fmt::format("{}: {} ({})", kernel, p->name, why));
+    }
+  return lines;
+}
+
+attention_case suite_case(const suite_options& options, std::int64_t index, std::int64_t draw) {
+  attention_case c = generate(options, index, draw);
+  const assay_support takes = support_in(options, c.kernel);
+  c = fit(c, takes);
   c.workspace_budget_bytes = options.workspace_budget_bytes;
-  if (const auto adapt = suite_property(options, index).adapt) adapt(c);
+  if (const auto adapt = suite_property(options, index).adapt) {
+    adapt(c, takes);
+    c = fit(c, takes);
+  }
   return c;
 }
 
@@ -263,13 +349,13 @@ suite_result run_suite(const library& lib, const suite_options& given) {
   std::erase_if(options.selected, [&](const property* p) { return !can_be_checked(*p, given); });
   if (options.selected.empty()) return {};
   suite_result result;
-  tally counted(options, result);
+  tally counted(lib, options, result);
   numbering numbers(options, start);
   progress shown(options.progress);
   const auto serve = [&](const std::string& request) {
     const std::int64_t index = parse_index(request);
     try {
-      return verdict_to_json(check_property(lib, suite_property(options, index), suite_case(options, index)));
+      return verdict_to_json(verdict_on(lib, options, index));
     } catch (const std::bad_alloc&) {
       throw;
     } catch (const std::exception& e) {

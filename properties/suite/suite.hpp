@@ -19,6 +19,10 @@ struct suite_options {
   std::vector<std::string> kernels;       ///< to generate cases for: at least one of the case space
   std::vector<std::string> types;         ///< as types_of() names them; empty: all of the case space
   std::vector<const property*> selected;  ///< properties to check; case i goes to number i mod size
+  std::vector<const property*> left_out;  ///< that were asked for, and that no kernel of the run can show
+  support_map supports;                   ///< what the kernels take, where the library says so
+  bool has_attention = true;              ///< the library has a kernel of attention
+  bool has_predicate = false;             ///< the library may refuse a case within `supports`: it is drawn anew
   std::int64_t cases = 2000;              ///< of the whole run, all shards together
   double seconds = 0;                     ///< if above 0: the duration of the run, instead of `cases`
   std::uint64_t seed = 1;
@@ -51,6 +55,7 @@ struct counts {
 /// A kind of failure, as kept: its first case, shrunk.
 struct finding {
   std::int64_t index = 0;            ///< the case's number in the run
+  std::int64_t draw = 0;             ///< which draw of that number
   const property* met_by = nullptr;  ///< the property that the case was drawn for
   const property* broken = nullptr;  ///< by `shrunk`: the enclosure if that shows the failure, else `met_by`
   std::string origin;                ///< in the run; the same for all cases of the kind
@@ -67,6 +72,7 @@ struct undecided_case {
   const property* met_by = nullptr;
   std::string what;
   std::filesystem::path file;
+  std::int64_t draw = 0;  ///< which draw of that number
 };
 inline constexpr std::size_t most_undecided_cases = 3;  ///< that a run keeps
 
@@ -91,12 +97,23 @@ struct suite_result {
   std::vector<std::string> unwritten;  ///< what could not be written, and why: a case that failed or is undecided
 };
 
-/// Whether the property applies to one of the run's kernels in one of its types.
+/// The types of the kernel that the run draws from.
+std::vector<std::string> types_of_run(const suite_options& options, const std::string& kernel);
+
+/// What the run's kernels do not show, and why, a line each: "split_kv: split_count (the kernel takes no number of
+/// splits)". Of options.left_out.
+std::vector<std::string> left_out_lines(const suite_options& options);
+
+/// Whether the property applies to one of the run's kernels in one of its types, and what the kernel takes suffices.
 bool can_be_checked(const property& p, const suite_options& options);
 
-/// Case `index` of a run. Depends only on seed, index, selected properties, kernels and types. Throws
+/// Case `index` of a run, within what its kernel takes. Depends only on seed, index, selected properties, kernels,
+/// types and what the kernels take. `draw`: another one in its place, each a number of its own. Throws
 /// std::invalid_argument if its property cannot be checked.
-attention_case suite_case(const suite_options& options, std::int64_t index);
+attention_case suite_case(const suite_options& options, std::int64_t index, std::int64_t draw = 0);
+
+/// Cases that are drawn in place of one that the library's predicate refuses, before it counts as discarded.
+constexpr std::int64_t most_redraws = 20;
 const property& suite_property(const suite_options& options, std::int64_t index);
 
 /// Runs the suite. Leaves out properties that cannot be checked. Failures of kernels never throw.

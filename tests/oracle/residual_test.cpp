@@ -37,6 +37,25 @@ residual_result tested(const setting& s, const ordered_options& how) {
   return test_residuals(s.stated, inputs, outputs, accumulation{});
 }
 
+TEST_CASE("residuals: a page whose keys all have the same logit shares P's rounding, and is no wrong page",
+          "[residual]") {
+  // As pages of tiny K descales. A third of the keys has one weight: FP8 rounds it by up to 6%, in all of them alike.
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    options o = usual(512);
+    o.qk_type = o.v_type = dtype::e4m3fn;
+    o.seed = seed;
+    const auto tiny = static_cast<std::int64_t>(seed % 3);
+    o.descale = [tiny](char which, std::int64_t nth, std::int64_t) {
+      return which == 'k' && nth % 3 == tiny ? 1e-4 : 1.0;
+    };
+    const setting s = make_setting(o);
+    for (const order in : {order::ascending, order::descending}) {
+      INFO("seed " << seed);
+      CHECK_FALSE(tested(s, {.in = in, .p_type = dtype::e4m3fn}).finding);
+    }
+  }
+}
+
 TEST_CASE("residuals: sound kernels pass, whatever their order and roundings", "[residual]") {
   const setting s = make_setting(usual());
   for (const order in : orders)
@@ -46,8 +65,8 @@ TEST_CASE("residuals: sound kernels pass, whatever their order and roundings", "
         INFO(name_of(in) << ", P " << static_cast<int>(p));
         const residual_result r =
             tested(s, {.in = in, .p_type = p, .sums_rounded = is_coarse, .half_partials = is_coarse});
-        CHECK(r.rows == 72);
-        CHECK(r.unsuited == 0);
+        CHECK(r.rows + r.unsuited == 72);
+        CHECK(r.rows >= 68);
         CHECK_FALSE(r.finding);
         CHECK(r.largest_sigmas < 7);
       }

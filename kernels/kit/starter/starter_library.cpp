@@ -4,18 +4,18 @@
 
 using namespace assay;
 
-/// ASSAY_OK, or why not.
-static assay_status supports(const problem& p) {
-  for (const dtype type : {p.q_type, p.k_type, p.v_type, p.o_type})
-    if (type != dtype::f16) return refuse(ASSAY_UNSUPPORTED, "type %s: only f16 is supported", name_of(type));
-  if (p.kv_descale != descale_kind::per_tensor) return refuse(ASSAY_UNSUPPORTED, "kv_descale is per_page");
-  for (const std::int32_t dim : {p.head_dim_qk, p.head_dim_v})
-    if (dim % 8 != 0 || dim > max_head_dim)
-      return refuse(ASSAY_UNSUPPORTED, "head dim %d is no multiple of 8 up to %d", dim, max_head_dim);
-  if (p.total_q > max_grid_blocks(threads) || p.heads_q > max_grid_extent || p.num_splits > max_splits)
-    return refuse(ASSAY_UNSUPPORTED, "total_q, heads_q or num_splits is too large");
-  return {};
-}
+/// Fields that are not here restrict nothing; kernels/support.h has all of them.
+static constexpr assay_support takes = [] {
+  assay_support s{};
+  s.size_bytes = sizeof s;
+  s.types[0] = {ASSAY_TYPE_F16, ASSAY_TYPE_F16, ASSAY_TYPE_F16};  // of Q; of K and V; of O
+  s.head_dims.most = max_head_dim;
+  s.most_total_rows = max_grid_blocks(threads);
+  s.most_heads_q = max_grid_extent;
+  s.most_splits = max_splits;
+  s.no_page_descales = 1;
+  return s;
+}();
 
 /// Each rounding that the kernel makes; kernels/contract.hpp says what the fields mean.
 static contract declare(const problem& p) {
@@ -55,4 +55,4 @@ static void launch(const problem& p, const attention_tensors& t) {
   launch_attention(a, nullptr);
 }
 
-ASSAY_ATTENTION_LIBRARY("split_kv", supports, declare, launch)  // it takes the cases of split_kv
+ASSAY_ATTENTION_LIBRARY("split_kv", takes, declare, launch)  // it takes the cases of split_kv

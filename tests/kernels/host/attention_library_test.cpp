@@ -12,9 +12,12 @@ namespace {
 
 int launches = 0;
 
-assay_status supports(const problem& p) {
-  return p.causal == 0 ? assay_status{} : refuse(ASSAY_UNSUPPORTED, "only causal 0");
-}
+constexpr assay_support takes = [] {
+  assay_support s{};
+  s.size_bytes = sizeof s;
+  s.no_causal = 1;
+  return s;
+}();
 contract declare(const problem&) {
   contract c;
   c.tile_keys = 7;
@@ -23,7 +26,7 @@ contract declare(const problem&) {
 void launch(const problem&, const attention_tensors&) {
   ++launches;
 }
-using library = attention_library<supports, declare, launch>;
+using library = attention_library<takes, declare, launch>;
 
 problem planned() {
   problem p;
@@ -74,7 +77,8 @@ TEST_CASE("an attention library asks its author only about problems of attention
   CHECK(library::declare(&p, nullptr, &declared).code == ASSAY_REJECTED);
 
   p.causal = 1;
-  CHECK(std::string(library::plan(&p, 0, &plan).message) == "only causal 0");
+  CHECK(std::string(library::plan(&p, 0, &plan).message).starts_with("the kernel does not take "));
+  CHECK(library::plan(&p, 0, &plan).code == ASSAY_UNSUPPORTED);
   CHECK(library::declare(&p, &round_robin, &declared).code == ASSAY_UNSUPPORTED);
   CHECK(library::run(&p, nullptr, 0, &round_robin).code == ASSAY_UNSUPPORTED);
 

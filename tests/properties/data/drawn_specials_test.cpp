@@ -121,7 +121,7 @@ TEST_CASE("every property holds with specials among the data", "[specials][long]
       if (!applies(p, c.kernel)) continue;
       const bool has_infinities = size_bytes(c.q_type) == 2 || size_bytes(v_type(c)) == 2;
       c.data.specials = has_infinities ? special_kind::both : special_kind::nans;
-      if (p.adapt != nullptr) p.adapt(c);
+      if (p.adapt != nullptr) p.adapt(c, {});
       const verdict v = p.check(*library::built_in(), c);
       INFO(p.name << to_json(c) << v.what);
       CHECK(v.result != outcome::fail);

@@ -322,7 +322,7 @@ TEST_CASE("every property holds with margins", "[margins]") {
       attention_case c = spread_case();
       c.kernel = kernel;
       if (c.kernel == "batch_prefill") c.q_type = c.kv_type = dtype::e4m3fn, c.num_splits = 1;
-      if (p.adapt != nullptr) p.adapt(c);
+      if (p.adapt != nullptr) p.adapt(c, {});
       const verdict v = p.check(*library::built_in(), c);
       CAPTURE(kernel, p.name, v.origin, v.what);
       CHECK(v.result == outcome::pass);

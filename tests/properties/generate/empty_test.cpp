@@ -39,7 +39,7 @@ TEST_CASE("no property fails on a problem with nothing in it, and outputs are ju
         for (const property& p : properties()) {
           if (!applies(p, kernel)) continue;
           attention_case adapted = c;
-          if (p.adapt != nullptr) p.adapt(adapted);
+          if (p.adapt != nullptr) p.adapt(adapted, {});
           const verdict v = p.check(*library::built_in(), adapted);
           INFO(p.name << v.what);
           CHECK(v.result != outcome::fail);

@@ -84,7 +84,7 @@ TEST_CASE("every property that is about append_kv holds for the clean kernel") {
       c.kv_descale = kind;
       if (kind == descale_kind::per_page) c.kv_type = dtype::e4m3fn, c.data.descale_ratio = 100;
       c.rotary = kind == descale_kind::per_page ? rotary_kind::half : rotary_kind::none;
-      if (p.adapt != nullptr) p.adapt(c);
+      if (p.adapt != nullptr) p.adapt(c, {});
       const verdict v = p.check(*library::built_in(), c);
       CAPTURE(p.name, v.what);
       CHECK(v.result == outcome::pass);

@@ -109,12 +109,12 @@ TEST_CASE("bad_problem_rejected makes a few hundred sequences of a crowd", "[rel
   const sequence last = c.sequences.back();
   c.sequences.resize(65'600, {.q = 0, .k = 0, .prefix_offset = {}, .pages = {}});
   c.sequences.back() = last;
-  relations::bad_problem_rejected.adapt(c);
+  relations::bad_problem_rejected.adapt(c, {});
   CHECK(c.sequences.size() == 300);
   CHECK(c.sequences.back() == last);
   CHECK(is_valid(c));
   attention_case small = testing::small_case();
-  relations::bad_problem_rejected.adapt(small);
+  relations::bad_problem_rejected.adapt(small, {});
   CHECK(small == testing::small_case());
 }
 

@@ -78,7 +78,7 @@ TEST_CASE("adapting gives per-page descales to any case of the kernel, in a pool
                   [](const attention_case& drawn) {
                     for (const property* p : {&descale_exchange, &equal_descales}) {
                       attention_case c = drawn;
-                      p->adapt(c);
+                      p->adapt(c, {});
                       INFO(to_json(c));
                       REQUIRE_NOTHROW(validate(c));
                       REQUIRE(c.kv_descale == descale_kind::per_page);

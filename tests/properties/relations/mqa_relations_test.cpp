@@ -104,7 +104,7 @@ TEST_CASE("every property that is about mqa_logits holds for the clean kernel") 
         c.k_order = order;
         c.row_margin = fills ? 3 : 0;
         c.input_margin = fills ? 5 : 0;
-        if (p.adapt != nullptr) p.adapt(c);
+        if (p.adapt != nullptr) p.adapt(c, {});
         const verdict v = p.check(*library::built_in(), c);
         CAPTURE(p.name, fills, static_cast<int>(order), v.what);
         CHECK(v.result == outcome::pass);
@@ -162,7 +162,7 @@ TEST_CASE("preshuffled pages that lie apart are to be refused, also two of them;
   CHECK(accepts([=](const DLTensor& k) { return k.strides[0] == dense + 8 && k.shape[0] == 2; }).starts_with(apart));
   c.sequences.resize(1);
   c.data.seed = 1;
-  row_strides.adapt(c);
+  row_strides.adapt(c, {});
   validate(c);
   REQUIRE(c.pool_pages == 1);
   CHECK(row_strides.check(*library::built_in(), c).result == outcome::pass);

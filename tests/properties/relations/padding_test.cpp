@@ -31,7 +31,7 @@ TEST_CASE("every property holds for the clean kernels on a padded batch", "[padd
     for (const property& p : properties()) {
       if (!applies(p, kernel)) continue;
       attention_case c = padded(kernel);
-      if (p.adapt != nullptr) p.adapt(c);
+      if (p.adapt != nullptr) p.adapt(c, {});
       const verdict v = p.check(*library::built_in(), c);
       CAPTURE(kernel, p.name, v.what);
       CHECK(v.result != outcome::fail);

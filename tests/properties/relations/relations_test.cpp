@@ -18,7 +18,7 @@ using testing::corrupting_library;
 using testing::small_case;
 
 attention_case adapted(const property& p, attention_case c = small_case()) {
-  if (p.adapt != nullptr) p.adapt(c);
+  if (p.adapt != nullptr) p.adapt(c, {});
   validate(c);
   return c;
 }
@@ -465,7 +465,7 @@ TEST_CASE("planned_workspace catches a refusal that comes from 32 bits, and a co
                   static int calls = 0;
                   if (++calls > 3000) declared.tile_keys = 0;
                 }),
-                " splits: tile_keys is 0, must be in [1, 65536]", c, enclosure_sees::maybe);
+                " splits: the declared contract cannot bound the outputs: tile_keys is 0, must be in [1, 65536]", c, enclosure_sees::maybe);
 }
 
 TEST_CASE("planned_workspace catches a plan that does not keep to its budget") {

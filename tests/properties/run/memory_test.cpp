@@ -93,7 +93,7 @@ TEST_CASE("a table that is read behind its sequence's last page is seen by table
       c.i32("block_table", s, (c.i32("seqlens_k", s) + c.stated.page_size - 1) / c.stated.page_size);
   });
   attention_case c = small_case();
-  relations::table_tail.adapt(c);
+  relations::table_tail.adapt(c, {});
   CHECK(judged(ahead, c).result == outcome::pass);
   expect_memory(judged(ahead, c, relations::table_tail), "block_table was read past its end, at byte 24 of 24");
 }
@@ -202,7 +202,7 @@ TEST_CASE("every property works on a sparse pool", "[memory]") {
       const std::int32_t page = c.page_size;
       c.sequences = {{.q = 2, .k = 2 * page + 5, .prefix_offset = {}, .pages = {c.pool_pages - 1, 6, 7}},
                      {.q = 1, .k = page + 4, .prefix_offset = {}, .pages = {1 << 24, 6}}};
-      if (p.adapt != nullptr) p.adapt(c);
+      if (p.adapt != nullptr) p.adapt(c, {});
       const verdict v = judged(library::built_in(), c, p);
       CAPTURE(p.name, v.origin, v.what);
       CHECK(v.result == outcome::pass);

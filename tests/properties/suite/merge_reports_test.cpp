@@ -166,8 +166,8 @@ TEST_CASE("a kind of failure that two shards met is reported once, by its first 
 TEST_CASE("of the undecided cases of all shards the first are kept") {
   suite_report one = shard(1, 2), two = shard(2, 2);
   for (const std::int64_t index : {7, 1, 9})
-    one.result.undecided.push_back({index, &properties()[0], "open", "x.json"});
-  two.result.undecided.push_back({4, &properties()[1], "open", "y.json"});
+    one.result.undecided.push_back({index, &properties()[0], "open", "x.json", 0});
+  two.result.undecided.push_back({4, &properties()[1], "open", "y.json", 0});
   const suite_report merged = merge_reports(std::vector{one, two});
   REQUIRE(merged.result.undecided.size() == most_undecided_cases);
   CHECK(merged.result.undecided[0].index == 1);

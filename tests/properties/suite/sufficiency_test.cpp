@@ -157,6 +157,60 @@ TEST_CASE("each thing that a space declares is asked for, of runs that draw from
   CHECK(missing_reach(options, result).empty());
 }
 
+TEST_CASE("what only contracts or outputs can have is asked for where a case had it") {
+  const suite_options options = options_for(100);
+  suite_result result;
+  result.total.pass = 100;
+  const auto rare = [&] {
+    const std::vector<std::string> lines = rarely_asked(options, result);
+    return lines.empty() ? std::string{} : lines.front();
+  };
+  CHECK(rare().find("key_dropped") != std::string::npos);
+  CHECK(rare().find("p_truncated") == std::string::npos);  // P in f32
+  CHECK(rare().find("lse_in_base_2") == std::string::npos);
+  result.reached[{"split_kv", "rounded_p"}].pass = 1;
+  CHECK(rare().find("p_truncated") != std::string::npos);
+  result.reached[{"split_kv", "lse"}].pass = 1;
+  CHECK(rare().find("lse_in_base_2") != std::string::npos);
+}
+
+TEST_CASE("what a kernel declares not to take is not asked for, and tiles that no case can fill are not either") {
+  suite_options options = options_for(100);
+  options.types.clear();
+  options.selected.clear();
+  for (const property& p : properties())
+    if (can_be_checked(p, options)) options.selected.push_back(&p);
+  suite_result result;
+  result.total.pass = 100;
+  result.reached[{"split_kv", "short_tiles"}].pass = 1;
+  const auto missing = [&](const std::string& what) {
+    for (const std::string& line : missing_reach(options, result))
+      if (line.find(what) != std::string::npos) return true;
+    return false;
+  };
+  const char* const things[] = {"sinks",
+                                "a sliding window",
+                                "three tiles of keys",
+                                "head dims of K and V that differ",
+                                "with types f16, ",
+                                "two splits that have keys",
+                                "split_count"};
+  for (const char* thing : things) CHECK(missing(thing));
+  assay_support& s = options.supports["split_kv"];
+  s = {};
+  s.no_sinks = s.no_window = s.no_split_count = 1;
+  s.most_keys = 100;
+  s.head_dims.values[0] = 64;
+  s.types[0] = {ASSAY_TYPE_BF16, ASSAY_TYPE_BF16, ASSAY_TYPE_BF16};
+  for (const char* thing : things) CHECK_FALSE(missing(thing));
+  CHECK(missing("with types bf16"));
+  CHECK(missing("a soft cap"));
+  s = {};
+  CHECK(missing("three tiles of keys"));
+  result.reached[{"split_kv", "short_tiles"}] = {};  // a contract may take all keys of a row for one tile
+  CHECK_FALSE(missing("three tiles of keys"));
+}
+
 TEST_CASE("undecided cases count for each property, types and thing, not only together") {
   const suite_options options = options_for(1000);
   suite_result result;

@@ -74,7 +74,7 @@ class row_evaluation {
       const auto at = static_cast<std::size_t>(key - first);
       if (scratch.is_void[at] != 0) {
         // By overflow and not by its bias: it is no overflow where a kernel takes exp of natural logits.
-        has_overflow_ = has_overflow_ || scratch.w[at] == -infinity;
+        if (scratch.w[at] == -infinity) overflown_.push_back(key);
         continue;
       }
       const double y = scratch.w[at];
@@ -87,7 +87,6 @@ class row_evaluation {
     const double base_2_sink = sink_ * log2_e;
     is_lost_ = is_lost_ || !(base_2_sink <= f32_largest) || (sink_ != -infinity && !(base_2_sink >= -f32_largest));
     is_nan_ = is_nan_ || std::isnan(sink_);
-    is_lost_ = is_lost_ || (is_empty() && has_overflow_);
     if (is_nan_ || is_lost_ || is_empty()) return;
     maximum_ = base_2_sink;
     double least_maximum = base_2_sink;
@@ -126,6 +125,7 @@ class row_evaluation {
     is_lost_ = is_lost_ || !is_descale(descale);
     const auto last = first + static_cast<std::int64_t>(tile.value_bounds.size());
     const auto columns = static_cast<std::size_t>(tile.columns);
+    if (is_empty()) take_overflown(tile, first);
     for (; at_ < keys_.size() && keys_[at_].key < last; ++at_) {
       const seen_key& k = keys_[at_];
       const double* const values = tile.values.data() + (k.key - first) * tile.columns;
@@ -162,6 +162,7 @@ class row_evaluation {
     row.lse_rule = row.rules.empty() ? element_rule::enclosed : row.rules.front();
     if (is_nan_ || is_lost_) return row;
     const double v_scale = view_.stated().v_scale;
+    if (is_empty() && !overflown_.empty()) return finish_overflown(std::move(row), v_scale);
     if (is_empty()) {
       row.is_empty = true;
       row.o.assign(columns, point(0));
@@ -186,6 +187,30 @@ class row_evaluation {
 
  private:
   bool is_empty() const { return keys_.empty() && sink_ == -infinity; }
+
+  void take_overflown(const decoded_tile& tile, std::int64_t first) {
+    for (const std::int64_t key : overflown_) {
+      if (key < first || key >= first + static_cast<std::int64_t>(tile.value_bounds.size())) continue;
+      const double* const values = tile.values.data() + (key - first) * tile.columns;
+      for (std::size_t c = 0; c < sums_.hull.size(); ++c) {
+        const double v = values[c] * tile.value_descale;
+        sums_.hull[c] = {std::min(sums_.hull[c].lo, v), std::max(sums_.hull[c].hi, v)};  // from [0, 0]
+        largest_value_ = std::max(largest_value_, std::fabs(v));
+      }
+    }
+  }
+
+  /// All keys have logits near f32's lowest. In base 2 they are -inf, and the row is as one without keys; a kernel that
+  /// takes exp of natural logits has weights of 1, or averages.
+  any_order_row finish_overflown(any_order_row row, double v_scale) const {
+    constexpr double roundings = 0x1p-6;  // of P, products and sums, generously
+    if (!(largest_value_ * std::fabs(v_scale) < 0x1p100)) return row;
+    for (std::size_t c = 0; c < row.o.size(); ++c)
+      row.o[c] =
+          widen(sums_.hull[c] * point(v_scale), 0, roundings * largest_value_ * std::fabs(v_scale) + f32_underflow);
+    row.lse = {-infinity, -0x1p126};
+    return row;
+  }
 
   /// How many keys may have a logit above that of each: their sorted ends say so.
   void rank_keys() {
@@ -281,8 +306,9 @@ class row_evaluation {
   const contract& declared_;
   const any_order_query& asked_;
   double sink_ = -infinity;
-  bool is_nan_ = false, is_lost_ = false, has_overflow_ = false;
-  std::vector<seen_key> keys_;  ///< ascending
+  bool is_nan_ = false, is_lost_ = false;
+  std::vector<std::int64_t> overflown_;  ///< keys whose base-2 logit is below all of f32
+  std::vector<seen_key> keys_;           ///< ascending
   std::vector<double> above_;
   double maximum_ = -infinity, sum_ = 0, weighed_sum_ = 0, largest_value_ = 0;
   double of_sum_ = 0;     ///< error of `sum_`

@@ -98,16 +98,20 @@ product_error dot_errors_of(const contract& declared, const problem& stated) {
   e.per_join = atoms * (static_cast<double>(declared.qk.flush) + f32_underflow);
   // An element of q or k times scales that underflows. The dot product is multiplied by all scales afterwards, so those
   // that were in the element already are divided out: any of them.
-  double least_scale = 1, largest_scale = log2_e;
-  for (const float scale : {stated.scale, stated.q_scale, stated.k_scale}) {
+  double least_scale = 1;
+  for (const float scale : {stated.scale, stated.q_scale, stated.k_scale})
     least_scale *= std::min(1.0, std::fabs(static_cast<double>(scale)));
-    largest_scale *= std::max(1.0, std::fabs(static_cast<double>(scale)));
-  }
   const auto undone = [&](double least) { return least == 0 || least_scale == 0 ? 0 : least * 2 / least_scale; };
   e.per_query_element = undone(least_of(declared.query_type));
   e.per_key_element = undone(least_of(declared.cache_type));
-  if (declared.query_type == dtype::f16) e.most_of_query = 0x1p15 / largest_scale;
-  if (declared.cache_type == dtype::f16) e.most_of_key = 0x1p15 / largest_scale;
+  // Beyond 65504, with the scales that a kernel may have applied: log2(e) comes with the softmax scale.
+  const auto grows = [](double scale) { return std::max(1.0, std::fabs(scale)); };
+  const double of_key = grows(static_cast<double>(stated.k_scale));
+  const double of_query =
+      grows(static_cast<double>(stated.scale) * log2_e) * grows(static_cast<double>(stated.q_scale)) * of_key;
+  constexpr double most_f16 = 65504.5;
+  if (declared.query_type == dtype::f16) e.most_of_query = most_f16 / of_query;
+  if (declared.cache_type == dtype::f16) e.most_of_key = most_f16 / of_key;
   return e;
 }
 

@@ -106,8 +106,8 @@ std::optional<std::string> first_badly_combined(const execution& ran) {
   for (std::int64_t row = 0; row < o.shape[0]; ++row)
     for (std::int64_t head = 0; head < o.shape[1]; ++head) {
       const joined_row joined(ran, lse_partial, row, head);
-      const double wrote = lse == nullptr ? joined.lse()
-                                          : natural(ran.declared, value_at(lse->view(), lse->view().offset(row, head)));
+      const double wrote =
+          lse == nullptr ? joined.lse() : natural(ran.declared, value_at(lse->view(), lse->view().offset(row, head)));
       const bool lse_agrees = lse == nullptr             ? true
                               : joined.is_empty()        ? wrote == -std::numeric_limits<double>::infinity()
                               : std::isnan(joined.lse()) ? std::isnan(wrote)

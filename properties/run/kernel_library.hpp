@@ -59,7 +59,7 @@ class library {
   execution_checks checks;
   bool supports_generated = false;  ///< as the library says: assay_supports_generated_v1()
   contract_use judged_by = contract_use::declared;
-  support_map supports;             ///< as the library says, by kernel: assay_support_v1()
+  support_map supports;  ///< as the library says, by kernel: assay_support_v1()
   /// What it takes of a kernel's problems; all of them where it says nothing.
   const assay_support& support_of(std::string_view kernel) const { return assay::support_of(supports, kernel); }
   bool declares(std::string_view kernel) const { return supports.contains(kernel); }

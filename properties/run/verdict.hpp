@@ -19,7 +19,8 @@ enum class outcome { pass, fail, discard, undecided };
 /// The verdict on a case. `what` is one line: what is wrong and where (fail), or the reason (discard).
 struct verdict {
   outcome result = outcome::pass;
-  std::string origin;  ///< which check decided: "enclosure", "residual", origin_of a defect, "memory", a property's name
+  std::string
+      origin;  ///< which check decided: "enclosure", "residual", origin_of a defect, "memory", a property's name
   std::string what;
   std::string hint;  ///< of a failure that was kept: one more line that helps to find its cause, or empty
   std::vector<oracle::judgement> judgements;

@@ -465,7 +465,8 @@ TEST_CASE("planned_workspace catches a refusal that comes from 32 bits, and a co
                   static int calls = 0;
                   if (++calls > 3000) declared.tile_keys = 0;
                 }),
-                " splits: the declared contract cannot bound the outputs: tile_keys is 0, must be in [1, 65536]", c, enclosure_sees::maybe);
+                " splits: the declared contract cannot bound the outputs: tile_keys is 0, must be in [1, 65536]", c,
+                enclosure_sees::maybe);
 }
 
 TEST_CASE("planned_workspace catches a plan that does not keep to its budget") {

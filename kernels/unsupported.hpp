@@ -12,8 +12,10 @@ namespace assay {
 inline bool holds_size(const assay_sizes& s, std::int64_t value) {
   if (s.values[0] == 0)
     return value >= s.least && (s.most == 0 || value <= s.most) && (s.multiple_of == 0 || value % s.multiple_of == 0);
-  for (const std::int32_t v : s.values)
-    if (v == value && v != 0) return true;
+  for (const std::int32_t v : s.values) {
+    if (v == 0) break;  // the end of the list
+    if (v == value) return true;
+  }
   return false;
 }
 

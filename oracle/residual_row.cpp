@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <stdexcept>
 #include <string_view>
@@ -62,13 +63,12 @@ double inverse_dof_of_rounding(const std::vector<double>& exact, dtype o_type) {
   return dof > 0 ? 1 / dof : 1;
 }
 
-double rms_difference(key_range a_keys, const std::vector<double>& a, key_range b_keys, const std::vector<double>& b) {
-  const key_range both = intersect(a_keys, b_keys);
+/// Of two rows' patterns; 1 where they share no key.
+double rms_difference(const std::vector<double>& a, const std::vector<double>& b) {
   double sum = 0;
   std::int64_t count = 0;
-  for (std::int64_t key = both.begin; key < both.end; ++key) {
-    const double difference =
-        a[static_cast<std::size_t>(key - a_keys.begin)] - b[static_cast<std::size_t>(key - b_keys.begin)];
+  for (std::size_t at = 0; at < a.size(); ++at) {
+    const double difference = a[at] - b[at];
     if (!std::isfinite(difference)) continue;
     sum += difference * difference;
     ++count;
@@ -250,14 +250,21 @@ bool residual_rows::evaluate(residual_row& row, const value_block& values) {
   return row.noise > 0;
 }
 
+/// Rows whose weights are those of an earlier one are rounded like it: they are no evidence of their own. A pattern has
+/// the logarithms of some keys' weights, of the same keys in all rows; NaN where the row does not see one.
 bool residual_rows::is_unlike_others(const residual_row& row) {
-  const bool is_first = first_logs_.empty();
-  const bool is_unlike = is_first || (rms_difference(row.keys, logs_, first_keys_, first_logs_) > least_difference &&
-                                      rms_difference(row.keys, logs_, last_keys_, last_logs_) > least_difference);
-  if (!is_unlike) return false;
-  if (is_first) first_keys_ = row.keys, first_logs_ = logs_;
-  last_keys_ = row.keys;
-  last_logs_ = logs_;
+  constexpr std::int64_t samples = 48;
+  constexpr std::size_t most_rows = 512;  // of a kv head: what more of them would show is little
+  if (patterns_.size() >= most_rows) return false;
+  const std::int64_t step = std::max<std::int64_t>(1, view_.key_count(row.sequence) / samples);
+  std::vector<double> pattern;
+  for (std::int64_t key = 0; key < view_.key_count(row.sequence); key += step)
+    pattern.push_back(key >= row.keys.begin && key < row.keys.end
+                          ? logs_[static_cast<std::size_t>(key - row.keys.begin)]
+                          : std::numeric_limits<double>::quiet_NaN());
+  for (const std::vector<double>& other : patterns_)
+    if (!(rms_difference(pattern, other) > least_difference)) return false;
+  patterns_.push_back(std::move(pattern));
   return true;
 }
 
@@ -268,7 +275,7 @@ std::int64_t residual_rows::visit(const row_scope& scope, const visitor& visit) 
     if (!covers(scope.sequence, seq)) continue;
     for (std::int64_t head_kv = 0; head_kv < planned_.heads_kv; ++head_kv) {
       if (!covers(scope.head_kv, head_kv)) continue;
-      first_logs_.clear();
+      patterns_.clear();
       const std::int64_t group = view_.heads_per_group();
       value_block values;
       if (planned_.head_dim_v >= least_columns) values = load_values(seq, head_kv);

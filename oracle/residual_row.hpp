@@ -89,8 +89,7 @@ class residual_rows {
   problem_view view_;
   weight_evaluation weights_;
   const tensor* o_ = nullptr;
-  std::vector<double> first_logs_, last_logs_;  ///< logarithms of weights, of the first and the last row that suits
-  key_range first_keys_, last_keys_;
+  std::vector<std::vector<double>> patterns_;  ///< of the rows and heads that suit, so far, of this kv head
   std::vector<double> logs_;
   row_scope not_finite_;
 };

@@ -64,7 +64,7 @@ struct attention_library {
 #define ASSAY_ATTENTION_LIBRARY(kernel_name, takes, declare, launch)                                    \
   using assay_library_of_author = assay::attention_library<takes, declare, launch>;                     \
   extern "C" [[gnu::visibility("default")]] const assay_support* assay_support_v1(const char* kernel) { \
-    return std::strcmp(kernel, kernel_name) == 0 ? &takes : nullptr;                                    \
+    return std::strcmp(kernel, (kernel_name)) == 0 ? &(takes) : nullptr;                                \
   }                                                                                                     \
   ASSAY_LIBRARY_OF_ONE(kernel_name, assay_library_of_author::plan, assay_library_of_author::declare,    \
                        assay_library_of_author::run)

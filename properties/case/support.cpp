@@ -157,8 +157,10 @@ void check(const assay_support& s) {
 
 json::array to_array(const std::int32_t (&values)[ASSAY_MOST_SIZES]) {
   json::array all;
-  for (const std::int32_t v : values)
-    if (v != 0) all.emplace_back(v);
+  for (const std::int32_t v : values) {
+    if (v == 0) break;  // the end of the list
+    all.emplace_back(v);
+  }
   return all;
 }
 

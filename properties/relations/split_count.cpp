@@ -40,8 +40,13 @@ verdict check(const library& lib, const attention_case& c) {
     const detailed_run run = run_in_detail(lib, other);
     result.kernel_seconds += run.result.kernel_seconds;
     result.oracle_seconds += run.result.oracle_seconds;
-    // More splits need more workspace than may be allowed.
-    if (run.result.result == outcome::discard) continue;
+    // More splits need more workspace than may be allowed; else a library that states what it takes must take them.
+    if (run.result.result == outcome::discard) {
+      if (lib.declares(c.kernel) && c.workspace_budget_bytes == 0 && run.result.origin == refusal_origin)
+        return failed(refusal_origin, fmt::format("with {} splits, which it says that it takes: {}", other.num_splits,
+                                                  run.result.what));
+      continue;
+    }
     if (run.result.result == outcome::undecided) return run.result;
     if (run.result.result == outcome::fail) {
       if (run.result.origin != "enclosure") return run.result;

@@ -12,6 +12,7 @@
 #include "oracle/decode.hpp"
 #include "oracle/enclosure.hpp"
 #include "properties/run/contract_fault.hpp"
+#include "properties/run/execute.hpp"
 
 namespace assay {
 namespace {
@@ -77,7 +78,7 @@ class search {
   bool fits(const contract& c) const {
     if (!contract_fault(c, ran_.planned).empty()) return false;
     const oracle::enclosure bounds = oracle::enclose(ran_.planned, given_.tensors(), c);
-    return std::ranges::all_of(oracle::judge(bounds, ran_.written.tensors()),
+    return std::ranges::all_of(judge_written(bounds, ran_.written),
                                [](const oracle::judgement& j) { return j.outside == 0 && j.unbounded == 0; });
   }
 
@@ -95,10 +96,12 @@ bool is_nearer_than_declared(const inputs& given, const execution& ran) {
   const oracle::enclosure bounds = oracle::enclose(ran.planned, given.tensors(), ran.declared);
   const oracle::enclosure exact = oracle::evaluate_in_binary64(ran.planned, given.tensors());
   const std::vector<named_tensor> written = ran.written.tensors();
+  bool any = false;
   for (const oracle::enclosed_tensor& truth : exact.tensors) {
     const auto declared = std::ranges::find(bounds.tensors, truth.name, &oracle::enclosed_tensor::name);
     const tensor* const held = find(written, truth.name.c_str());
-    if (declared == bounds.tensors.end() || held == nullptr || held->rank < 2) return false;
+    if (held == nullptr) continue;  // it does not write that one
+    if (declared == bounds.tensors.end() || held->rank < 2) return false;
     for (std::size_t at = 0; at < truth.elements.size(); ++at) {
       if (!declared->is_enclosed(static_cast<std::int64_t>(at))) continue;
       std::int64_t flat = static_cast<std::int64_t>(at), offset = 0;
@@ -110,9 +113,10 @@ bool is_nearer_than_declared(const inputs& given, const execution& ran) {
       if (value >= lo && value <= hi) continue;
       // Also false for a NaN.
       if (!(std::fabs(value - middle) < std::min(std::fabs(lo - middle), std::fabs(hi - middle)))) return false;
+      any = true;
     }
   }
-  return true;
+  return any;
 }
 
 }  // namespace
@@ -147,7 +151,7 @@ std::string fitting_contract(const inputs& given, const execution& ran) {
   if (among.fits(same_types)) return fit("order any, one multiply-add at a time, P as declared");
   if (among.fits(open(of_types(ran.planned))))
     return "the outputs lie within what the types allow in any order: the declared contract does not describe this "
-           "kernel";
+           "kernel, or a fault is smaller than that";
   if (is_nearer_than_declared(given, ran))
     return "the outputs are nearer to the exact result than the declared contract allows: it does not describe this "
            "kernel";

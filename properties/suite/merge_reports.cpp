@@ -129,6 +129,7 @@ suite_report report_of(const json::object& o) {
   r.result.outputs_judged = whole_at(o, "outputs_judged");
   r.result.outputs_sharp = whole_at(o, "outputs_sharp");
   r.result.accesses_checked = whole_at(o, "accesses_checked");
+  r.result.redrawn = whole_at(o, "redrawn");
   r.result.could_check = flag_at(o, "could_check");
   r.result.accepted = value_at<std::map<std::string, std::int64_t>>(o, "accepted");
   r.result.kernel_seconds = number_at(o, "kernel_seconds");
@@ -226,6 +227,7 @@ void add(suite_result& sum, const suite_result& shard) {
   sum.outputs_judged += shard.outputs_judged;
   sum.outputs_sharp += shard.outputs_sharp;
   sum.accesses_checked += shard.accesses_checked;
+  sum.redrawn += shard.redrawn;
   sum.could_check |= shard.could_check;
   sum.kernel_seconds += shard.kernel_seconds;
   sum.oracle_seconds += shard.oracle_seconds;

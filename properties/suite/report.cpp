@@ -160,6 +160,9 @@ std::string report_text(const suite_options& options, const suite_result& result
   text += result.accesses_checked > 0
               ? fmt::format("{:.3g} loads and stores checked\n", static_cast<double>(result.accesses_checked))
               : "loads and stores were not checked\n";
+  if (result.redrawn > 0)
+    text += fmt::format("the library's predicate refused {} draws, beside {} cases\n", result.redrawn,
+                        result.total.total());
   for (const auto& [line, times] : result.accepted)
     text += fmt::format("accepted {} time{}: {}\n", times, times == 1 ? "" : "s", printable(line));
   text += pairs_text(options, result) + teeth_text(result);

@@ -56,6 +56,22 @@ void tag_invoke(const json::value_from_tag&, json::value& to, const counts& c) {
   to = {{"pass", c.pass}, {"fail", c.fail}, {"discard", c.discard}, {"undecided", c.undecided}};
 }
 
+namespace {
+
+json::array rows_of_teeth(const suite_result& result) {
+  json::array teeth;
+  for (const auto& [key, b] : result.teeth)
+    teeth.push_back({{"kernel", std::get<0>(key)},
+                     {"types", std::get<1>(key)},
+                     {"fault", std::get<2>(key)},
+                     {"asked", b.asked},
+                     {"seen", b.seen},
+                     {"smallest", b.seen > 0 ? json::value(b.smallest) : json::value(nullptr)}});
+  return teeth;
+}
+
+}  // namespace
+
 std::string report_json(const std::string& path, const std::string& platform, const suite_options& options,
                         const suite_result& result) {
   json::array table;
@@ -65,14 +81,7 @@ std::string report_json(const std::string& path, const std::string& platform, co
     for (const auto& field : fields.as_object()) row.insert(field);
     table.push_back(std::move(row));
   }
-  json::array teeth;
-  for (const auto& [key, b] : result.teeth)
-    teeth.push_back({{"kernel", std::get<0>(key)},
-                     {"types", std::get<1>(key)},
-                     {"fault", std::get<2>(key)},
-                     {"asked", b.asked},
-                     {"seen", b.seen},
-                     {"smallest", b.seen > 0 ? json::value(b.smallest) : json::value(nullptr)}});
+  json::array teeth = rows_of_teeth(result);
   json::array reached;
   for (const auto& [key, cell] : result.reached) {
     json::object row{{"kernel", key.first}, {"thing", key.second}};
@@ -107,6 +116,7 @@ std::string report_json(const std::string& path, const std::string& platform, co
                             {"outputs_judged", result.outputs_judged},
                             {"outputs_sharp", result.outputs_sharp},
                             {"accesses_checked", result.accesses_checked},
+                            {"redrawn", result.redrawn},
                             {"could_check", result.could_check},
                             {"kernel_seconds", result.kernel_seconds},
                             {"oracle_seconds", result.oracle_seconds},

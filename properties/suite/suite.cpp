@@ -153,6 +153,7 @@ class tally {
     result_.outputs_judged += v.outputs_judged;
     result_.outputs_sharp += v.outputs_sharp;
     result_.accesses_checked += v.accesses_checked;
+    result_.redrawn += v.draw;
     result_.could_check |= v.could_check;
     for (const auto& [line, times] : v.accepted) result_.accepted[line] += times;
     for (const named_bite& b : v.teeth) result_.teeth[{c.kernel, types_of(c), b.fault}] += b.counts;

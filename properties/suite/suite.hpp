@@ -86,6 +86,7 @@ struct suite_result {
   std::int64_t outputs_judged = 0;               ///< elements of o or logits whose enclosure is inexact
   std::int64_t outputs_sharp = 0;                ///< those of them whose enclosure allows at most two values
   std::int64_t accesses_checked = 0;             ///< loads and stores of the kernels
+  std::int64_t redrawn = 0;                      ///< draws that the library's predicate refused
   bool could_check = false;                      ///< they were to be checked, and the library was compiled for it
   std::map<std::string, std::int64_t> accepted;  ///< defects that --accept names, by its line
   std::map<std::tuple<std::string, std::string, std::string>, bite> teeth;  ///< kernel, types, standard fault

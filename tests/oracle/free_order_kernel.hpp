@@ -172,6 +172,7 @@ class free_order_kernel {
       if (p_.causal == 0 || key <= keys - rows + i)
         dealt[static_cast<std::size_t>(random_() % dealt.size())].push_back(term_of(seq, row, head, key));
     std::vector<state> states;
+    states.reserve(dealt.size());
     for (const std::vector<term>& d : dealt) states.push_back(of_keys(d));
     while (states.size() > 1) {
       const std::size_t at = random_() % (states.size() - 1);

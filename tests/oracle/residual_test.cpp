@@ -56,6 +56,26 @@ TEST_CASE("residuals: a page whose keys all have the same logit shares P's round
   }
 }
 
+TEST_CASE("residuals: rows and heads with the same weights count once", "[residual]") {
+  // The logits are the bias alone, which all rows share: a head's rows round alike.
+  options o = usual(300);
+  o.sequences = {{6, 300}};
+  o.scale = 0;
+  o.bias_type = dtype::f32;
+  const setting s = make_setting(o);
+  const memory& bias = s["bias"];
+  std::mt19937_64 random(5);
+  for (std::int64_t head = 0; head < o.heads_q; ++head)
+    for (std::int64_t key = 0; key < 300; ++key) {
+      const double of_head = normal(random);
+      for (std::int64_t row = 0; row < 6; ++row) bias.set(bias.view.offset(head, row, key), of_head);
+    }
+  const residual_result r = tested(s, {.in = order::ascending, .p_type = dtype::bf16});
+  CHECK(r.rows == o.heads_q);
+  CHECK(r.unsuited == o.heads_q * 5);
+  CHECK_FALSE(r.finding);
+}
+
 TEST_CASE("residuals: sound kernels pass, whatever their order and roundings", "[residual]") {
   const setting s = make_setting(usual());
   for (const order in : orders)

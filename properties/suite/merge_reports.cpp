@@ -130,7 +130,7 @@ suite_report report_of(const json::object& o) {
   r.result.outputs_sharp = whole_at(o, "outputs_sharp");
   r.result.accesses_checked = whole_at(o, "accesses_checked");
   r.result.redrawn = whole_at(o, "redrawn");
-  r.result.could_check = flag_at(o, "could_check");
+  r.result.checked = value_at<std::map<std::string, std::int64_t>>(o, "checked");
   r.result.accepted = value_at<std::map<std::string, std::int64_t>>(o, "accepted");
   r.result.kernel_seconds = number_at(o, "kernel_seconds");
   r.result.oracle_seconds = number_at(o, "oracle_seconds");
@@ -228,7 +228,7 @@ void add(suite_result& sum, const suite_result& shard) {
   sum.outputs_sharp += shard.outputs_sharp;
   sum.accesses_checked += shard.accesses_checked;
   sum.redrawn += shard.redrawn;
-  sum.could_check |= shard.could_check;
+  for (const auto& [kernel, times] : shard.checked) sum.checked[kernel] += times;
   sum.kernel_seconds += shard.kernel_seconds;
   sum.oracle_seconds += shard.oracle_seconds;
   sum.undecided.insert(sum.undecided.end(), shard.undecided.begin(), shard.undecided.end());

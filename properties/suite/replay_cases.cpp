@@ -133,7 +133,8 @@ suite_result replay(const library& lib, std::vector<replayed_case>& cases, const
     cases[c].verdicts[p] = verdict_of(worked);
     cases[c].seconds += worked.seconds;
     result.accesses_checked += cases[c].verdicts[p].accesses_checked;
-    result.could_check |= cases[c].verdicts[p].could_check;
+    if (cases[c].verdicts[p].could_check)
+      result.checked[cases[c].stored.kernel] += cases[c].verdicts[p].accesses_checked;
     --cases[c].missing;
     for (; next_done < cases.size() && cases[next_done].missing == 0; ++next_done) {
       shown.clear();

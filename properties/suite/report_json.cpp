@@ -117,7 +117,7 @@ std::string report_json(const std::string& path, const std::string& platform, co
                             {"outputs_sharp", result.outputs_sharp},
                             {"accesses_checked", result.accesses_checked},
                             {"redrawn", result.redrawn},
-                            {"could_check", result.could_check},
+                            {"checked", json::value_from(result.checked)},
                             {"kernel_seconds", result.kernel_seconds},
                             {"oracle_seconds", result.oracle_seconds},
                             {"accept_blunt", options.accept_blunt},

@@ -251,9 +251,12 @@ std::string shortfall(const suite_result& result) {
                        100 * max_discard_share);
   if (has_too_many_undecided(n)) return undecided_text(n, "");
   if (n.pass == 0) return fmt::format("0 of {} cases passed", n.total());
-  if (result.could_check && result.accesses_checked == 0)
-    return "the library was compiled for checks, but none of its loads and stores was checked: its kernels ran outside "
-           "of the cpu platform's launches";
+  for (const auto& [kernel, times] : result.checked)
+    if (times == 0)
+      return fmt::format(
+          "the library was compiled for checks, but none of the loads and stores of {} was checked: it ran outside of "
+          "the cpu platform's launches",
+          kernel);
   return undecided_group(result);
 }
 

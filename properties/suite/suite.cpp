@@ -154,7 +154,7 @@ class tally {
     result_.outputs_sharp += v.outputs_sharp;
     result_.accesses_checked += v.accesses_checked;
     result_.redrawn += v.draw;
-    result_.could_check |= v.could_check;
+    if (v.could_check) result_.checked[c.kernel] += v.accesses_checked;
     for (const auto& [line, times] : v.accepted) result_.accepted[line] += times;
     for (const named_bite& b : v.teeth) result_.teeth[{c.kernel, types_of(c), b.fault}] += b.counts;
     if (v.result == outcome::pass) result_.pairs.add(c), result_.triples.add(c);

@@ -83,11 +83,13 @@ struct suite_result {
   std::vector<undecided_case> undecided;                                      ///< the first few, by number
   counts total;
   double seconds = 0;
-  std::int64_t outputs_judged = 0;               ///< elements of o or logits whose enclosure is inexact
-  std::int64_t outputs_sharp = 0;                ///< those of them whose enclosure allows at most two values
-  std::int64_t accesses_checked = 0;             ///< loads and stores of the kernels
-  std::int64_t redrawn = 0;                      ///< draws that the library's predicate refused
-  bool could_check = false;                      ///< they were to be checked, and the library was compiled for it
+  std::int64_t outputs_judged = 0;    ///< elements of o or logits whose enclosure is inexact
+  std::int64_t outputs_sharp = 0;     ///< those of them whose enclosure allows at most two values
+  std::int64_t accesses_checked = 0;  ///< loads and stores of the kernels
+  std::int64_t redrawn = 0;           ///< draws that the library's predicate refused
+  /// By kernel, of cases whose loads and stores were to be checked, in a library that was compiled for it: how many
+  /// were.
+  std::map<std::string, std::int64_t> checked;
   std::map<std::string, std::int64_t> accepted;  ///< defects that --accept names, by its line
   std::map<std::tuple<std::string, std::string, std::string>, bite> teeth;  ///< kernel, types, standard fault
   std::map<std::pair<std::string, std::string>, counts> reached;            ///< kernel, name of reachable()

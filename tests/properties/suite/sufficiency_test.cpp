@@ -236,10 +236,21 @@ TEST_CASE("a run in which nothing was checked, though the library was compiled f
   CHECK(hidden.accesses_checked == 0);
   CHECK(hidden.could_check);
   result.total.pass = 100;
-  result.could_check = hidden.could_check;
-  CHECK(shortfall(result).starts_with("the library was compiled for checks, but none of its loads and stores"));
-  result.accesses_checked = 1;
+  result.checked["split_kv"] = hidden.accesses_checked;
+  CHECK(
+      shortfall(result).starts_with("the library was compiled for checks, but none of the loads and stores of split_"));
+  // Another kernel of the library that was checked does not hide it.
+  result.checked["batch_prefill"] = result.accesses_checked = 1;
+  CHECK(
+      shortfall(result).starts_with("the library was compiled for checks, but none of the loads and stores of split_"));
+  result.checked["split_kv"] = 1;
   CHECK(shortfall(result).empty());
+
+  // A run counts them by kernel.
+  suite_options options = options_for(3);
+  const suite_result unseen = run_suite(*hiding, options);
+  CHECK(unseen.total.pass == 3);
+  CHECK(unseen.checked == std::map<std::string, std::int64_t>{{"split_kv", 0}});
 
   hiding->checks.accesses = false;
   CHECK_FALSE(check_property(*hiding, enclosure_property(), testing::small_case()).could_check);

@@ -3,7 +3,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include <cstring>
+#include <algorithm>
 #include <string_view>
 
 #include "properties/system/worker.hpp"
@@ -115,7 +115,7 @@ void on_fault(int number, siginfo_t* info, void* context) {
     constexpr std::size_t room_of_fault = 512;
     char text[8192];
     const std::string_view before = said_before.substr(0, sizeof text - room_of_fault);
-    std::memcpy(text, before.data(), before.size());
+    std::ranges::copy(before, text);
     const std::size_t size =
         before.size() + describe_fault(*watched, reinterpret_cast<std::uintptr_t>(info->si_addr), kind_of(context),
                                        text + before.size(), sizeof text - 1 - before.size());

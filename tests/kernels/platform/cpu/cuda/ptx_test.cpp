@@ -156,10 +156,12 @@ TEST_CASE("ldmatrix gives each lane its pairs, of rows or of columns", "[cuda][p
                 in[static_cast<std::size_t>(16 * row + column)]);
         }
   }
+#if !ASSAY_ASAN  // UBSan's own runtime would end the program there
   const auto off =
       checked_defects(parameters(32), tensors, [&] { warps::run_ldmatrix(out.data(), in.data(), false, 4); });
   REQUIRE(!off.empty());
   CHECK(off[0].kind == ASSAY_MISALIGNED);
+#endif
 }
 
 TEST_CASE("mma.sync gives the product of the fragments that the PTX ISA describes", "[cuda][ptx]") {
@@ -221,6 +223,7 @@ TEST_CASE("PTX in inline assembly does the same", "[cuda][ptx]") {
             warps::run_written_ldmatrix(written.data(), codes.data(), transposed);
           }).empty());
     CHECK(written == called);
+#if !ASSAY_ASAN  // threads that a defect ends leave what they had allocated
     toy_tensor shorter("out", written.data(), {100}, {1}, ASSAY_OUTPUT);
     const std::array fewer{given.get(), shorter.get()};
     const auto over = checked_defects(parameters(32), fewer,
@@ -229,6 +232,7 @@ TEST_CASE("PTX in inline assembly does the same", "[cuda][ptx]") {
     CHECK(over[0].kind == ASSAY_OUT_OF_BOUNDS);
     CHECK(mentions(over[0], "out of shape [100]"));
     CHECK(mentions(over[0], "warps.cu:"));
+#endif
   }
 }
 

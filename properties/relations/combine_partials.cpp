@@ -142,10 +142,11 @@ verdict check(const library& lib, const attention_case& c) {
     return failed(combine_partials.name,
                   fmt::format("{} splits pass, but unsplit {}", split.ran.planned.num_splits, whole.result.what));
   }
-  if (whole.result.result == outcome::pass)
-    if (const auto wrong = first_disagreement(split.given, {split.ran, split.bounds, "splits"},
-                                              {whole.ran, whole.bounds, "one split"}))
-      return failed(combine_partials.name, *wrong);
+  // A refusal too: one split needs no workspace, so a library that takes the case takes it.
+  if (whole.result.result != outcome::pass) return whole.result;
+  if (const auto wrong =
+          first_disagreement(split.given, {split.ran, split.bounds, "splits"}, {whole.ran, whole.bounds, "one split"}))
+    return failed(combine_partials.name, *wrong);
   verdict result = split.result;
   result.kernel_seconds += whole.result.kernel_seconds;
   result.oracle_seconds += whole.result.oracle_seconds;

@@ -342,5 +342,24 @@ TEST_CASE("limits of the built-in kernels are demanded of no library that declar
   CHECK(declared.result == outcome::pass);
 }
 
+TEST_CASE("a library that takes one number of splits alone must say so") {
+  const auto only_two = testing::faulty_library([](testing::call& one) {
+    return one.stated.num_splits == 2 ? one.run() : refuse("another number of splits than two");
+  });
+  attention_case c = testing::small_case();
+  c.num_splits = 2;
+  CHECK(check_property(*only_two, enclosure_property(), c).result == outcome::pass);
+  CHECK(check_property(*only_two, relations::combine_partials, c).result == outcome::discard);
+  assay_support all{};
+  all.size_bytes = sizeof all;
+  only_two->supports["split_kv"] = all;
+  for (const property* p : {&relations::combine_partials, &relations::split_count}) {
+    const verdict v = check_property(*only_two, *p, c);
+    INFO(p->name << ": " << v.what);
+    CHECK(v.result == outcome::fail);
+    CHECK(v.origin == "refusal");
+  }
+}
+
 }  // namespace
 }  // namespace assay

@@ -81,7 +81,11 @@ bool is_relevant(const supported_feature& f, const assay_support& s, const std::
   if (f.lacks == &s_::no_q_scale) return has_type(types, [](const type_choice& t) { return size_bytes(t.q) == 1; });
   if (f.lacks == &s_::no_k_scale || f.lacks == &s_::no_v_scale)
     return has_type(types, [](const type_choice& t) { return size_bytes(t.kv) == 1; });
-  if (f.lacks == &s_::no_unequal_head_dims) return takes_unequal_dims(s);
+  if (f.lacks == &s_::no_unequal_head_dims) {
+    assay_support otherwise = s;
+    otherwise.no_unequal_head_dims = 0;
+    return takes_unequal_dims(otherwise);
+  }
   return f.lacks != &s_::no_unequal_layouts || (s.no_nhd == 0 && s.no_hnd == 0);
 }
 

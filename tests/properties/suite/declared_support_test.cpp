@@ -8,6 +8,7 @@
 #include "kernels/unsupported.hpp"
 #include "properties/data/difference.hpp"
 #include "properties/generate/support_table.hpp"
+#include "properties/generate/support_text.hpp"
 #include "properties/relations/relations.hpp"
 #include "properties/suite/report.hpp"
 #include "properties/suite/scope.hpp"
@@ -340,6 +341,17 @@ TEST_CASE("limits of the built-in kernels are demanded of no library that declar
   const verdict declared = relations::bad_problem_rejected.check(wide, c);
   CAPTURE(declared.what);
   CHECK(declared.result == outcome::pass);
+}
+
+TEST_CASE("unequal head dims that are not taken are named, where the dims could differ") {
+  assay_support s{};
+  s.size_bytes = sizeof s;
+  s.head_dims.values[0] = 64;
+  s.head_dims.values[1] = 128;
+  s.no_unequal_head_dims = 1;
+  CHECK(support_line("split_kv", s, {"f16"}).find("unequal head dims") != std::string::npos);
+  s.head_dims.values[1] = 0;  // one dim alone
+  CHECK(support_line("split_kv", s, {"f16"}).find("unequal head dims") == std::string::npos);
 }
 
 TEST_CASE("a library that takes one number of splits alone must say so") {

@@ -32,8 +32,10 @@ struct pipeline_run {
     seen = checked_defects(l, tensors, [&] { run(out.data(), in.data(), tiles, flaw); });
   }
   bool is_right() const {
-    for (int i = 0; i < 64 * tiles; ++i)
-      if (!(out[static_cast<std::size_t>(i)] == static_cast<float>(i / 64 * 64 + 63 - i % 64 + 1))) return false;
+    for (int i = 0; i < 64 * tiles; ++i) {
+      const int first = i / 64 * 64;  // of its tile
+      if (!(out[static_cast<std::size_t>(i)] == static_cast<float>(first + 63 - i % 64 + 1))) return false;
+    }
     return true;
   }
   bool says(int kind, const char* text) const {
@@ -89,7 +91,8 @@ struct product_of_warp {
     return sum;
   }
   double got(const std::vector<std::uint32_t>& out, int row, int column) const {
-    const auto lane = static_cast<std::size_t>(row % 8 * 4 + column / 2), half = static_cast<std::size_t>(row / 8);
+    const int of_row = row % 8 * 4 + column / 2;
+    const auto lane = static_cast<std::size_t>(of_row), half = static_cast<std::size_t>(row / 8);
     if (has_pairs) return widened_f16(out[lane * 2 + half] >> (16 * (column % 2)) & 0xFFFF);
     return std::bit_cast<float>(out[lane * 4 + half * 2 + static_cast<std::size_t>(column % 2)]);
   }

@@ -166,6 +166,7 @@ void access_checker::tell_watch(checked_thread& self, const memory_region& regio
   const assay_load load{region.name.c_str(),
                         static_cast<std::int64_t>(offset),
                         static_cast<std::int64_t>(size),
+                        // NOLINTNEXTLINE(performance-no-int-to-ptr): regions are ranges of numbers
                         reinterpret_cast<const void*>(region.low + offset),
                         {coordinate(block.x), coordinate(block.y), coordinate(block.z)},
                         self.wave,

@@ -82,9 +82,11 @@ atomic_note::~atomic_note() {
 }
 
 void note_load(const void* accessed, std::size_t size, std::uintptr_t pc) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a program counter
   on_range(access_kind::load, accessed, size, reinterpret_cast<const void*>(pc));
 }
 void note_store(const void* accessed, std::size_t size, std::uintptr_t pc) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a program counter
   on_range(access_kind::store, accessed, size, reinterpret_cast<const void*>(pc));
 }
 

@@ -105,6 +105,7 @@ std::uint64_t shared_number(const void* address) {
 
 void* shared_pointer(std::uint64_t number) {
   if (number >= first_static_number && number < 2 * first_static_number)
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): shared addresses are numbers in PTX
     return reinterpret_cast<void*>(own_thread_locals().low + (number - first_static_number));
   // Past and before the LDS, too, as 32 bits can say it: the checker reports what is there.
   const auto offset = static_cast<std::ptrdiff_t>(static_cast<std::int32_t>(number));

@@ -15,7 +15,8 @@ struct allocation {
 
 /// 256-byte aligned memory; nullptr if the host has no more.
 void* allocate(std::size_t size_bytes, std::string place);
-void release(void* memory);
+/// False, and does nothing, where allocate() gave no such memory or it was released before.
+bool release(void* memory);
 
 /// What is allocated at the moment, by all OS threads.
 std::vector<allocation> allocations();

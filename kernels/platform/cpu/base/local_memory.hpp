@@ -3,8 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
+
+#include "kernels/platform/cpu/base/guarded_memory.hpp"
 
 namespace assay::cpu {
 
@@ -22,8 +23,7 @@ class local_memory {
  private:
   static constexpr std::size_t alignment_bytes = 128;
 
-  std::unique_ptr<std::byte[]> memory_;
-  std::size_t capacity_bytes_ = 0;
+  guarded_memory memory_;
   std::byte* start_ = nullptr;
   std::size_t size_bytes_ = 0;
 };

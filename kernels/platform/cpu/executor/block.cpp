@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 
 namespace assay::cpu {
@@ -22,9 +23,14 @@ constexpr std::uint64_t lane_bit(int lane) {
 thread_local constinit const thread_coordinates* this_thread = nullptr;
 
 block_runner::block_runner()
-    : stacks_(max_block_size), checker_(&leave_for_illegal_access), waves_(std::make_unique<wave_state[]>(max_waves)) {
-  threads_.resize(max_block_size);
-  checker_.exempt(threads_.data(), threads_.size() * sizeof(gpu_thread));
+    : stacks_(max_block_size),
+      checker_(&leave_for_illegal_access),
+      thread_memory_(max_block_size * sizeof(gpu_thread)),
+      threads_(reinterpret_cast<gpu_thread*>(thread_memory_.data()), max_block_size),
+      waves_(std::make_unique<wave_state[]>(max_waves)) {
+  static_assert(std::is_trivially_destructible_v<gpu_thread>);
+  std::uninitialized_value_construct(threads_.begin(), threads_.end());
+  checker_.exempt(threads_.data(), threads_.size_bytes());
 }
 
 block_runner& block_runner::of_this_thread() {

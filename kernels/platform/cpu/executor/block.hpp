@@ -8,11 +8,13 @@
 #include <memory>
 #include <optional>
 #include <source_location>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "kernels/library.hpp"
 #include "kernels/platform/cpu/base/fiber.hpp"
+#include "kernels/platform/cpu/base/guarded_memory.hpp"
 #include "kernels/platform/cpu/base/local_memory.hpp"
 #include "kernels/platform/cpu/base/own_stack.hpp"
 #include "kernels/platform/cpu/base/thread.hpp"
@@ -175,8 +177,9 @@ class block_runner {
   local_memory lds_;
   access_checker checker_;
   fiber home_;
-  std::vector<gpu_thread> threads_;  // sized once: the fibers hold pointers into it
-  int started_fibers_ = 0;           // fibers below this index wait in exit_thread for their next block
+  guarded_memory thread_memory_;
+  std::span<gpu_thread> threads_;  // in that memory, of which the checker lets kernels access what it wants
+  int started_fibers_ = 0;         // fibers below this index wait in exit_thread for their next block
   std::unique_ptr<wave_state[]> waves_;
   bool checks_ = false;  // the threads of the block are checked
   std::uint64_t alive_[max_waves] = {};

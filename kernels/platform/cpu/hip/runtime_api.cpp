@@ -46,8 +46,7 @@ hipError_t hipMalloc(void** memory, std::size_t size_bytes, std::source_location
 }
 
 hipError_t hipFree(void* memory) {
-  release(memory);
-  return hipSuccess;
+  return memory == nullptr || release(memory) ? hipSuccess : outcome(hipErrorInvalidValue);
 }
 
 hipError_t hipMemcpy(void* to, const void* from, std::size_t size_bytes, hipMemcpyKind) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/platform/cpu/base/own_stack.hpp"
+#include "kernels/platform/cpu/base/unchecked.hpp"
 #include "tests/kernels/platform/cpu/checking.hpp"
 
 using namespace assay::cpu;
@@ -56,6 +57,20 @@ __global__ void store_below(int* out, std::uintptr_t bytes) {
   out[threadIdx.x] = local[threadIdx.x % 16];
 }
 
+__global__ void store_at(std::intptr_t bytes, void* from) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): an address that is none of the kernel's
+  auto* const target = reinterpret_cast<volatile int*>(reinterpret_cast<std::intptr_t>(from) + bytes);
+  if (threadIdx.x == 5) *target = 3;
+}
+[[gnu::noinline]] ASSAY_NOT_CHECKED std::intptr_t record_of_this_thread() {
+  return reinterpret_cast<std::intptr_t>(this_thread);
+}
+/// Bytes around the executor's record of each thread, which code inlined into kernels accesses.
+__global__ void store_near_executor(std::intptr_t bytes) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): an address that is none of the kernel's
+  if (threadIdx.x == 5) *reinterpret_cast<volatile int*>(record_of_this_thread() + bytes) = 3;
+}
+
 #if defined(__x86_64__)
 __global__ void load_by_frame_pointer(std::uintptr_t address) {
   if (threadIdx.x == 5)
@@ -85,6 +100,31 @@ TEST_CASE("A store to an input in memory of hipMalloc is seen after an access be
 }
 
 #if !ASSAY_ASAN
+TEST_CASE("Memory of hipMalloc has no neighbour that an overrun of it could belong to", "[checker]") {
+  std::array<void*, 8> all{};
+  for (void*& memory : all) REQUIRE(hipMalloc(&memory, 512) == hipSuccess);
+  for (void* const memory : all)
+    for (const std::intptr_t bytes : {-32768, -513, -4, 512, 1024, 4096, 32768}) {
+      const std::vector<seen_defect> seen = checked_defects(
+          all_checked_launches()[0], {}, [&] { hipLaunchKernelGGL(store_at, 1, 128, 0, nullptr, bytes, memory); });
+      INFO(bytes << " bytes from the start");
+      REQUIRE(seen.size() == 1);
+      CHECK(seen[0].kind == ASSAY_OUT_OF_BOUNDS);
+      CHECK(seen[0].lane == 5);
+    }
+  for (void* const memory : all) CHECK(hipFree(memory) == hipSuccess);
+  CHECK(hipFree(all[0]) == hipErrorInvalidValue);
+}
+
+TEST_CASE("What lies near the executor's own memory is a wild access", "[checker]") {
+  for (const std::intptr_t mib : {-12, -3, -1, 1, 3, 12})
+    CHECK(status_of([&] {
+            return outcome_of(checked_defects(all_checked_launches()[0], {}, [&] {
+              hipLaunchKernelGGL(store_near_executor, 1, 128, 0, nullptr, mib * (1 << 20));
+            }));
+          }) == is_reported);
+}
+
 TEST_CASE("What lies below the own stack is a wild access, in its guard, too", "[checker]") {
   std::vector<int> results(128);
   toy_tensor out("out", results.data(), {128}, {1}, ASSAY_IN_OUT);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/library.hpp"
+#include "kernels/library.h"
 #include "properties/generate/space.hpp"
 #include "properties/relations/refusal.hpp"
 

@@ -1,7 +1,7 @@
 /// The list of kernels. The registry, the case space and the tests read it, and their reports keep its order.
 #pragma once
 
-#include "kernels/library.hpp"
+#include "kernels/library.h"
 
 // X(NAME): the folder kernels/NAME defines NAME_kernel (what the library offers), and properties/generate/walk_NAME.cpp
 // defines NAME_space (the kernel's cases).

@@ -1,10 +1,10 @@
-/// What a shared object that holds the cpu platform exports for the suite, beside library.hpp: around each run() the
+/// What a shared object that holds the cpu platform exports for the suite, beside library.h: around each run() the
 /// suite says which launch and tensors the call has. So kernels run under them, checked, without a word in run().
 #pragma once
 
 #include <cstdint>
 
-#include "kernels/library.hpp"
+#include "kernels/library.h"
 
 extern "C" {
 

@@ -13,11 +13,6 @@ extern "C" [[gnu::visibility("default")]] const assay_library* assay_library_v1(
 #define ASSAY_KERNEL_ENTRY(name) name##_kernel,
   static const assay_kernel kernels[] = {ASSAY_KERNELS(ASSAY_KERNEL_ENTRY)};
 #undef ASSAY_KERNEL_ENTRY
-  static const assay_library library{1,
-                                     platform::name,
-                                     static_cast<std::int32_t>(sizeof(problem)),
-                                     static_cast<std::int32_t>(sizeof(contract)),
-                                     static_cast<std::int32_t>(std::size(kernels)),
-                                     kernels};
+  static const assay_library library = ASSAY_LIBRARY(platform::name, kernels, std::size(kernels));
   return &library;
 }

@@ -144,6 +144,9 @@ typedef struct assay_support {
   int32_t no_plain_rows;              /* new keys that are not rotated */
   int32_t no_rotary_half;
   int32_t no_rotary_interleaved;
+  /* All: runs of one problem may differ in bits, as with sums by atomics in any order. Relations then want each run within
+     its enclosure, not the bits of the first one. */
+  int32_t no_same_bits;
 } assay_support;
 
 #ifdef __cplusplus

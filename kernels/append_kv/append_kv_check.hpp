@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/library.hpp"
+#include "kernels/library.h"
 
 namespace assay {
 

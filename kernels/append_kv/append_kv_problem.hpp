@@ -5,7 +5,7 @@
 
 #include "kernels/append_kv/append_kv_arguments.hpp"
 #include "kernels/host/bind.hpp"
-#include "kernels/library.hpp"
+#include "kernels/library.h"
 
 namespace assay {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/library.hpp"
+#include "kernels/library.h"
 #include "kernels/problem.hpp"
 #include "kernels/tensor.hpp"
 

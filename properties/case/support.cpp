@@ -92,6 +92,7 @@ constexpr named_field<std::int32_t> flag_fields[] = {
     ASSAY_FIELD(no_plain_rows),
     ASSAY_FIELD(no_rotary_half),
     ASSAY_FIELD(no_rotary_interleaved),
+    ASSAY_FIELD(no_same_bits),
 };
 #undef ASSAY_FIELD
 

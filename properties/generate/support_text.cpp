@@ -89,6 +89,8 @@ bool is_relevant(const supported_feature& f, const assay_support& s, const std::
   return f.lacks != &s_::no_unequal_layouts || (s.no_nhd == 0 && s.no_hnd == 0);
 }
 
+constexpr const char* other_bits = "runs may differ in bits";
+
 feature_words features_of(std::string_view kernel, const assay_support& s) {
   const operation_set operation = operation_of(kernel);
   const std::vector<type_choice> types = supported_types(kernel, s);
@@ -119,6 +121,7 @@ std::string support_line(std::string_view kernel, const assay_support& takes, co
     parts.push_back("all features but " + joined_words(features.lacking));
   else
     parts.push_back(fmt::format("{}", fmt::join(features.taken, ", ")));
+  if (takes.no_same_bits != 0) parts.emplace_back(other_bits);
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
@@ -129,6 +132,7 @@ std::string support_list(std::string_view kernel, const assay_support& takes) {
     text += fmt::format("  sizes   {}\n", fmt::join(sizes, ", "));
   text += fmt::format("  takes   {}\n", fmt::join(features.taken, ", "));
   if (!features.lacking.empty()) text += fmt::format("  lacks   {}\n", fmt::join(features.lacking, ", "));
+  if (takes.no_same_bits != 0) text += fmt::format("  note    {}\n", other_bits);
   return text;
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/library.hpp"
+#include "kernels/library.h"
 #include "properties/case/operation.hpp"
 
 namespace assay::relations {

@@ -82,14 +82,14 @@ std::string fault_of_budget(const assay_kernel& kernel, const problem& stated, c
 /// What is wrong with the plan of a valid problem, or with the contract of a planned one; empty if nothing is, or if
 /// the problem is too large for the library.
 std::string fault_of_plan(const assay_kernel& kernel, const problem& stated, const assay_launch& launch,
-                          const assay_support& takes) {
+                          const assay_support& takes, std::int32_t known_bytes) {
   problem planned;
   assay_status status = plan_problem(kernel, stated, std::numeric_limits<std::int64_t>::max(), &planned, takes);
   if (status.code == ASSAY_UNSUPPORTED) return {};
   std::string what = fmt::format("plan() says {}", status.message);
   if (status.code == ASSAY_OK) {
     contract declared;
-    status = declared_contract(kernel, planned, launch, contract_use::declared, &declared);
+    status = declared_contract(kernel, planned, launch, contract_use::declared, &declared, known_bytes);
     what = status.code == ASSAY_OK       ? ""
            : status.code == ASSAY_FAILED ? status.message  // a contract that cannot bound the outputs
                                          : fmt::format("planned, but declare() says {}", status.message);
@@ -119,7 +119,9 @@ verdict check(const library& lib, const attention_case& c) {
             e.** one = many, e.** other = more;
             stated.num_splits = splits;
             if (!enlarge(stated, e)) continue;
-            if (const std::string fault = fault_of_plan(*lib.find(c.kernel), stated, launch, takes); !fault.empty())
+            if (const std::string fault =
+                    fault_of_plan(*lib.find(c.kernel), stated, launch, takes, lib.contract_bytes());
+                !fault.empty())
               r.fail(fault);
           }
   return r.conclude();

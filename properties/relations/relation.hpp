@@ -52,7 +52,8 @@ class relation {
   void expect_same_bits(inputs& edited, const attention_case& how, const std::string& change,
                         const run_manner& manner = {});
 
-  /// These two must have the same bits.
+  /// These two must have the same bits, unless the kernel declares that its runs may differ in them (no_same_bits). Then
+  /// each run was judged by its own enclosure.
   void compare(const outputs& before, const outputs& after, const std::string& change);
 
   void fail(const std::string& what);

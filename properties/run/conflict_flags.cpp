@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-#include "kernels/library.hpp"
+#include "kernels/library.h"
 
 namespace assay {
 namespace {

@@ -1,4 +1,4 @@
-/// The flags of a library for pairs of places that barriers order (kernels/library.hpp: assay_conflict_flags_v1).
+/// The flags of a library for pairs of places that barriers order (kernels/library.h: assay_conflict_flags_v1).
 #pragma once
 
 #include "properties/run/kernel_library.hpp"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -136,10 +137,10 @@ std::string any_order_fault(const contract& c) {
 
 }  // namespace
 
-contract undeclared_contract() {
+contract undeclared_contract(std::int32_t known_bytes) {
   static_assert(std::is_trivially_copyable_v<contract>);
   contract c;
-  std::memset(&c, undeclared_byte, sizeof c);
+  std::memset(&c, undeclared_byte, std::min(sizeof c, static_cast<std::size_t>(known_bytes)));
   return c;
 }
 

@@ -2,6 +2,7 @@
 /// useless enclosure.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "kernels/contract.hpp"
@@ -9,8 +10,9 @@
 
 namespace assay {
 
-/// What declare() gets: no field has a value that a kernel may declare. Each int is -1, each float NaN.
-contract undeclared_contract();
+/// What declare() gets, of a library that knows so many bytes of a contract: none of its fields has a value that a
+/// kernel may declare. Each int is -1, each float NaN. Fields that the library does not know are neutral.
+contract undeclared_contract(std::int32_t known_bytes = sizeof(contract));
 
 /// Names the fields that still are as in undeclared_contract(), or the first one that is out of range or that
 /// contract.hpp does not allow for this problem; else empty. With NaN or negative errors every output would pass. With

@@ -42,12 +42,12 @@ contract without_order(const contract& declared, const problem& planned) {
 }  // namespace
 
 assay_status declared_contract(const assay_kernel& kernel, const problem& planned, const assay_launch& launch,
-                               contract_use use, contract* declared) {
+                               contract_use use, contract* declared, std::int32_t known_bytes) {
   assay_status status{};
   if (kernel.declare == nullptr || use == contract_use::none) {
     *declared = of_types(planned);
   } else {
-    *declared = undeclared_contract();
+    *declared = undeclared_contract(known_bytes);
     status = kernel.declare(&planned, &launch, declared);
     if (status.code != ASSAY_OK) return status;
     if (use == contract_use::open) *declared = without_order(*declared, planned);

@@ -112,7 +112,7 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
   assay_launch launch = make_launch(c, checks, manner.workers, &said);
   launch.accesses_checked = &ran.accesses_checked;
   const oracle::kept_arithmetic kept;  // what the library changes in it must not reach the next case
-  ran.status = declared_contract(*kernel, ran.planned, launch, lib.judged_by, &ran.declared);
+  ran.status = declared_contract(*kernel, ran.planned, launch, lib.judged_by, &ran.declared, used.contract_bytes());
   if (ran.status.code != ASSAY_OK) return ran;
 
   const input_snapshot before(in.buffers);

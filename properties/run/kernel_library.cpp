@@ -28,14 +28,35 @@ bool is_plain(const char* name) {
   return !text.empty() && text.size() <= most && std::ranges::all_of(text, fits);
 }
 
-/// What makes a table unusable, or nullptr. Sizes guard against a library that was built with other headers.
+/// Of the first version, from the structs' starts to the ends of their last fields.
+constexpr auto least_problem_bytes = static_cast<std::int32_t>(offsetof(problem, soft_cap) + sizeof(problem::soft_cap));
+constexpr auto least_contract_bytes =
+    static_cast<std::int32_t>(offsetof(contract, sum_epsilon) + sizeof(contract::sum_epsilon));
+constexpr auto least_launch_bytes =
+    static_cast<std::int32_t>(offsetof(assay_launch, accepts) + sizeof(assay_launch::accepts));
+
+/// What is wrong with the sizes of a library's structs, or nullptr. A library may know less than this program: structs
+/// grow at their ends. Tensors and kernels come in arrays, whose elements do not grow.
+const char* defect_of_sizes(const assay_library& table) {
+  constexpr auto size_of_table = static_cast<std::int32_t>(sizeof(assay_library));
+  if (table.size_bytes < size_of_table) return "its assay_library is smaller than that of the first version";
+  if (table.problem_bytes < least_problem_bytes || table.contract_bytes < least_contract_bytes ||
+      table.launch_bytes < least_launch_bytes)
+    return "it was built with headers before the first version";
+  if (table.size_bytes > size_of_table || table.problem_bytes > static_cast<std::int32_t>(sizeof(problem)) ||
+      table.contract_bytes > static_cast<std::int32_t>(sizeof(contract)) ||
+      table.launch_bytes > static_cast<std::int32_t>(sizeof(assay_launch)))
+    return "it was built for a newer Assay, of which this one does not know all fields";
+  if (table.tensor_bytes != static_cast<std::int32_t>(sizeof(assay_tensor)) ||
+      table.kernel_bytes != static_cast<std::int32_t>(sizeof(assay_kernel)))
+    return "its tensors or kernels have another layout";
+  return nullptr;
+}
+
+/// What makes a table unusable, or nullptr.
 const char* defect_of(const assay_library* table) {
   if (table == nullptr) return "assay_library_v1() returned nothing";
-  if (table->abi != 1) return "its ABI is not version 1";
-  if (table->problem_bytes != static_cast<std::int32_t>(sizeof(problem)))
-    return "it was built with another problem.hpp";
-  if (table->contract_bytes != static_cast<std::int32_t>(sizeof(contract)))
-    return "it was built with another contract.hpp";
+  if (const char* const defect = defect_of_sizes(*table)) return defect;
   if (table->platform == nullptr) return "it names no platform";
   if (!is_plain(table->platform)) return "its platform's name is not 1 to 64 letters, digits, '_', '-', '.' or ':'";
   if (table->num_kernels < 0 || (table->num_kernels > 0 && table->kernels == nullptr))
@@ -214,6 +235,10 @@ std::shared_ptr<void> library::announce(const assay_call& call) const {
   if (begin == nullptr || end == nullptr) return nullptr;
   void* const begun = begin(&call);
   return begun == nullptr ? nullptr : std::shared_ptr<void>(begun, end);
+}
+
+std::int32_t library::contract_bytes() const {
+  return table().contract_bytes;
 }
 
 bool library::is_compiled_for_checks() const {

@@ -54,6 +54,8 @@ class library {
   /// Tells the library's platform of a call of run() with this launch and these tensors, until the result dies. Null,
   /// and nothing happens, if it has no such platform. Maps the library.
   std::shared_ptr<void> announce(const assay_call& call) const;
+  /// How much of a contract its kernels know and set. Maps the library.
+  std::int32_t contract_bytes() const;
   /// Whether the platform sees its kernels' loads and stores. Maps the library.
   bool is_compiled_for_checks() const;
   execution_checks checks;

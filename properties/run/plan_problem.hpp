@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "kernels/library.hpp"
+#include "kernels/library.h"
 #include "properties/case/support.hpp"
 
 namespace assay {

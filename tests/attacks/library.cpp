@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "kernels/library.hpp"
+#include "kernels/library.h"
 
 namespace {
 
@@ -139,7 +139,7 @@ extern "C" [[gnu::visibility("default")]] const assay_library* assay_library_v1(
   static assay_library table = attacked();
   table.num_kernels = is("no kernels") ? 0 : is("negative kernels") ? -1 : 1;
   table.kernels = &mine;
-  if (is("another ABI")) table.abi = 9;
+  if (is("another ABI")) table.size_bytes = 9;
   if (is("another problem")) table.problem_bytes += 8;
   if (is("no platform")) table.platform = nullptr;
   if (is("control characters in the platform")) table.platform = "cpu\x1B[2J\nsplit_kv";

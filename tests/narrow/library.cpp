@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "kernels/library.hpp"
+#include "kernels/library.h"
 
 namespace {
 

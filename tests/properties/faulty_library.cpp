@@ -78,8 +78,7 @@ const assay_kernel planning_kernel{"split_kv", plan_edited, declare, run_built_i
 
 std::shared_ptr<library> library_of(const assay_kernel& kernel) {
   static std::vector<std::unique_ptr<assay_library>> tables;  // libraries point to them
-  tables.push_back(std::make_unique<assay_library>(assay_library{
-      1, "cpu", static_cast<std::int32_t>(sizeof(problem)), static_cast<std::int32_t>(sizeof(contract)), 1, &kernel}));
+  tables.push_back(std::make_unique<assay_library>(assay_library ASSAY_LIBRARY("cpu", &kernel, 1)));
   return std::make_shared<library>(tables.back().get(), "faulty");
 }
 

@@ -12,7 +12,7 @@
 
 #include "kernels/contract.hpp"
 #include "kernels/device/convert.hpp"
-#include "kernels/library.hpp"
+#include "kernels/library.h"
 #include "kernels/platform/cpu/base/unchecked.hpp"
 #include "kernels/platform/cpu/executor/wave.hpp"
 

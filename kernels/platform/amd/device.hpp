@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/library.hpp"
+#include "kernels/library.h"
 #include "kernels/platform/common/math_errors.hpp"
 #include "kernels/platform/common/tanh_by_exp.hpp"
 

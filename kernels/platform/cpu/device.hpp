@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "kernels/library.hpp"
+#include "kernels/library.h"
 #include "kernels/platform/common/math_errors.hpp"
 #include "kernels/platform/cpu/executor/announced_call.hpp"
 #include "kernels/platform/cpu/executor/executor.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "kernels/batch_prefill/batch_prefill_arguments.hpp"
-#include "kernels/library.hpp"
+#include "kernels/library.h"
 #include "tests/kernels/batch_prefill/prefill_setting.hpp"
 #include "tests/kernels/platform/cpu/launching.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/library.hpp"
+#include "kernels/library.h"
 #include "kernels/tensor.hpp"
 #include "tests/kernels/guarded.hpp"
 

@@ -39,7 +39,7 @@ TEST_CASE("a campaign that decided fewer than half of its runs verified nothing"
 
 TEST_CASE("a library without the target's kernel is not fuzzed", "[campaign]") {
   const fake_target fake;
-  const assay_library table{1, "cpu", sizeof(problem), sizeof(contract), 0, nullptr};
+  const assay_library table = ASSAY_LIBRARY("cpu", nullptr, 0);
   const auto empty = std::make_shared<library>(&table, "empty.so");
   for (const std::string name : {"fuzz_split_kv", "fuzz_problem", "fuzz_schedule"}) {
     fs::copy(fake.root() / "target", fake.root() / name);

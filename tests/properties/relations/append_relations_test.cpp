@@ -46,8 +46,7 @@ verdict check_planted(const property& p, const attention_case& c, std::function<
   planted() = std::move(how);
   const assay_kernel kernels[] = {*library::built_in()->find("split_kv"),
                                   {"append_kv", clean()->plan, clean()->declare, run_planted}};
-  const assay_library table{
-      1, "cpu", static_cast<std::int32_t>(sizeof(problem)), static_cast<std::int32_t>(sizeof(contract)), 2, kernels};
+  const assay_library table = ASSAY_LIBRARY("cpu", kernels, 2);
   const library faulty(&table, "faulty");
   return p.check(faulty, c);
 }

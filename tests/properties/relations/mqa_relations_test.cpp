@@ -49,8 +49,7 @@ assay_status run_damaged(const problem* p, const assay_tensor* tensors, std::int
 verdict check_damaged(const property& p, const attention_case& c, std::function<void(const testing::call&)> how) {
   damage() = std::move(how);
   const assay_kernel kernel{"mqa_logits", clean()->plan, clean()->declare, run_damaged};
-  const assay_library table{
-      1, "cpu", static_cast<std::int32_t>(sizeof(problem)), static_cast<std::int32_t>(sizeof(contract)), 1, &kernel};
+  const assay_library table = ASSAY_LIBRARY("cpu", &kernel, 1);
   const library faulty(&table, "faulty");
   return p.check(faulty, c);
 }
@@ -73,8 +72,7 @@ verdict check_answering(const property& p, const attention_case& c, assay_status
                : run_clean(one);
   };
   const assay_kernel kernel{"mqa_logits", clean()->plan, clean()->declare, run};
-  const assay_library table{
-      1, "cpu", static_cast<std::int32_t>(sizeof(problem)), static_cast<std::int32_t>(sizeof(contract)), 1, &kernel};
+  const assay_library table = ASSAY_LIBRARY("cpu", &kernel, 1);
   return p.check(library(&table, "faulty"), c);
 }
 

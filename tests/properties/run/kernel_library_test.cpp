@@ -12,8 +12,7 @@ namespace assay {
 namespace {
 
 assay_library table_of(const assay_kernel* kernels, std::int32_t count) {
-  return {1,     "cpu",  static_cast<std::int32_t>(sizeof(problem)), static_cast<std::int32_t>(sizeof(contract)),
-          count, kernels};
+  return ASSAY_LIBRARY("cpu", kernels, count);
 }
 
 TEST_CASE("the built-in library has its kernels by name") {
@@ -36,14 +35,15 @@ TEST_CASE("a table that this program cannot use is refused") {
   };
   CHECK_FALSE(refuses(table_of(&good, 1)));
   assay_library table = table_of(&good, 1);
-  table.abi = 2;
-  CHECK(refuses(table));
-  table = table_of(&good, 1);
-  table.problem_bytes += 4;
-  CHECK(refuses(table));
-  table = table_of(&good, 1);
-  table.contract_bytes -= 4;
-  CHECK(refuses(table));
+  for (std::int32_t assay_library::* const size :
+       {&assay_library::size_bytes, &assay_library::problem_bytes, &assay_library::contract_bytes,
+        &assay_library::launch_bytes, &assay_library::tensor_bytes, &assay_library::kernel_bytes}) {
+    table = table_of(&good, 1);
+    table.*size += 8;
+    CHECK(refuses(table));
+    table.*size = 1;
+    CHECK(refuses(table));
+  }
   table = table_of(&good, 1);
   table.platform = nullptr;
   CHECK(refuses(table));

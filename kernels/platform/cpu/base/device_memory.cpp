@@ -15,7 +15,7 @@ constexpr std::size_t alignment_bytes = 256;
 #if ASSAY_ASAN
 constexpr std::size_t gap_bytes = 0;  // the sanitizer's own red zones lie there
 #else
-/// On either side, untouched: an overrun by a row or tile lands in nobody's memory, where the checker sees it.
+/// On either side, untouched: an overrun by a row or tile lands outside of all memory, where the checker sees it.
 constexpr std::size_t gap_bytes = 65536;
 #endif
 

@@ -23,7 +23,7 @@ constexpr auto canary = make_canary();
 void local_memory::prepare(std::size_t size_bytes) {
   static_assert(canary.size() == canary_bytes);
   const std::size_t needed = size_bytes + 2 * canary_bytes + alignment_bytes;
-  if (needed > memory_.size_bytes()) memory_ = guarded_memory(needed);
+  if (needed > memory_.size_bytes()) memory_ = remote_memory(needed);
   const auto address = reinterpret_cast<std::uintptr_t>(memory_.data()) + canary_bytes;
   start_ = memory_.data() + canary_bytes + (alignment_bytes - address % alignment_bytes) % alignment_bytes;
   size_bytes_ = size_bytes;

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "kernels/platform/cpu/base/guarded_memory.hpp"
+#include "kernels/platform/cpu/base/remote_memory.hpp"
 
 namespace assay::cpu {
 
@@ -23,7 +23,7 @@ class local_memory {
  private:
   static constexpr std::size_t alignment_bytes = 128;
 
-  guarded_memory memory_;
+  remote_memory memory_;
   std::byte* start_ = nullptr;
   std::size_t size_bytes_ = 0;
 };

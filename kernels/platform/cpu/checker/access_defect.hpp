@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "kernels/library.hpp"
+#include "kernels/library.h"
 #include "kernels/platform/cpu/base/vector_types.hpp"
 
 namespace assay::cpu {

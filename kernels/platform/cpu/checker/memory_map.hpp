@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/library.hpp"
+#include "kernels/library.h"
 #include "kernels/platform/cpu/checker/access_record.hpp"
 #include "kernels/platform/cpu/checker/mapped_array.hpp"
 

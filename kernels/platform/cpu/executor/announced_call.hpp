@@ -3,7 +3,7 @@
 
 #include <mutex>
 
-#include "kernels/library.hpp"
+#include "kernels/library.h"
 
 namespace assay::cpu {
 

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "kernels/library.hpp"
+#include "kernels/library.h"
 #include "kernels/platform/cpu/base/fiber.hpp"
-#include "kernels/platform/cpu/base/guarded_memory.hpp"
+#include "kernels/platform/cpu/base/remote_memory.hpp"
 #include "kernels/platform/cpu/base/local_memory.hpp"
 #include "kernels/platform/cpu/base/own_stack.hpp"
 #include "kernels/platform/cpu/base/thread.hpp"
@@ -177,7 +177,7 @@ class block_runner {
   local_memory lds_;
   access_checker checker_;
   fiber home_;
-  guarded_memory thread_memory_;
+  remote_memory thread_memory_;
   std::span<gpu_thread> threads_;  // in that memory, of which the checker lets kernels access what it wants
   int started_fibers_ = 0;         // fibers below this index wait in exit_thread for their next block
   std::unique_ptr<wave_state[]> waves_;

@@ -8,7 +8,7 @@
 /// reported at the end of the launch, each source line once per kind. Only those that could fault end the block:
 /// accesses to memory that may not exist, misaligned accesses, and stores to memory that may be read-only.
 ///
-/// These and all other defects (library.hpp: assay_defect_kind) end the launch: the block is abandoned, later blocks do
+/// These and all other defects (library.h: assay_defect_kind) end the launch: the block is abandoned, later blocks do
 /// not start, the launch reports the defect of the lowest block, and hipGetLastError returns hipErrorLaunchFailure.
 /// Destructors on the stacks of abandoned threads do not run. An exception that leaves a kernel does the same, and the
 /// launch rethrows it.

@@ -14,7 +14,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "kernels/library.hpp"
+#include "kernels/library.h"
 #include "kernels/platform/cpu/base/thread.hpp"
 
 namespace assay::cpu {

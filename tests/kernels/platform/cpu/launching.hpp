@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/library.hpp"
+#include "kernels/library.h"
 #include "kernels/platform/cpu/executor/executor.hpp"
 #include "kernels/platform/cpu/hip/runtime_api.h"
 

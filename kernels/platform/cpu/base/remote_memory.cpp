@@ -1,4 +1,4 @@
-#include "kernels/platform/cpu/base/guarded_memory.hpp"
+#include "kernels/platform/cpu/base/remote_memory.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,12 +14,12 @@ std::size_t whole_pages(std::size_t bytes) {
   return (bytes + page - 1) / page * page;
 }
 std::size_t reserved_bytes(std::size_t size_bytes) {
-  return whole_pages(size_bytes) + 2 * guarded_memory::guard_bytes;
+  return whole_pages(size_bytes) + 2 * remote_memory::guard_bytes;
 }
 
 }  // namespace
 
-guarded_memory::guarded_memory(std::size_t size_bytes) : size_bytes_(size_bytes) {
+remote_memory::remote_memory(std::size_t size_bytes) : size_bytes_(size_bytes) {
   if (size_bytes == 0) return;
   const std::size_t reserved = reserved_bytes(size_bytes);
   void* const range = mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -32,16 +32,16 @@ guarded_memory::guarded_memory(std::size_t size_bytes) : size_bytes_(size_bytes)
   start_ = start;
 }
 
-guarded_memory::guarded_memory(guarded_memory&& other) noexcept
+remote_memory::remote_memory(remote_memory&& other) noexcept
     : start_(std::exchange(other.start_, nullptr)), size_bytes_(std::exchange(other.size_bytes_, 0)) {}
 
-guarded_memory& guarded_memory::operator=(guarded_memory&& other) noexcept {
+remote_memory& remote_memory::operator=(remote_memory&& other) noexcept {
   std::swap(start_, other.start_);
   std::swap(size_bytes_, other.size_bytes_);
   return *this;
 }
 
-guarded_memory::~guarded_memory() {
+remote_memory::~remote_memory() {
   if (start_ != nullptr) munmap(start_ - guard_bytes, reserved_bytes(size_bytes_));
 }
 

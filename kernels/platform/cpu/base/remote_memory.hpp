@@ -5,17 +5,17 @@
 
 namespace assay::cpu {
 
-/// Zeroed bytes between two ranges of addresses that belong to nobody. For what the checker lets kernels access, such
+/// Zeroed bytes between two ranges of addresses that belong to no memory. For what the checker lets kernels access, such
 /// as the LDS and the executor's own fibers: on the heap, a kernel's store past the end of hipMalloc's memory could
 /// land there and count as one of theirs.
-class guarded_memory {
+class remote_memory {
  public:
-  guarded_memory() = default;
+  remote_memory() = default;
   /// Throws std::bad_alloc.
-  explicit guarded_memory(std::size_t size_bytes);
-  guarded_memory(guarded_memory&& other) noexcept;
-  guarded_memory& operator=(guarded_memory&& other) noexcept;
-  ~guarded_memory();
+  explicit remote_memory(std::size_t size_bytes);
+  remote_memory(remote_memory&& other) noexcept;
+  remote_memory& operator=(remote_memory&& other) noexcept;
+  ~remote_memory();
 
   /// The first byte, aligned to a page; nullptr without memory.
   std::byte* data() const { return start_; }

@@ -1,0 +1,43 @@
+/// Relations of kernels that declare that their runs may differ in bits (support.h: no_same_bits).
+#include <catch2/catch_test_macros.hpp>
+
+#include "oracle/encode.hpp"
+#include "properties/data/difference.hpp"
+#include "properties/relations/relations.hpp"
+#include "tests/properties/faulty_library.hpp"
+
+namespace assay::relations {
+namespace {
+
+using testing::call;
+using testing::corrupting_library;
+using testing::small_case;
+
+TEST_CASE("a kernel whose runs may differ in bits must keep to its enclosure in each run") {
+  const auto changing_by = [](float factor) {
+    int runs = 0;
+    auto made = corrupting_library([factor, runs](call& c) mutable {
+      const tensor o = c.view("o");
+      if (++runs > 1) set_bits(o, 0, oracle::encode(o.type, factor * value_at(o, 0)));
+    });
+    made->supports["split_kv"].no_same_bits = 1;
+    return made;
+  };
+  attention_case c = small_case();
+  page_permutation.adapt(c, {});
+  CHECK(page_permutation.check(*changing_by(1.0F), c).result == outcome::pass);
+  const verdict wrong = page_permutation.check(*changing_by(1.5F), c);
+  CHECK(wrong.result == outcome::fail);
+  CHECK(wrong.what.starts_with("after permuting the physical pages: o[0, 0, 0] = "));
+
+  const auto flipping = corrupting_library([](call& c) {
+    if (c.i32("block_table", 0, 0) != small_case().sequences[0].pages[0]) c.flip_o();
+  });
+  CHECK(page_permutation.check(*flipping, c).result == outcome::fail);
+  flipping->supports["split_kv"].no_same_bits = 1;
+  flipping->judged_by = contract_use::open;
+  CHECK(page_permutation.check(*flipping, c).result == outcome::pass);
+}
+
+}  // namespace
+}  // namespace assay::relations

@@ -119,7 +119,7 @@ typedef struct assay_support {
   int32_t no_q_transposed;            /* Q as [dim, row, head], and Q, a bias or descales in any order */
   int32_t no_input_margins;           /* gaps between the rows of inputs: all are dense */
   int32_t no_output_margins;          /* the same of outputs */
-  int32_t no_far_strides;             /* strides that 32 bits do not hold */
+  int32_t no_far_strides;             /* strides that 32 bits do not hold; so too without margins */
   int32_t no_split_count;             /* a num_splits that the caller asks for: the planner alone chooses */
   int32_t no_workspace_budget;        /* a bound on the workspace that the caller gives: plan() may ignore it */
   int32_t no_lse;                     /* lse is no output */
@@ -147,6 +147,8 @@ typedef struct assay_support {
   /* All: runs of one problem may differ in bits, as with sums by atomics in any order. Relations then want each run within
      its enclosure, not the bits of the first one. */
   int32_t no_same_bits;
+  /* All: nothing checks what the kernel is called with, so that bad problems and tensors are not tried. */
+  int32_t no_refusals;
 } assay_support;
 
 #ifdef __cplusplus

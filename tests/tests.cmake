@@ -82,12 +82,18 @@ if(NOT ASSAY_SANITIZE AND NOT ASSAY_FUZZ)
   target_link_libraries(narrow PRIVATE assay_flags ${CMAKE_DL_LIBS})
   set_target_properties(narrow PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
   add_dependencies(assay_tests narrow)
+  add_library(orders MODULE EXCLUDE_FROM_ALL tests/orders/library.cpp)
+  target_link_libraries(orders PRIVATE assay_flags)
+  set_target_properties(orders PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+  add_dependencies(assay_tests orders)
   # The other parts take minutes: the night runs all.
   add_script_test("the program withstands places that cannot be written, limits and kills" cli attacks/run
     $<TARGET_FILE:assay> $<TARGET_FILE:attacks> ${CMAKE_BINARY_DIR}/lib/assay_kernels_cpu.so
     bad_places bad_limits bad_ends)
 endif()
 add_script_test("a kernel of others is made, built by find_package, and checked" cli kit_test.sh ${CMAKE_BINARY_DIR})
+add_script_test("the examples' bugs are found, and what is mended is accepted" cli examples_test.sh ${CMAKE_BINARY_DIR}
+  $<TARGET_FILE:assay>)
 add_script_test("the corpus replays" cli replay_test.sh $<TARGET_FILE:assay> ${kernels})
 if(NOT ASSAY_FUZZ)
   add_test(NAME "the program of the suite names the whole one for other commands" COMMAND assay_suite fuzz)

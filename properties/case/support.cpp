@@ -93,6 +93,7 @@ constexpr named_field<std::int32_t> flag_fields[] = {
     ASSAY_FIELD(no_rotary_half),
     ASSAY_FIELD(no_rotary_interleaved),
     ASSAY_FIELD(no_same_bits),
+    ASSAY_FIELD(no_refusals),
 };
 #undef ASSAY_FIELD
 
@@ -219,6 +220,7 @@ assay_support read_support(const assay_support& given) {
   if (std::any_of(bytes + known, bytes + size, [](std::byte b) { return b != std::byte{0}; }))
     throw case_error("it restricts something that this program does not know: it was built with a newer support.h");
   s.size_bytes = sizeof s;
+  if (s.no_input_margins != 0 || s.no_output_margins != 0) s.no_far_strides = 1;  // rows far apart have gaps
   check(s);
   return s;
 }

@@ -86,10 +86,12 @@ bool is_relevant(const supported_feature& f, const assay_support& s, const std::
     otherwise.no_unequal_head_dims = 0;
     return takes_unequal_dims(otherwise);
   }
+  if (f.lacks == &s_::no_padding_rows) return s.no_group == 0;
   return f.lacks != &s_::no_unequal_layouts || (s.no_nhd == 0 && s.no_hnd == 0);
 }
 
 constexpr const char* other_bits = "runs may differ in bits";
+constexpr const char* no_refusals = "bad problems are not refused";
 
 feature_words features_of(std::string_view kernel, const assay_support& s) {
   const operation_set operation = operation_of(kernel);
@@ -122,6 +124,7 @@ std::string support_line(std::string_view kernel, const assay_support& takes, co
   else
     parts.push_back(fmt::format("{}", fmt::join(features.taken, ", ")));
   if (takes.no_same_bits != 0) parts.emplace_back(other_bits);
+  if (takes.no_refusals != 0) parts.emplace_back(no_refusals);
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
@@ -133,6 +136,7 @@ std::string support_list(std::string_view kernel, const assay_support& takes) {
   text += fmt::format("  takes   {}\n", fmt::join(features.taken, ", "));
   if (!features.lacking.empty()) text += fmt::format("  lacks   {}\n", fmt::join(features.lacking, ", "));
   if (takes.no_same_bits != 0) text += fmt::format("  note    {}\n", other_bits);
+  if (takes.no_refusals != 0) text += fmt::format("  note    {}\n", no_refusals);
   return text;
 }
 

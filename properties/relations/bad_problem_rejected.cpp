@@ -126,6 +126,7 @@ const property bad_problem_rejected{
     "the host rejects a bad problem with a reason and launches nothing, also one that is legal but not supported",
     check,
     adapt,
+    refuses_problems,
 };
 
 }  // namespace assay::relations

@@ -9,6 +9,7 @@
 #include "properties/generate/large.hpp"
 #include "properties/generate/space.hpp"
 #include "properties/relations/adapt.hpp"
+#include "properties/relations/beyond_support.hpp"
 #include "properties/run/execute.hpp"
 
 namespace assay::relations {
@@ -146,13 +147,18 @@ std::vector<case_beyond> cases_beyond(const attention_case& c) {
 
 verdict verdict_beyond_space(const library& lib, const attention_case& c) {
   verdict all;
-  for (const case_beyond& beyond : cases_beyond(c)) {
+  std::vector<case_beyond> cases = cases_beyond(c);
+  if (lib.declares(c.kernel))
+    for (case_beyond& each : cases_beyond_support(c, lib.support_of(c.kernel))) cases.push_back(std::move(each));
+  for (const case_beyond& beyond : cases) {
     verdict v;
     try {
       v = run_case(lib, beyond.made);
     } catch (const std::invalid_argument& e) {  // of the oracle
       v = failed("exception", e.what());
     }
+    // A kernel that is wrong without the feature, too, fails elsewhere, by a better message.
+    if (v.result == outcome::fail && beyond.without && run_case(lib, *beyond.without).result == outcome::fail) continue;
     if (v.result == outcome::fail) {
       v.what = fmt::format("with {} it neither says that it does not support the problem nor computes it right: {}",
                            beyond.name, v.what);

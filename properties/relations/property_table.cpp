@@ -71,6 +71,8 @@ constexpr lack lacks[] = {
     {has_far_pages, has_near_pool, "the kernel takes no pool beyond 2^31 bytes"},
     {has_spare_entries, [](const assay_support& s, std::string_view) { return s.no_spare_table_entries != 0; },
      "the kernel takes no table entries behind the last page"},
+    {refuses_problems, [](const assay_support& s, std::string_view) { return s.no_refusals != 0; },
+     "nothing checks what the kernel is called with"},
     {has_far_strides,
      [](const assay_support& s, std::string_view) {
        return s.no_far_strides != 0 || s.no_input_margins != 0 || s.no_output_margins != 0;

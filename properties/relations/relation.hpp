@@ -52,8 +52,8 @@ class relation {
   void expect_same_bits(inputs& edited, const attention_case& how, const std::string& change,
                         const run_manner& manner = {});
 
-  /// These two must have the same bits, unless the kernel declares that its runs may differ in them (no_same_bits). Then
-  /// each run was judged by its own enclosure.
+  /// These two, of which the last run is one, must have the same bits. Unless the kernel declares that its runs may
+  /// differ in them (no_same_bits), or it chose another number of splits: then the run was judged by its enclosure.
   void compare(const outputs& before, const outputs& after, const std::string& change);
 
   void fail(const std::string& what);
@@ -73,6 +73,7 @@ class relation {
   const std::vector<std::string> left_out_;  ///< outputs that the kernel does not write
   inputs given_;
   execution base_;
+  bool has_other_bits_ = false;  ///< the last run may have others than the base
   verdict result_;
 };
 

@@ -95,6 +95,6 @@ void adapt(attention_case& c, const assay_support& /*takes*/) {
 const property slot_twice{
     "slot_twice",
     "the library refuses a slot that is given twice or lies outside the pool, and a position outside the tables", check,
-    adapt, has_slots | has_long_sequences};
+    adapt, has_slots | has_long_sequences | refuses_problems};
 
 }  // namespace assay::relations

@@ -92,7 +92,7 @@ constexpr reach_need needs[] = {
     {"input_margin", takes_it<&s_::no_input_margins>},
     {"wave_32", takes_it<&s_::no_wave_32>},
     {"wave_64", takes_it<&s_::no_wave_64>},
-    {"padding_rows", takes_it<&s_::no_padding_rows>},
+    {"padding_rows", [](const s_& s) { return s.no_padding_rows == 0 && s.no_group == 0; }},
 };
 
 }  // namespace

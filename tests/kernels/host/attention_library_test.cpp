@@ -91,6 +91,28 @@ TEST_CASE("an attention library asks its author only about problems of attention
   CHECK(library::run(&p, nullptr, 0, &round_robin).code == ASSAY_REJECTED);
 }
 
+TEST_CASE("a library that leaves outputs out wants no tensors for them, and needs no declare()", "[host]") {
+  static constexpr assay_support without_lse = [] {
+    assay_support s{};
+    s.size_bytes = sizeof s;
+    s.no_lse = s.no_partials = s.no_split_count = 1;
+    return s;
+  }();
+  using silent = attention_library<without_lse, nullptr, launch>;
+  CHECK(silent::declared_by == nullptr);
+  CHECK_FALSE(silent::is_written("lse"));
+  CHECK_FALSE(silent::is_written("o_partial"));
+  CHECK(silent::is_written("o"));
+  CHECK(library::declared_by != nullptr);
+  CHECK(library::is_written("lse"));
+
+  problem p = planned();  // the number of splits is plan()'s own
+  contract declared;
+  CHECK(silent::declare(&p, &round_robin, &declared).code == ASSAY_OK);
+  p.num_splits = 2;
+  CHECK(silent::declare(&p, &round_robin, &declared).code == ASSAY_UNSUPPORTED);
+}
+
 TEST_CASE("an attention library launches nothing without its tensors", "[host]") {
   launches = 0;
   problem p = planned();

@@ -5,9 +5,9 @@
 
 namespace assay::cpu {
 
-/// Zeroed bytes between two ranges of addresses that belong to no memory. For what the checker lets kernels access, such
-/// as the LDS and the executor's own fibers: on the heap, a kernel's store past the end of hipMalloc's memory could
-/// land there and count as one of theirs.
+/// Zeroed bytes between two ranges of addresses that belong to no memory. For what the checker lets kernels access,
+/// such as the LDS and the executor's own fibers: on the heap, a kernel's store past the end of hipMalloc's memory
+/// could land there and count as one of theirs.
 class remote_memory {
  public:
   remote_memory() = default;

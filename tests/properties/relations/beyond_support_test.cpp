@@ -1,0 +1,81 @@
+// What a library declares not to take: refused, or computed right.
+#include "properties/relations/beyond_support.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "properties/data/difference.hpp"
+#include "properties/generate/support_table.hpp"
+#include "properties/relations/relations.hpp"
+#include "tests/properties/faulty_library.hpp"
+
+using namespace assay;
+using relations::cases_beyond_support;
+using relations::verdict_beyond_space;
+
+namespace {
+
+assay_support lacking(std::int32_t assay_support::* feature) {
+  assay_support s{};
+  s.size_bytes = sizeof s;
+  s.*feature = 1;
+  return s;
+}
+
+attention_case seeded(std::uint64_t seed) {
+  attention_case c = testing::small_case();
+  c.data.seed = seed;
+  return c;
+}
+
+}  // namespace
+
+TEST_CASE("a case beyond the support has one feature that the kernel lacks, and no other", "[relations]") {
+  int made = 0;
+  for (const supported_feature& f : supported_features()) {
+    if ((f.operations & of_attention) == 0) continue;
+    const assay_support takes = lacking(f.lacks);
+    for (std::uint64_t seed = 0; seed < 6; ++seed)
+      for (const relations::case_beyond& beyond : cases_beyond_support(seeded(seed), takes)) {
+        INFO(beyond.name);
+        CHECK(f.has(beyond.made));
+        CHECK_FALSE(unsupported_by(takes, beyond.made).empty());
+        CHECK(unsupported_by({}, beyond.made).empty());
+        CHECK(unsupported_by(takes, beyond.without.value()).empty());
+        ++made;
+      }
+  }
+  CHECK(made >= 100);
+}
+
+TEST_CASE("what a host cannot see is not tried", "[relations]") {
+  for (const auto feature : {&assay_support::no_live_nan, &assay_support::no_rows_without_keys})
+    for (std::uint64_t seed = 0; seed < 6; ++seed) CHECK(cases_beyond_support(seeded(seed), lacking(feature)).empty());
+}
+
+TEST_CASE("a host check that takes a feature which the kernel ignores is caught", "[relations]") {
+  const auto ignoring = testing::faulty_library([](testing::call& c) {
+    c.stated.soft_cap = 0;
+    return c.run();
+  });
+  ignoring->supports["split_kv"] = lacking(&assay_support::no_soft_cap);
+  bool is_caught = false;
+  for (std::uint64_t seed = 0; seed < 10 && !is_caught; ++seed) {
+    const verdict v = verdict_beyond_space(*ignoring, seeded(seed));
+    if (v.result != outcome::fail) continue;
+    INFO(v.what);
+    CHECK(v.what.starts_with("with soft cap it neither says"));
+    CHECK(v.what.find("lies outside") != std::string::npos);
+    is_caught = true;
+  }
+  CHECK(is_caught);
+}
+
+TEST_CASE("a kernel that is wrong without the feature, too, is not blamed for its refusals", "[relations]") {
+  const auto wrong = testing::corrupting_library([](testing::call& c) {
+    const tensor o = c.view("o");
+    for (std::int64_t i = 0; i < o.shape[0]; ++i) set_bits(o, o.offset(i), bits_at(o, o.offset(i)) ^ 0x4000U);
+  });
+  wrong->supports["split_kv"] = lacking(&assay_support::no_soft_cap);
+  for (std::uint64_t seed = 0; seed < 4; ++seed)
+    CHECK_FALSE(verdict_beyond_space(*wrong, seeded(seed)).what.starts_with("with soft cap"));
+}

@@ -76,6 +76,7 @@ void judge_residuals(verdict& v, const attention_case& c, const inputs& in, cons
   const oracle::residual_result tested =
       oracle::test_residuals(ran.planned, in.tensors(), ran.written.tensors(), ran.declared.pv);
   v.oracle_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  v.rows_regressed = tested.rows;
   if (!tested.finding) return;
   v.result = outcome::fail;
   v.origin = residual_origin;

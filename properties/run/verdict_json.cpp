@@ -48,6 +48,7 @@ std::string verdict_to_json(const verdict& v) {
                                                     {"hint", v.hint},
                                                     {"outputs_judged", v.outputs_judged},
                                                     {"outputs_sharp", v.outputs_sharp},
+                                                    {"rows_regressed", v.rows_regressed},
                                                     {"accesses_checked", v.accesses_checked},
                                                     {"kernel_seconds", v.kernel_seconds},
                                                     {"oracle_seconds", v.oracle_seconds},
@@ -70,6 +71,7 @@ verdict verdict_from_json(const std::string& text) {
   v.hint = text_of(o, "hint");
   v.outputs_judged = o.at("outputs_judged").to_number<std::int64_t>();
   v.outputs_sharp = o.at("outputs_sharp").to_number<std::int64_t>();
+  v.rows_regressed = o.at("rows_regressed").to_number<std::int64_t>();
   v.accesses_checked = o.at("accesses_checked").to_number<std::int64_t>();
   v.kernel_seconds = o.at("kernel_seconds").to_number<double>();
   v.oracle_seconds = o.at("oracle_seconds").to_number<double>();

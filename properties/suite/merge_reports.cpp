@@ -128,6 +128,7 @@ suite_report report_of(const json::object& o) {
   r.result.seconds = number_at(o, "seconds");
   r.result.outputs_judged = whole_at(o, "outputs_judged");
   r.result.outputs_sharp = whole_at(o, "outputs_sharp");
+  r.result.rows_regressed = whole_at(o, "rows_regressed");
   r.result.accesses_checked = whole_at(o, "accesses_checked");
   r.result.redrawn = whole_at(o, "redrawn");
   r.result.checked = value_at<std::map<std::string, std::int64_t>>(o, "checked");
@@ -226,6 +227,7 @@ void add(suite_result& sum, const suite_result& shard) {
   sum.seconds = std::max(sum.seconds, shard.seconds);
   sum.outputs_judged += shard.outputs_judged;
   sum.outputs_sharp += shard.outputs_sharp;
+  sum.rows_regressed += shard.rows_regressed;
   sum.accesses_checked += shard.accesses_checked;
   sum.redrawn += shard.redrawn;
   for (const auto& [kernel, times] : shard.checked) sum.checked[kernel] += times;

@@ -5,6 +5,7 @@
 
 #include "properties/data/difference.hpp"
 #include "properties/run/execute.hpp"
+#include "properties/run/verdict_json.hpp"
 #include "properties/suite/minimize.hpp"
 #include "tests/properties/faulty_library.hpp"
 
@@ -61,6 +62,8 @@ TEST_CASE("what the contract allows fails by its residual, with the page's name"
   CHECK(v.what.find("page 1 (keys 64 to 127 of sequence 0, kv head 0) contributes 1.") == 0);
   CHECK(v.what.find("% too much to o: ") != std::string::npos);
   CHECK(v.what.find(" sigma, by 32 rows") != std::string::npos);
+  CHECK(v.rows_regressed == 32);
+  CHECK(verdict_from_json(verdict_to_json(v)).rows_regressed == 32);
 }
 
 TEST_CASE("where the enclosure fails, it is the origin; data that do not suit are not tested", "[residual]") {

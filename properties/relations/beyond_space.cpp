@@ -140,7 +140,7 @@ std::vector<case_beyond> cases_beyond(const attention_case& c) {
   for (const change& each : changes_of_attention) {
     attention_case made = c;
     made.data.overrides.clear();
-    if (each.apply(made) && is_valid(made)) all.push_back({each.name, std::move(made)});
+    if (each.apply(made) && is_valid(made)) all.push_back({each.name, std::move(made), std::nullopt});
   }
   return all;
 }

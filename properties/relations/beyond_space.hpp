@@ -15,7 +15,7 @@ namespace assay::relations {
 struct case_beyond {
   std::string name;
   attention_case made;
-  std::optional<attention_case> without = {};  ///< nearly the same, but within; nothing: the case that it is made of
+  std::optional<attention_case> without;  ///< nearly the same, but within; nothing: the case that it is made of
 };
 
 /// Small cases made of one case: a feature of the operation, a type or an extent is added. None of a case that is

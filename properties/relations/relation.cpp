@@ -1,10 +1,24 @@
 #include "properties/relations/relation.hpp"
 
+#include <fmt/format.h>
+
+#include <tuple>
 #include <utility>
 
 #include "properties/data/difference.hpp"
 
 namespace assay::relations {
+namespace {
+
+/// All that a planner could look at.
+bool have_same_extents(const problem& a, const problem& b) {
+  return std::tie(a.num_seqs, a.total_q, a.max_q, a.max_k, a.heads_q, a.heads_kv, a.head_dim_qk, a.head_dim_v,
+                  a.page_size, a.num_pages, a.batching, a.max_model_len) ==
+         std::tie(b.num_seqs, b.total_q, b.max_q, b.max_k, b.heads_q, b.heads_kv, b.head_dim_qk, b.head_dim_v,
+                  b.page_size, b.num_pages, b.batching, b.max_model_len);
+}
+
+}  // namespace
 
 relation::relation(const property& p, const library& lib, const attention_case& c, other_runs others)
     : property_(p),
@@ -57,6 +71,11 @@ std::optional<execution> relation::taken(execution ran, const inputs& given, con
       v->what = "after " + change + ": " + v->what;
       become(std::move(*v));
     }
+    return std::nullopt;
+  }
+  if (ran.planned.num_splits != base_.planned.num_splits && have_same_extents(ran.planned, base_.planned)) {
+    fail(fmt::format("after {} plan() chose {} splits, before {} for the same problem", change, ran.planned.num_splits,
+                     base_.planned.num_splits));
     return std::nullopt;
   }
   has_other_bits_ = takes().no_same_bits != 0 || ran.planned.num_splits != base_.planned.num_splits;

@@ -194,7 +194,7 @@ TEST_CASE("slot_twice sees a kernel that takes any position") {
 }
 
 TEST_CASE("slot_twice sees a refusal that names another row than the first wrong one") {
-  const auto says = [](std::string from, std::string to) {
+  const auto says = [](const std::string& from, const std::string& to) {
     return check_planted(slot_twice, append_case(), [from, to](const testing::call& one) {
       assay_status status = run_clean(one);
       std::string text = status.message;

@@ -39,5 +39,21 @@ TEST_CASE("a kernel whose runs may differ in bits must keep to its enclosure in 
   CHECK(page_permutation.check(*flipping, c).result == outcome::pass);
 }
 
+TEST_CASE("a kernel that takes no number of splits must choose the same one for the same problem") {
+  int plans = 0;
+  const auto changing = testing::planning_library([&](const problem& stated, assay_plan& plan) {
+    plan.num_splits = stated.num_splits == 0 && ++plans > 1 ? 2 : 1;
+    plan.workspace_bytes = 1 << 20;
+  });
+  changing->supports["split_kv"].no_split_count = 1;
+  attention_case c = small_case();
+  c.num_splits = 0;
+  page_permutation.adapt(c, {});
+  const verdict v = page_permutation.check(*changing, c);
+  CAPTURE(v.what);
+  CHECK(v.result == outcome::fail);
+  CHECK(v.what.find("after permuting the physical pages plan() chose 2 splits, before 1 for the same problem") == 0);
+}
+
 }  // namespace
 }  // namespace assay::relations

@@ -92,6 +92,10 @@ if(NOT ASSAY_SANITIZE AND NOT ASSAY_FUZZ)
     bad_places bad_limits bad_ends)
 endif()
 add_script_test("a kernel of others is made, built by find_package, and checked" cli kit_test.sh ${CMAKE_BINARY_DIR})
+if(TARGET orders)
+  add_script_test("sound kernels in any order pass, and one that loses keys does not" cli orders_test.sh
+    $<TARGET_FILE:assay> $<TARGET_FILE:orders>)
+endif()
 add_script_test("the examples' bugs are found, and what is mended is accepted" cli examples_test.sh ${CMAKE_BINARY_DIR}
   $<TARGET_FILE:assay>)
 add_script_test("the corpus replays" cli replay_test.sh $<TARGET_FILE:assay> ${kernels})

@@ -30,10 +30,12 @@ bool is_half(dtype type) {
 }
 
 void check_types(const attention_case& c) {
-  if (!is_half(c.q_type) && !is_fp8(c.q_type) && c.q_type != dtype::i8)
-    refuse("q_type", "must be f16, bf16, e4m3fn, e4m3fnuz or i8");
-  if (c.kv_type != c.q_type && !(is_half(c.q_type) && is_fp8(c.kv_type)))
-    refuse("kv_type", "must be q_type, or an FP8 type if q_type is f16 or bf16");
+  const bool is_wide = is_half(c.q_type) || c.q_type == dtype::f32;
+  if (!is_wide && !is_fp8(c.q_type) && c.q_type != dtype::i8)
+    refuse("q_type", "must be f32, f16, bf16, e4m3fn, e4m3fnuz or i8");
+  const bool is_narrower = (is_wide && is_fp8(c.kv_type)) || (c.q_type == dtype::f32 && is_half(c.kv_type));
+  if (c.kv_type != c.q_type && !is_narrower)
+    refuse("kv_type", "must be q_type, or an FP8 type if q_type is f32, f16 or bf16, or f16 or bf16 if it is f32");
   if (!is_half(c.o_type) && c.o_type != dtype::f32) refuse("o_type", "must be f16, bf16 or f32");
   if (!is_half(c.bias_type) && c.bias_type != dtype::f32 && c.bias_type != dtype::none)
     refuse("bias_type", "must be none, f16, bf16 or f32");

@@ -23,8 +23,8 @@ std::int64_t below(std::uint64_t& chance, std::int64_t count) {
   return static_cast<std::int64_t>(chance % static_cast<std::uint64_t>(count));
 }
 
-bool is_half(dtype type) {
-  return type == dtype::f16 || type == dtype::bf16;
+bool has_infinities(dtype type) {
+  return type == dtype::f32 || type == dtype::f16 || type == dtype::bf16;
 }
 
 /// Keys of which one gets special elements: of append_kv the last old ones, whose page may get new rows.
@@ -41,7 +41,7 @@ key_range candidates(const attention_case& c, const sequence& s) {
 live_specials::live_specials(const attention_case& c) : case_(c) {
   if (c.data.specials == special_kind::none) return;
   const bool is_attention = describe(c).kind == operation_kind::attention;
-  gives_signs_ = c.data.specials != special_kind::nans && is_attention && is_half(c.q_type);
+  gives_signs_ = c.data.specials != special_kind::nans && is_attention && has_infinities(c.q_type);
   const bool factor_is_negative = (c.scale < 0) != ((c.q_scale < 0) != (c.k_scale < 0));
   k_is_negative_ = !factor_is_negative;
   for (std::int64_t head = 0; head < c.heads_kv; ++head) signed_dims_.push_back(signed_dim(head));
@@ -108,7 +108,7 @@ std::optional<std::uint32_t> live_specials::bits_of(dtype type, std::uint64_t ch
   if (type == dtype::i8) return std::nullopt;
   const special_kind kind = case_.data.specials;
   const bool wants_infinity = kind == special_kind::infinities || (kind == special_kind::both && chance % 2 == 0);
-  if (wants_infinity && is_half(type)) {
+  if (wants_infinity && has_infinities(type)) {
     const number_format f = format_of(type);
     return (f.last_finite + 1) | (is_negative ? f.sign : 0);
   }

@@ -56,9 +56,24 @@ double signed_by(std::uint64_t noise, double value) {
   return (noise & 1) != 0 ? value : -value;
 }
 
-std::uint32_t largest_bits(dtype type, bool is_v, std::uint64_t noise) {
-  const double positive = type == dtype::bf16 ? 255.0 / 128 * (is_v ? 0x1p106 : 0x1p57) : 1e9;
-  const double value = signed_by(noise, positive);
+/// See the fill `largest` in recipe.hpp. f32 keeps away from its ends, where errors of kernels in any order overflow.
+/// Types with less range saturate.
+double largest_magnitude(dtype type, bool is_v) {
+  constexpr double ones = 255.0 / 128;
+  if (type == dtype::f16) return 65504;
+  if (type == dtype::bf16) return ones * (is_v ? 0x1p106 : 0x1p57);
+  if (type == dtype::f32) return ones * (is_v ? 0x1p90 : 0x1p50);
+  return 1e9;
+}
+
+/// Kernels may round a query of f32 to the type of K.
+double largest_query(const attention_case& c) {
+  const double largest = largest_magnitude(c.q_type, false);
+  return c.q_type == dtype::f32 ? std::min(largest, largest_magnitude(c.kv_type, false)) : largest;
+}
+
+std::uint32_t largest_bits(dtype type, double magnitude, std::uint64_t noise) {
+  const double value = signed_by(noise, magnitude);
   // round_to_bits saturates, for int8 at -127; -128 is a legal key, and the one whose negation is none.
   return type == dtype::i8 && value < 0 ? 0x80U : round_to_bits(type, value);
 }
@@ -171,7 +186,7 @@ std::uint32_t recipe::q(place at, int draw) const {
       return rounded((is_last ? 1 : 3) * a * normal(q_stream, is_last ? at : pair));
     }
     case fill_kind::long_tail: return rounded(tail_query * a * sign_of_dim(at.dim));
-    case fill_kind::largest: return largest_bits(case_.q_type, false, noise(q_stream, at));
+    case fill_kind::largest: return largest_bits(case_.q_type, largest_query(case_), noise(q_stream, at));
     default: return rounded(a * normal(q_stream, at));
   }
 }
@@ -182,7 +197,8 @@ std::uint32_t recipe::row_of_any_size(place at, int draw) const {
   at.index += std::int64_t{draw} << 31;
   const std::uint64_t size = noise(q_stream, {at.sequence, at.index, at.head, of_the_head});
   if (size % 4 == 0) return 0;
-  if (size % 4 == 1 || case_.q_type != dtype::bf16) return random_subnormal(case_.q_type, noise(q_stream, at));
+  if (size % 4 == 1 || (case_.q_type != dtype::bf16 && case_.q_type != dtype::f32))
+    return random_subnormal(case_.q_type, noise(q_stream, at));
   const int exponent = -40 - static_cast<int>((size >> 8) % 40);
   return round_to_bits(case_.q_type, std::ldexp(normal(q_stream, at), exponent));
 }
@@ -208,7 +224,8 @@ std::uint32_t recipe::k(const place& at) const {
       pair.dim = at.dim;
       return rounded(a * normal(k_stream, pair));
     }
-    case fill_kind::largest: return largest_bits(case_.kv_type, false, noise(k_stream, at));
+    case fill_kind::largest:
+      return largest_bits(case_.kv_type, largest_magnitude(case_.kv_type, false), noise(k_stream, at));
     case fill_kind::subnormal: return random_subnormal(case_.kv_type, noise(k_stream, at));
     case fill_kind::rounding_ties: return 0;
     case fill_kind::long_tail: return is_above_tail(at) ? 0 : rounded(tail_key(at));
@@ -229,7 +246,7 @@ std::uint32_t recipe::v(const place& at) const {
       const place pair{at.sequence, at.index / 2, at.head, at.dim};
       return rounded((at.index % 2 == 0 ? a : -a) * normal(v_stream, pair));
     }
-    case fill_kind::largest: return largest_bits(type, true, noise(v_stream, at));
+    case fill_kind::largest: return largest_bits(type, largest_magnitude(type, true), noise(v_stream, at));
     case fill_kind::subnormal: return random_subnormal(type, noise(v_stream, at));
     case fill_kind::rounding_ties: {
       const number_format f = format_of(type);
@@ -397,6 +414,7 @@ std::uint32_t recipe::descale(bool is_k, const place& at) const {
 }
 
 std::uint32_t page_tag(dtype type, std::int64_t sequence, std::int64_t key) {
+  if (type == dtype::f32) return page_tag(dtype::bf16, sequence, key) << 16;  // tags that f32 arithmetic tells apart
   const number_format f = format_of(type);
   const std::uint32_t first = size_bytes(type) == 1 ? 1U << f.mantissa_bits : round_to_bits(type, 1);
   // bf16 ends at 2^16: further codes grow beyond any use, and finite sums of them are not in f32's range.

@@ -38,7 +38,7 @@ double amplitude(dtype type);
 /// - largest: random signs at the largest magnitude for which a contract in f32 stays finite. f16 65504 (a dot product
 ///   over 1024 dims is below 2^42), e4m3fn 448, e4m3fnuz 240, i8 127; bf16 q and k 255/128 * 2^57 (a dot product over
 ///   256 dims is below 2^124, which leaves room for log2(e) and a scale up to 8), v 255/128 * 2^106 (2^20 keys: below
-///   2^127).
+///   2^127); f32 q and k 255/128 * 2^50, q no larger than K's type holds, v 255/128 * 2^90.
 /// - subnormal: k and v are random subnormals of their type (i8: -1, 0, 1).
 /// - rounding_ties: k is 0, so all weights are equal; v of odd keys is one ulp above v of even keys, in [1, 2): with an
 ///   even number of visible keys and no bias or sink, o lies halfway between two values of v's type.

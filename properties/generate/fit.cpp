@@ -72,7 +72,7 @@ class fitter {
     if (c_.kv_descale == descale_kind::per_tensor)
       c_.data.descale_ratio = 1.0F, c_.data.descales = descale_size::near_1;
     set_usual_scales(c_);
-    const bool has_infinities = size_bytes(t.q) == 2 || size_bytes(v_type(c_)) == 2;
+    const bool has_infinities = size_bytes(t.q) >= 2 || size_bytes(v_type(c_)) >= 2;
     if (!has_infinities && c_.data.specials != special_kind::none) c_.data.specials = special_kind::nans;
   }
 

@@ -141,7 +141,7 @@ bool has_infinity(const attention_case& c) {
   return c.data.specials == special_kind::infinities || c.data.specials == special_kind::both;
 }
 void take_nan(attention_case& c) {
-  const bool has_wide = size_bytes(c.q_type) == 2 || size_bytes(v_type(c)) == 2;
+  const bool has_wide = size_bytes(c.q_type) >= 2 || size_bytes(v_type(c)) >= 2;
   c.data.specials = c.data.specials == special_kind::both && has_wide ? special_kind::infinities : special_kind::none;
 }
 void take_infinity(attention_case& c) {

@@ -211,7 +211,7 @@ void space_walker::specials() {
   if (!limits.vary_data) return;
   static constexpr special_kind kinds[] = {special_kind::none, special_kind::nans, special_kind::infinities,
                                            special_kind::both};
-  const bool has_infinities = size_bytes(c.q_type) == 2 || size_bytes(v_type(c)) == 2;
+  const bool has_infinities = size_bytes(c.q_type) >= 2 || size_bytes(v_type(c)) >= 2;
   set_one_of<special_kind>(c.data.specials, std::span(kinds).first(has_infinities ? 4 : 2), 40);
 }
 

@@ -3,6 +3,7 @@
 //   ascending, descending  a softmax that goes on from key to key, in the order of their positions or against it
 //   waves                  four states with every fourth group of 16 keys each, merged once, P rounded to the type of V
 //   tokens                 a state for each 53 keys, normalised, rounded to the type of O and joined by their LSEs
+//   lost_wave              as waves, but for the last state, which is not merged: the one that is wrong
 //   two_pass               the maximum first; dot products and sums in eight lanes, natural exponentials
 // ASSAY_DECLARES=types: the contract names the types to which it rounds, and no order. Else it declares nothing.
 #include <algorithm>
@@ -98,12 +99,13 @@ class attention {
     if (p_.bias_type != dtype::none) x += element(t_["bias"], p_.bias_type, t.head, t.row, key);
     return x;
   }
+  bool is_of_waves() const { return order_ == "waves" || order_ == "lost_wave"; }
   float exponential(float x) const { return order_ == "two_pass" ? std::exp(x) : std::exp2(x * log2_e); }
 
   void add(state& to, const row_task& t, std::int64_t key, float p) const {
     to.l += p;
     const std::int64_t page = page_of(t, key), slot = key % p_.page_size;
-    const float rounded_p = order_ == "waves" ? rounded(p_.v_type, p) : p;
+    const float rounded_p = is_of_waves() ? rounded(p_.v_type, p) : p;
     const float weight = rounded_p * descale("v_descale", t, key);
     for (std::int64_t d = 0; d < p_.head_dim_v; ++d)
       to.o[static_cast<std::size_t>(d)] += weight * element(t_["v"], p_.v_type, page, slot, t.kv_head, d);
@@ -136,7 +138,8 @@ class attention {
     std::vector<state> waves(4, none());
     for (std::int64_t key = t.first_key; key < t.end_key; ++key)
       go_on(waves[static_cast<std::size_t>(key / 16 % 4)], t, key);
-    for (std::size_t w = 1; w < waves.size(); ++w) merge(waves[0], waves[w]);
+    const std::size_t merged = order_ == "lost_wave" ? 3 : 4;
+    for (std::size_t w = 1; w < merged; ++w) merge(waves[0], waves[w]);
     return waves[0];
   }
   state of_tokens(const row_task& t) const {
@@ -163,7 +166,7 @@ class attention {
     return s;
   }
   state of_keys(const row_task& t) const {
-    if (order_ == "waves") return of_waves(t);
+    if (is_of_waves()) return of_waves(t);
     if (order_ == "tokens") return of_tokens(t);
     if (order_ == "two_pass") return in_two_passes(t);
     state s = none();
@@ -198,7 +201,7 @@ assay_status plan(const problem*, std::int64_t, assay_plan* chosen) {
 }
 assay_status declare(const problem* p, const assay_launch*, contract* declared) {
   *declared = in_any_order(*p);
-  if (order() == "waves") declared->p_type = p->v_type;
+  if (order() == "waves" || order() == "lost_wave") declared->p_type = p->v_type;
   if (order() == "tokens" && p->o_type != dtype::f32) declared->partial_type = p->o_type;
   return {ASSAY_OK, {}};
 }
@@ -213,6 +216,8 @@ assay_support support() {
   std::size_t n = 0;
   for (const auto q : {ASSAY_TYPE_F16, ASSAY_TYPE_BF16})
     for (const auto kv : {q, ASSAY_TYPE_E4M3FN, ASSAY_TYPE_E4M3FNUZ}) s.types[n++] = {q, kv, q};
+  for (const auto kv : {ASSAY_TYPE_F32, ASSAY_TYPE_F16, ASSAY_TYPE_E4M3FN})
+    s.types[n++] = {ASSAY_TYPE_F32, kv, ASSAY_TYPE_F32};
   s.no_split_count = s.no_partials = s.no_workspace_budget = 1;
   s.no_live_nan = s.no_live_infinity = s.no_refusals = 1;
   s.no_extreme_scale = 1;

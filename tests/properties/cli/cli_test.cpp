@@ -59,6 +59,7 @@ TEST_CASE("wrong usage exits 2 with one line that names what is wrong") {
   expect_usage_error({"run", "--cases", "5", "--seconds", "5"}, "--cases");
   expect_usage_error({"run", "--property", "no_such"}, "no property 'no_such'");
   expect_usage_error({"run", "--kernel", "no_such"}, "no kernel 'no_such'");
+  expect_usage_error({"run", "--types", "f32"}, "--types: 'f32' is none of f16, ");  // of the built-in kernels
   expect_usage_error({"run", "--platform", "abacus"}, "no platform 'abacus'");
   for (const char* shard : {"0/3", "4/3", "1", "1/", "a/b", "1/2/3", "-1/2"})
     expect_usage_error({"run", "--shard", shard}, "--shard: ");

@@ -121,7 +121,7 @@ TEST_CASE("a support that no case is within has a reason") {
   s.head_dims.values[0] = 12;
   CHECK(impossible_support("split_kv", s).find("head_dim_qk") != std::string::npos);
   s = {};
-  s.types[0] = {ASSAY_TYPE_F32, ASSAY_TYPE_F32, ASSAY_TYPE_F32};
+  s.types[0] = {ASSAY_TYPE_I8, ASSAY_TYPE_F16, ASSAY_TYPE_F16};
   CHECK(impossible_support("split_kv", s) == "split_kv: no case can have any of the types that it declares");
   CHECK(impossible_support("split_kv", {}).empty());
   CHECK_THROWS_AS(smallest_case("split_kv", s), case_error);

@@ -10,12 +10,14 @@ namespace assay {
 
 /// Element types. The FP8 types share a width and differ in bias, in their NaN codes and in -0:
 /// e4m3fn is OCP's (bias 7, S.1111.111 is NaN; gfx950, NVIDIA), e4m3fnuz is gfx942's (bias 8, 0x80 is the only NaN).
-enum class dtype : std::int32_t { none, f32, f16, bf16, e4m3fn, e4m3fnuz, i8, i32, i64 };
+/// tf32 is the type of no tensor: f32 of which a matrix unit reads 10 bits of mantissa, rounded or cut.
+enum class dtype : std::int32_t { none, f32, f16, bf16, e4m3fn, e4m3fnuz, i8, i32, i64, tf32 };
 
 constexpr std::int64_t size_bytes(dtype type) {
   switch (type) {
     case dtype::i64: return 8;
     case dtype::f32:
+    case dtype::tf32:
     case dtype::i32: return 4;
     case dtype::f16:
     case dtype::bf16: return 2;
@@ -29,7 +31,7 @@ constexpr std::int64_t size_bytes(dtype type) {
 
 /// As cases and messages spell it.
 constexpr const char* name_of(dtype type) {
-  constexpr const char* names[] = {"none", "f32", "f16", "bf16", "e4m3fn", "e4m3fnuz", "i8", "i32", "i64"};
+  constexpr const char* names[] = {"none", "f32", "f16", "bf16", "e4m3fn", "e4m3fnuz", "i8", "i32", "i64", "tf32"};
   const auto i = static_cast<std::uint32_t>(type);
   return i < sizeof names / sizeof *names ? names[i] : "unknown";
 }

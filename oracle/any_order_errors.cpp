@@ -18,11 +18,13 @@ double compound(double x, double n) {
 }
 
 /// Relative error of one rounding to nearest, and its absolute error where it underflows. f32 counts as none: the
-/// counts of roundings have it.
+/// counts of roundings have it. TF32 may be cut, and its subnormals to zero.
 double relative_of(dtype type) {
+  if (type == dtype::tf32) return 0x1p-10;
   return type == dtype::f32 ? 0 : ulp(type, 1) / 2;
 }
 double least_of(dtype type) {
+  if (type == dtype::tf32) return 0x1p-126;
   return type == dtype::f32 ? 0 : ulp(type, 0) / 2;
 }
 

@@ -184,7 +184,7 @@ bool take_bias_of_neighbour(const attempt& a, faulty_row& row) {
 /// P toward zero in place of to nearest: against the split's last maximum, which is what most keys meet.
 bool truncate_p(const attempt& a, faulty_row& row) {
   const dtype type = a.given.declared.p_type;
-  if (type == dtype::f32) return false;
+  if (type == dtype::f32 || type == dtype::tf32) return false;  // TF32 may be cut
   const double shift = a.given.declared.p_shift;
   bool changed = false;
   for (std::size_t j = 0; j < row.keys.size();) {

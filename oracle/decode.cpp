@@ -25,6 +25,7 @@ binary_format format_of(dtype type) {
     case dtype::f32: return {24, -149, 0x1.fffffep127, true};
     case dtype::f16: return {11, -24, 65504.0, true};
     case dtype::bf16: return {8, -133, 0x1.fep127, true};
+    case dtype::tf32: return {11, -136, 0x1.ffcp127, true};
     case dtype::e4m3fn: return {4, -9, 448.0, false};     // bias 7: 2^(1-7-3)
     case dtype::e4m3fnuz: return {4, -10, 240.0, false};  // bias 8
     case dtype::i8: return {53, 0, 127.0, false};
@@ -115,6 +116,7 @@ double decode(dtype type, std::uint32_t bits) {
     case dtype::e4m3fnuz:
     case dtype::i8: return decode_byte(type, bits);
     case dtype::i64:
+    case dtype::tf32:
     case dtype::none: break;
   }
   throw std::invalid_argument("oracle: an element type is missing");

@@ -47,6 +47,7 @@ std::uint32_t encode(dtype type, double value) {
     case dtype::e4m3fnuz:
     case dtype::i8: return encode_byte(type, value);
     case dtype::i64:
+    case dtype::tf32:
     case dtype::none: break;
   }
   throw std::invalid_argument("oracle: an element type is missing");

@@ -26,6 +26,7 @@ float_layout layout_of(dtype type) {
     case dtype::i8:
     case dtype::i32:
     case dtype::i64:
+    case dtype::tf32:
     case dtype::none: break;
   }
   throw std::invalid_argument("not a float type");
@@ -47,6 +48,7 @@ std::uint32_t poison_bits(dtype type) {
     case dtype::i8: return 0x80U;
     case dtype::i32: return 0x80000000U;
     case dtype::i64:
+    case dtype::tf32:
     case dtype::none: break;
   }
   return 0;

@@ -23,6 +23,7 @@ rounding rounding_of(dtype type) {
   switch (type) {
     case dtype::f16: return {0x1p-11, 0x1p-25};
     case dtype::bf16: return {0x1p-8, 0x1p-134};
+    case dtype::tf32: return {0x1p-10, 0x1p-126};  // cut, and subnormals to zero
     case dtype::e4m3fn: return {0x1p-4, 0x1p-10};
     case dtype::e4m3fnuz: return {0x1p-4, 0x1p-11};
     case dtype::f32:

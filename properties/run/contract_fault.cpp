@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <iterator>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -123,9 +124,13 @@ std::string any_order_fault(const contract& c) {
                               {"cache_type", c.cache_type},
                               {"product_type", c.product_type},
                               {"partial_type", c.partial_type}};
-  for (const named_type& t : types)
-    if (t.type != dtype::f32 && t.type != dtype::f16 && t.type != dtype::bf16)
-      return fmt::format("{} is {}, must be f32, f16 or bf16", t.name, static_cast<int>(t.type));
+  for (const named_type& t : types) {
+    const bool is_of_products = t.name == std::string_view("query_type") || t.name == std::string_view("cache_type");
+    if (t.type == dtype::tf32 ? is_of_products : t.type == dtype::f32 || t.type == dtype::f16 || t.type == dtype::bf16)
+      continue;
+    return fmt::format("{} is {}, must be f32, f16{}", t.name, static_cast<int>(t.type),
+                       is_of_products ? ", bf16 or tf32" : " or bf16");
+  }
   if (c.order == tile_order::any) return {};
   for (const named_type& t : types)
     if (t.type != dtype::f32)
@@ -187,6 +192,9 @@ std::string contract_fault(const contract& c, const problem& p) {
     case dtype::e4m3fnuz: return describe(p.operation).contract_fault(c, p);
     case dtype::i8:
     case dtype::i32:
+    case dtype::tf32:
+      if (c.order == tile_order::any) return describe(p.operation).contract_fault(c, p);
+      return "p_type is tf32, which only a kernel without a declared order may have";
     case dtype::i64:
     case dtype::none: break;
   }

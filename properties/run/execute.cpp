@@ -49,6 +49,7 @@ DLDataType to_dlpack(dtype type) {
     case dtype::i8: return {kDLInt, 8, 1};
     case dtype::e4m3fn:
     case dtype::e4m3fnuz:
+    case dtype::tf32:
     case dtype::none: break;
   }
   return {kDLUInt, 8, 1};

@@ -200,6 +200,30 @@ TEST_CASE("a kernel that rounds more than its contract says leaves it", "[oracle
   CHECK(outside({.wrong_key = 0.01}) > 0);
 }
 
+TEST_CASE("a kernel that reads f32 as TF32 lies inside a contract that says so, and in no other", "[oracle]") {
+  const auto outside = [](dtype rounds_to, dtype declares) {
+    std::int64_t found = 0;
+    for (std::uint64_t n = 0; n < 40; ++n) {
+      testing::options o = shape_of(n);
+      o.qk_type = o.v_type = o.o_type = dtype::f32;
+      const testing::setting s = testing::make_setting(o);
+      testing::traits t;
+      t.query_type = t.cache_type = t.p_type = rounds_to;
+      t.states = static_cast<std::int32_t>(1 + n % 4);
+      contract c = contract_of({});
+      c.query_type = c.cache_type = c.p_type = declares;
+      const counts all = judged(s, c, testing::free_order_kernel(s, t, n).run());
+      CHECK(all.unbounded == 0);
+      found += all.outside;
+    }
+    return found;
+  };
+  CHECK(outside(dtype::f32, dtype::f32) == 0);
+  CHECK(outside(dtype::tf32, dtype::tf32) == 0);
+  CHECK(outside(dtype::tf32, dtype::f32) > 0);
+  CHECK(outside(dtype::bf16, dtype::tf32) > 0);
+}
+
 TEST_CASE("kernels of a declared order lie inside the same contract without it, faulty ones do not", "[oracle]") {
   constexpr testing::fault planted[] = {testing::fault::lse_in_base_2,   testing::fault::wrong_page,
                                         testing::fault::missing_rescale, testing::fault::dropped_key,

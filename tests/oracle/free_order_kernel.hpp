@@ -33,6 +33,7 @@ struct traits {
 
 inline float rounded(dtype type, float x) {
   if (type == dtype::f16) return static_cast<_Float16>(x);
+  if (type == dtype::tf32) return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0xFFFFE000U);  // cut
   if (type == dtype::bf16) return std::bit_cast<float>(encode(dtype::bf16, static_cast<double>(x)) << 16);
   return x;
 }
@@ -86,6 +87,7 @@ class free_order_kernel {
     std::memcpy(&bits, m.bytes->data() + static_cast<std::size_t>(at) * size, size);
     if (m.view.type == dtype::f16) return static_cast<float>(std::bit_cast<_Float16>(static_cast<std::uint16_t>(bits)));
     if (m.view.type == dtype::bf16) return std::bit_cast<float>(bits << 16);
+    if (m.view.type == dtype::f32) return std::bit_cast<float>(bits);
     return static_cast<float>(e4m3_value(bits, m.view.type == dtype::e4m3fnuz));
   }
   float exponential(float x) const { return t_.natural_exp ? std::exp(x) : std::exp2(x); }

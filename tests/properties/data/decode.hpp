@@ -40,6 +40,7 @@ inline double decode(dtype type, std::uint32_t bits) {
     case dtype::i8: return static_cast<std::int8_t>(bits);
     case dtype::i32: return static_cast<std::int32_t>(bits);
     case dtype::i64:
+    case dtype::tf32:
     case dtype::none: break;
   }
   return nan;

@@ -122,6 +122,21 @@ TEST_CASE("a stated order of heads joins every row once") {
   CHECK(contract_fault(c, p).starts_with("head_rows is 0"));
 }
 
+TEST_CASE("TF32 is what products are read as, where no order is declared") {
+  const problem p;
+  for (dtype contract::* const field : {&contract::p_type, &contract::query_type, &contract::cache_type}) {
+    contract c;
+    c.*field = dtype::tf32;
+    CHECK_FALSE(contract_fault(c, p).empty());
+    c.order = tile_order::any;
+    CHECK(contract_fault(c, p).empty());
+  }
+  contract c;
+  c.order = tile_order::any;
+  c.product_type = dtype::tf32;
+  CHECK(contract_fault(c, p) == "product_type is 9, must be f32, f16 or bf16");
+}
+
 TEST_CASE("with descales per page a contract says which tiles, each in one page, a block visits") {
   problem p;
   p.kv_descale = descale_kind::per_page;

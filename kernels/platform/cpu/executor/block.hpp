@@ -14,9 +14,9 @@
 
 #include "kernels/library.h"
 #include "kernels/platform/cpu/base/fiber.hpp"
-#include "kernels/platform/cpu/base/remote_memory.hpp"
 #include "kernels/platform/cpu/base/local_memory.hpp"
 #include "kernels/platform/cpu/base/own_stack.hpp"
+#include "kernels/platform/cpu/base/remote_memory.hpp"
 #include "kernels/platform/cpu/base/thread.hpp"
 #include "kernels/platform/cpu/checker/access_checker.hpp"
 #include "kernels/platform/cpu/executor/executor.hpp"

@@ -2,12 +2,17 @@
 
 #include <cctype>
 #include <cmath>
+#include <cstdlib>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
+#include "hip/amdgcn.h"
+#include "hip/assembly_arithmetic.h"
 #include "hip/assembly_text.h"
 #include "hip/hip_runtime.h"
 #include "hip/ptx.h"
@@ -37,7 +42,7 @@ class interpreter {
       if ((get(i.guard.substr(is_negated ? 1 : 0)) != 0) == is_negated) return;
     }
     if (i.starts_with(".reg")) return;  // a register is there when it is first written
-    if (i.starts_with("s_")) return run_amd(i);
+    if (i.starts_with("s_") || i.name == "v_nop") return run_amd(i);
     if (i.starts_with("cp.async")) return run_copy(i);
     if (i.starts_with("ldmatrix")) return run_ldmatrix(i);
     if (i.starts_with("mma.sync")) return run_mma(i);
@@ -50,7 +55,7 @@ class interpreter {
       return as_kernel([&] { fence(i.has("cta") ? fence_scope::block : fence_scope::device); });
     if (i.starts_with("prefetch") || i.starts_with("griddepcontrol")) return;
     if (i.arguments.size() < 2) fail_assembly(i.name);
-    put(i.arguments[0], result_of(i));
+    put(i.arguments[0], result_of(i), i.has("b64") ? 64 : 32);
   }
 
  private:
@@ -85,7 +90,15 @@ class interpreter {
     if (number >= operands_.size()) fail_assembly(what);
     return operands_[number];
   }
-  void put(const std::string& where, std::uint64_t value) {
+  /// "{%0, %1}" of a word takes its halves, the low one first.
+  void put(const std::string& where, std::uint64_t value, int bits = 32) {
+    if (where[0] == '{') {
+      for (const std::string& part : parts_of(where)) {
+        put(part, value & ((std::uint64_t{1} << bits / 2) - 1));
+        value >>= bits / 2;
+      }
+      return;
+    }
     if (where[0] != '%') {
       registers_[where] = value;
       return;
@@ -119,7 +132,9 @@ class interpreter {
 
   void run_amd(const instruction& i) {
     if (i.name == "s_barrier") return as_kernel([&] { block_barrier("s_barrier", where_, false); });
-    if (i.starts_with("s_waitcnt") || i.starts_with("s_wait_") || i.name == "s_nop" || i.name == "s_setprio") return;
+    if (i.starts_with("s_waitcnt") || i.starts_with("s_wait_") || i.name == "s_nop" || i.name == "s_setprio" ||
+        i.name == "v_nop")
+      return;
     if (i.name == "s_sleep") return as_kernel([&] { scheduling_point("s_sleep", where_); });
     fail_assembly(i.name);
   }
@@ -220,8 +235,12 @@ class interpreter {
       const auto code = is("cvt.rn.f16x2") ? narrowed_f16 : narrowed_bf16;  // the first one in the upper half
       return std::uint64_t{code(as_float(get(first)))} << 16 | code(as_float(get(i.arguments.at(2))));
     }
-    if (is("cvt.f32.f16")) return of_float(widened_f16(static_cast<std::uint32_t>(get(first)) & 0xFFFF));
-    if (is("cvt.rn.f16.f32")) return narrowed_f16(as_float(get(first)));
+    if (i.name.ends_with("_f32_dpp")) return moved_sum(i);
+    if (const auto known = half_instruction_of(i.name); known && i.arguments.size() == 1 + known->operands) {
+      std::vector<std::uint64_t> operands;
+      for (std::size_t n = 1; n < i.arguments.size(); ++n) operands.push_back(get(i.arguments[n]));
+      return compute(*known, operands);
+    }
     if (!i.has("f32")) fail_assembly(i.name);
     const float x = as_float(get(first));
     if (is("ex2.")) return of_float(__builtin_amdgcn_exp2f(x));
@@ -231,6 +250,26 @@ class interpreter {
     if (is("sqrt.")) return of_float(__builtin_amdgcn_sqrtf(x));
     if (is("tanh.")) return of_float(static_cast<float>(std::tanh(static_cast<double>(x))));
     fail_assembly(i.name);
+  }
+
+  /// v_add_f32_dpp %0, %1, %2 row_ror:4: the first operand comes from another lane. Others than row_ror are not known.
+  std::uint64_t moved_sum(const instruction& i) {
+    const bool is_sum = i.name == "v_add_f32_dpp";
+    if ((!is_sum && i.name != "v_max_f32_dpp") || i.arguments.size() != 3) fail_assembly(i.name);
+    constexpr std::string_view rotation = "row_ror:";
+    const std::string& last = i.arguments[2];
+    const std::size_t space = std::min(last.find(' '), last.size());
+    const std::string move = trimmed(std::string_view(last).substr(space));
+    const int amount = move.starts_with(rotation) ? std::atoi(move.c_str() + rotation.size()) : 0;
+    if (amount < 1 || amount > 15 || move != std::string(rotation) + std::to_string(amount))
+      fail_assembly(i.name + " " + move);
+    const std::uint64_t own = get(i.arguments[1]);
+    std::uint64_t moved = 0;
+    as_kernel([&, lane = dpp_lane(0x120 + amount, lane_id(), wave_size())] {
+      moved = shuffle_bits(is_sum ? "v_add_f32_dpp" : "v_max_f32_dpp", where_, every_lane, own, lane);
+    });
+    const float a = as_float(moved), b = as_float(get(last.substr(0, space)));
+    return of_float(is_sum ? a + b : std::fmax(a, b));
   }
 
   bool compare(const instruction& i) const {
@@ -254,11 +293,55 @@ class interpreter {
   std::map<std::string, std::uint64_t> registers_;
 };
 
+/// Arithmetic of 16 bits alone, on operands alone: it runs for each element of a vector, and without the interpreter.
+struct short_statement {
+  half_instruction what;
+  std::size_t operands;
+  std::size_t to;
+  std::size_t from[3];
+
+  /// Statements of one text may share it, and differ in operands.
+  bool fits(std::initializer_list<assembly_operand> given) const {
+    return given.size() == operands && given.begin()[to].output != nullptr;
+  }
+  void run(std::initializer_list<assembly_operand> operands) const {
+    const assembly_operand* const all = operands.begin();
+    std::uint64_t given[3] = {};
+    for (std::size_t n = 0; n < what.operands; ++n) given[n] = all[from[n]].value;
+    const std::uint64_t result = compute(what, {given, what.operands});
+    std::memcpy(all[to].output, &result, all[to].size);
+  }
+};
+
+struct statement {
+  std::vector<instruction> instructions;
+  std::optional<short_statement> in_short;
+};
+
+std::optional<short_statement> in_short(const std::vector<instruction>& all,
+                                        std::initializer_list<assembly_operand> operands) {
+  if (all.size() != 1 || !all[0].guard.empty()) return std::nullopt;
+  const auto known = half_instruction_of(all[0].name);
+  if (!known || all[0].arguments.size() != 1 + known->operands) return std::nullopt;
+  short_statement s{*known, operands.size(), 0, {}};
+  for (std::size_t n = 0; n <= known->operands; ++n) {
+    const std::string& a = all[0].arguments[n];
+    if (a.size() != 2 || a[0] != '%' || std::isdigit(static_cast<unsigned char>(a[1])) == 0) return std::nullopt;
+    const auto number = static_cast<std::size_t>(a[1] - '0');
+    if (number >= operands.size()) return std::nullopt;
+    (n == 0 ? s.to : s.from[n - 1]) = number;
+  }
+  return s;
+}
+
 /// Statements are few, and run often.
-const std::vector<instruction>& parsed(const char* text) {
-  static thread_local std::map<const char*, std::vector<instruction>> known;
+const statement& parsed(const char* text, std::initializer_list<assembly_operand> operands) {
+  static thread_local std::unordered_map<const char*, statement> known;
   const auto [entry, is_new] = known.try_emplace(text);
-  if (is_new) entry->second = parse_assembly(text);
+  if (is_new) {
+    entry->second.instructions = parse_assembly(text);
+    entry->second.in_short = in_short(entry->second.instructions, operands);
+  }
   return entry->second;
 }
 
@@ -268,11 +351,13 @@ const std::vector<instruction>& parsed(const char* text) {
                                     std::initializer_list<assembly_operand> operands) {
   const auto pc = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
   if (this_thread == nullptr) throw std::logic_error("inline assembly outside of a kernel");
+  const statement& what = parsed(text, operands);
+  if (what.in_short && what.in_short->fits(operands)) return what.in_short->run(operands);
   auto& self = *static_cast<checked_thread*>(const_cast<thread_coordinates*>(this_thread));
   access_checker* const checker = self.checker;
   const own_accesses own(self);
   interpreter one(self, checker, pc, where, operands);
-  for (const instruction& i : parsed(text)) one.run(i);
+  for (const instruction& i : what.instructions) one.run(i);
 }
 
 }  // namespace assay::cpu

@@ -1,0 +1,78 @@
+#include "decode.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include <hip/hip_runtime.h>
+
+namespace vllm_example {
+namespace {
+
+/// Elements behind each page and head: a tile of a kernel that runs past its page reads NaN.
+constexpr std::int64_t gap = 64;
+
+std::int64_t head_elements(const assay::problem& p) {
+  return std::int64_t{p.page_size} * p.head_dim_qk + gap;
+}
+
+std::size_t pool_bytes(const assay::problem& p, const assay::tensor& pool) {
+  return static_cast<std::size_t>(p.num_pages * p.heads_kv * head_elements(p) * size_bytes(pool.type));
+}
+
+}  // namespace
+
+device_memory::device_memory(std::size_t size_bytes) {
+  if (hipMalloc(&data_, std::max<std::size_t>(size_bytes, 16)) != hipSuccess) throw std::bad_alloc();
+  std::memset(data_, 0xff, size_bytes);  // NaN in each type
+}
+
+device_memory::~device_memory() {
+  static_cast<void>(hipFree(data_));
+}
+
+cache_copy::cache_copy(const assay::problem& p, const assay::attention_tensors& t, const assay::tensor& pool,
+                       std::int64_t x)
+    : head_stride_(head_elements(p)), page_stride_(p.heads_kv * head_stride_), memory_(pool_bytes(p, pool)) {
+  const auto* const keys = static_cast<const int*>(t.seqlens_k.data);
+  const auto* const table = static_cast<const int*>(t.block_table.data);
+  for (int s = 0; s < p.num_seqs; ++s) {
+    const int pages = (keys[s] + p.page_size - 1) / p.page_size;
+    for (int i = 0; i < pages; ++i) copy_page(pool, table[t.block_table.offset(s, i)], x);
+  }
+}
+
+void cache_copy::copy_page(const assay::tensor& pool, std::int64_t page, std::int64_t x) {
+  const std::int64_t slots = pool.shape[1], dims = pool.shape[3], size = size_bytes(pool.type);
+  const auto* const from = static_cast<const std::byte*>(pool.data);
+  auto* const to = static_cast<std::byte*>(memory_.data());
+  for (std::int64_t head = 0; head < pool.shape[2]; ++head) {
+    for (std::int64_t slot = 0; slot < slots; ++slot) {
+      for (std::int64_t d = 0; d < dims; ++d) {
+        const std::int64_t in_head = x == 0 ? d * slots + slot : (d / x * slots + slot) * x + d % x;
+        std::memcpy(to + (page * page_stride_ + head * head_stride_ + in_head) * size,
+                    from + pool.offset(page, slot, head, d) * size, static_cast<std::size_t>(size));
+      }
+    }
+  }
+}
+
+void with_decode_call(const assay::problem& p, const assay::attention_tensors& t, void (*launch)(const decode_call&)) {
+  const cache_copy k(p, t, t.k, 16 / size_bytes(t.k.type));
+  const cache_copy v(p, t, t.v, 0);
+  const device_memory scales(2 * sizeof(float));
+  auto* const scale = static_cast<float*>(scales.data());
+  scale[0] = p.k_scale, scale[1] = p.v_scale;
+  decode_call c{};
+  c.out = t.o.data, c.query = t.q.data, c.key_cache = k.data(), c.value_cache = v.data();
+  c.num_seqs = p.num_seqs, c.num_heads = p.heads_q, c.num_kv_heads = p.heads_kv;
+  c.head_size = p.head_dim_qk, c.block_size = p.page_size, c.scale = p.scale;
+  c.block_tables = static_cast<const int*>(t.block_table.data), c.seq_lens = static_cast<const int*>(t.seqlens_k.data);
+  c.max_num_blocks_per_seq = static_cast<int>(t.block_table.shape[1]), c.max_seq_len = p.max_k;
+  c.q_stride = static_cast<int>(p.total_q > 1 ? t.q.stride[0] : p.heads_q * p.head_dim_qk);
+  c.kv_block_stride = k.page_stride(), c.kv_head_stride = k.head_stride();
+  c.k_scale = scale, c.v_scale = scale + 1, c.type = p.q_type, c.cache_type = p.k_type;
+  launch(c);
+}
+
+}  // namespace vllm_example

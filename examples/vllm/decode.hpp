@@ -1,8 +1,8 @@
 /// One call of a decoding kernel of vLLM: the arguments that its launchers read off torch's tensors.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "kernels/host/attention_library.hpp"
 
@@ -23,7 +23,8 @@ class device_memory {
 
 /// The pool of K or of V in vLLM's order, which strides of [page, slot, head, dim] cannot state: K as
 /// [page, head, dim / x, slot, x] with 16 bytes of x, V as [page, head, dim, slot]. A copy of the pages that the table
-/// names for live keys, dead slots and all. All else, and a gap behind each page, is NaN.
+/// names for live keys, dead slots and all. All else, and a gap behind each page, is NaN. With VLLM_CLEARED_CACHE the
+/// dead slots of V are zeros, as in a cache that vLLM has just allocated.
 class cache_copy {
  public:
   /// `x`: elements of a key that lie together; 0 of V.
@@ -33,7 +34,7 @@ class cache_copy {
   int head_stride() const { return static_cast<int>(head_stride_); }
 
  private:
-  void copy_page(const assay::tensor& pool, std::int64_t page, std::int64_t x);
+  void copy_page(const assay::tensor& pool, std::int64_t page, std::int64_t x, std::int64_t live_slots);
 
   std::int64_t head_stride_, page_stride_;  ///< in elements
   device_memory memory_;

@@ -29,9 +29,7 @@ static constexpr assay_support takes = [] {
 }();
 
 static void launch(const assay::problem& p, const assay::attention_tensors& t) {
-  with_decode_call(p, t, [](const decode_call& c) {
-    with_instance(c, [&]<class I>(I) { launch_instance<I>(c); });
-  });
+  with_decode_call(p, t, [](const decode_call& c) { with_instance(c, [&]<class I>(I) { launch_instance<I>(c); }); });
 }
 
 }  // namespace vllm_example

@@ -37,19 +37,17 @@ static void launch_instance(const decode_call& c) {
       <<<dim3(c.num_heads, c.num_seqs, partitions), num_threads, shared_bytes, nullptr>>>(
           sums, maxima, tmp_out, static_cast<const scalar*>(c.query), static_cast<const cache*>(c.key_cache),
           static_cast<const cache*>(c.value_cache), c.num_kv_heads, c.scale, c.block_tables, c.seq_lens,
-          c.max_num_blocks_per_seq, nullptr, c.q_stride, c.kv_block_stride, c.kv_head_stride, c.k_scale, c.v_scale, 0, 0,
-          0, 64, 0);
+          c.max_num_blocks_per_seq, nullptr, c.q_stride, c.kv_block_stride, c.kv_head_stride, c.k_scale, c.v_scale, 0,
+          0, 0, 64, 0);
   vllm::paged_attention_v2_reduce_kernel<scalar, I::head_size, num_threads, partition_size>
       <<<dim3(c.num_heads, c.num_seqs), num_threads, reduce_bytes, nullptr>>>(static_cast<scalar*>(c.out), sums, maxima,
-                                                                             tmp_out, c.seq_lens, partitions);
+                                                                              tmp_out, c.seq_lens, partitions);
 }
 
 static constexpr assay_support takes = paged_attention_support();
 
 static void launch(const assay::problem& p, const assay::attention_tensors& t) {
-  with_decode_call(p, t, [](const decode_call& c) {
-    with_instance(c, [&]<class I>(I) { launch_instance<I>(c); });
-  });
+  with_decode_call(p, t, [](const decode_call& c) { with_instance(c, [&]<class I>(I) { launch_instance<I>(c); }); });
 }
 
 }  // namespace vllm_example

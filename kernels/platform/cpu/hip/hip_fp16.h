@@ -9,7 +9,13 @@ using __half2 = assay::cpu::pair16<assay::cpu::f16_format>;
 using half = __half;
 using half2 = __half2;
 struct __half_raw {
-  unsigned short x;
+  union {
+    unsigned short x;
+    _Float16 data;
+  };
+};
+struct __half2_raw {
+  __half_raw x, y;
 };
 
 inline __half __float2half(float x) {

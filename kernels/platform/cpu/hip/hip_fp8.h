@@ -4,6 +4,19 @@
 #include "hip/hip_fp16.h"
 #include "hip/small_floats.h"
 
+// Which of the two families the architecture's own instructions take; a source that names none has both, as on the
+// host.
+#if defined(__gfx942__)
+#define HIP_FP8_TYPE_OCP 0
+#define HIP_FP8_TYPE_FNUZ 1
+#elif defined(__gfx950__) || defined(__gfx1200__) || defined(__gfx1201__)
+#define HIP_FP8_TYPE_OCP 1
+#define HIP_FP8_TYPE_FNUZ 0
+#else
+#define HIP_FP8_TYPE_OCP 1
+#define HIP_FP8_TYPE_FNUZ 1
+#endif
+
 using __hip_fp8_storage_t = unsigned char;
 using __hip_fp8x2_storage_t = unsigned short;
 using __hip_fp8x4_storage_t = unsigned int;
@@ -21,9 +34,9 @@ template <__hip_fp8_interpretation_t Type>
 struct number8 {
   static constexpr __hip_saturation_t __default_saturation = __HIP_SATFINITE;
   static constexpr __hip_fp8_interpretation_t __default_interpret = Type;
-  __hip_fp8_storage_t __x = 0;
+  __hip_fp8_storage_t __x;
 
-  number8() = default;
+  number8() = default;  // trivial, as in HIP
   explicit number8(float x) : __x(static_cast<__hip_fp8_storage_t>(encoded(format_of(Type), x, true))) {}
   explicit number8(double x) : __x(static_cast<__hip_fp8_storage_t>(encoded(format_of(Type), x, true))) {}
   explicit number8(__half x) : number8(static_cast<float>(x)) {}
@@ -38,10 +51,10 @@ namespace assay::cpu {
 /// Two or four of them, the first in the lowest byte.
 template <__hip_fp8_interpretation_t Type, class Storage, class Floats>
 struct numbers8 {
-  Storage __x = 0;
+  Storage __x;
 
   numbers8() = default;
-  explicit numbers8(Floats given) {
+  explicit numbers8(Floats given) : __x(0) {
     for (unsigned int i = 0; i < sizeof(Storage); ++i)
       __x = static_cast<Storage>(__x | static_cast<Storage>(encoded(format_of(Type), given[i], true)) << (8 * i));
   }
@@ -81,7 +94,20 @@ inline __hip_fp8x2_storage_t __hip_cvt_float2_to_fp8x2(float2 x, __hip_saturatio
   return static_cast<__hip_fp8x2_storage_t>(__hip_cvt_float_to_fp8(x.x, saturation, type) |
                                             __hip_cvt_float_to_fp8(x.y, saturation, type) << 8);
 }
+inline __hip_fp8_storage_t __hip_cvt_halfraw_to_fp8(__half_raw x, __hip_saturation_t saturation,
+                                                    __hip_fp8_interpretation_t type) {
+  return __hip_cvt_float_to_fp8(assay::cpu::widened_f16(x.x), saturation, type);
+}
+inline __hip_fp8x2_storage_t __hip_cvt_halfraw2_to_fp8x2(__half2_raw x, __hip_saturation_t saturation,
+                                                         __hip_fp8_interpretation_t type) {
+  return static_cast<__hip_fp8x2_storage_t>(__hip_cvt_halfraw_to_fp8(x.x, saturation, type) |
+                                            __hip_cvt_halfraw_to_fp8(x.y, saturation, type) << 8);
+}
 /// Exact: f16 holds all numbers of FP8.
 inline __half_raw __hip_cvt_fp8_to_halfraw(__hip_fp8_storage_t x, __hip_fp8_interpretation_t type) {
   return {__half(assay::cpu::decoded(assay::cpu::format_of(type), x)).bits};
+}
+inline __half2_raw __hip_cvt_fp8x2_to_halfraw2(__hip_fp8x2_storage_t x, __hip_fp8_interpretation_t type) {
+  return {__hip_cvt_fp8_to_halfraw(static_cast<__hip_fp8_storage_t>(x & 0xFF), type),
+          __hip_cvt_fp8_to_halfraw(static_cast<__hip_fp8_storage_t>(x >> 8), type)};
 }

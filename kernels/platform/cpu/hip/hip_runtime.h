@@ -25,7 +25,11 @@
 
 #define __global__
 #define __device__
+#ifdef ASSAY_SOURCE_PASS  // which takes it away again, with functions of the host that have a twin for the device
+#define __host__ __attribute__((assay_host))
+#else
 #define __host__
+#endif
 #define __constant__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)

@@ -123,9 +123,9 @@ inline unsigned int narrowed_bf16(float x) {
 template <float_format Format>
   requires(Format.exponent_bits + Format.fraction_bits == 15)
 struct number16 {
-  unsigned short bits = 0;
+  unsigned short bits;
 
-  number16() = default;
+  number16() = default;  // trivial, as in HIP: unions hold it
   // As in HIP: numbers become one, and it becomes an f32, without a cast.
   // NOLINTBEGIN(google-explicit-constructor)
   number16(float x)

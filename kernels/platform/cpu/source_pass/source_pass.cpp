@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +21,10 @@ class pass : source_text {
   std::string run() {
     for (at_ = 0; at_ < tokens_.size(); ++at_) {
       note_scope();
+      if (is(at_, "__attribute__") && is(at_ + 3, "assay_host")) {
+        rewrite_host();
+        continue;
+      }
       if (is(at_, "__shared__")) rewrite_shared(at_ + 1);
       if (is(at_, "__attribute__") && is(at_ + 1, "(") && is(at_ + 2, "(") && is(at_ + 3, "shared"))
         rewrite_shared(at_ + 6);
@@ -46,6 +51,71 @@ class pass : source_text {
     } else if (is(at_, "}") && !in_function_.empty()) {
       in_function_.pop_back();
     }
+  }
+
+  /// __host__, as hip_runtime.h spells it. HIP overloads by it: of two functions that differ in nothing else, the one
+  /// for the device stays, since a source that is both asks for it in constant expressions.
+  void rewrite_host() {
+    constexpr std::size_t tokens_of_mark = 6;
+    const std::size_t open = parameters_behind(at_ + tokens_of_mark), body = body_behind(open);
+    if (body == 0 || !has_twin(open, body)) {
+      replace(at_, at_ + tokens_of_mark, "");
+      at_ += tokens_of_mark - 1;
+      return;
+    }
+    std::size_t first = statement_begin(at_);
+    while (is(first + 1, ":") && first + 2 <= at_) first += 2;  // public:
+    const std::size_t end = closing(body);
+    replace(first, end + 1, "");
+    at_ = end;
+  }
+
+  /// The '(' of the parameters of the function whose declaration goes on there; 0 if it is none.
+  std::size_t parameters_behind(std::size_t i) const {
+    while (i < tokens_.size() && !is(i, "(")) {
+      if (is(i, ";") || is(i, "{") || is(i, "}") || is(i, "=") || is(i, ")")) return 0;
+      i = is(i, "__attribute__") && is(i + 1, "(") ? closing(i + 1) + 1 : i + 1;
+    }
+    return i < tokens_.size() && i > 0 && is_word(i - 1) ? i : 0;
+  }
+
+  /// The '{' of its body; 0 if it has none there.
+  std::size_t body_behind(std::size_t open) const {
+    if (open == 0) return 0;
+    std::size_t i = closing(open) + 1;
+    while (is(i, "const") || is(i, "noexcept")) ++i;
+    return is(i, "{") ? i : 0;
+  }
+
+  /// Whether the scope has another body for the name and parameters, not marked as the host's.
+  bool has_twin(std::size_t open, std::size_t body) {
+    if (words_.empty())
+      for (std::size_t i = 0; i < tokens_.size(); ++i)
+        if (is_word(i) && is(i + 1, "(")) words_[tokens_[i].text].push_back(i);
+    for (const std::size_t i : words_[tokens_[open - 1].text]) {
+      if (i + 1 == open || !is_same(open, body, i + 1)) continue;
+      bool is_of_host = false;
+      for (std::size_t before = statement_begin(i); before < i; ++before) is_of_host |= is(before, "assay_host");
+      if (!is_of_host && body_behind(i + 1) != 0 && scope_of(i) == scope_of(open)) return true;
+    }
+    return false;
+  }
+
+  /// Whether the tokens from `first` to `past` also stand at `other`.
+  bool is_same(std::size_t first, std::size_t past, std::size_t other) const {
+    for (; first < past; ++first, ++other)
+      if (other >= tokens_.size() || tokens_[first].text != tokens_[other].text) return false;
+    return true;
+  }
+
+  /// The brace that is open there; 0 for none.
+  std::size_t scope_of(std::size_t i) const {
+    int depth = 0;
+    while (i-- > 0) {
+      if (is(i, "}")) ++depth;
+      if (is(i, "{") && depth-- == 0) return i;
+    }
+    return 0;
   }
 
   /// `past` the word, which __attribute__((shared)) spells, too.
@@ -282,6 +352,7 @@ class pass : source_text {
   std::size_t at_ = 0;
   std::vector<bool> in_function_;
   int guards_ = 0;
+  std::map<std::string_view, std::vector<std::size_t>> words_;  ///< those before a '(', once asked for
 };
 
 }  // namespace

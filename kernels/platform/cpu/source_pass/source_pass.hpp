@@ -3,6 +3,7 @@
 ///   kernel<<<grid, block, bytes, stream>>>(arguments)   becomes   ::assay::cpu::launch_kernel("kernel", kernel, ...)
 ///   extern __shared__ T name[];                         becomes   a pointer to the block's dynamic LDS
 ///   __shared__ T name[n];                               becomes   a thread-local variable (hip/hip_runtime.h says why)
+///   __host__ T f() {} beside __device__ T f() {}        is left out
 ///
 /// The rest stays as it is, to the byte.
 #pragma once

@@ -3,10 +3,12 @@
 
 #include <torch/all.h>
 
-int device_of(const torch::Tensor& tensor);
+inline int device_of(const torch::Tensor&) {
+  return 0;
+}
 
 namespace at::cuda {
 struct OptionalCUDAGuard {
-  explicit OptionalCUDAGuard(int device);
+  explicit OptionalCUDAGuard(int) {}
 };
 }  // namespace at::cuda

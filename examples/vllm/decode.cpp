@@ -24,7 +24,8 @@ std::int64_t head_elements(const assay::problem& p) {
 }
 
 std::size_t pool_bytes(const assay::problem& p, const assay::tensor& pool) {
-  return static_cast<std::size_t>(p.num_pages * p.heads_kv * head_elements(p) * size_bytes(pool.type));
+  const std::int64_t behind = is_as_allocated ? 4096 : 0;
+  return static_cast<std::size_t>(p.num_pages * p.heads_kv * head_elements(p) * size_bytes(pool.type) + behind);
 }
 
 /// Q with 512 bytes behind it, into which torch's allocator rounds a size up.

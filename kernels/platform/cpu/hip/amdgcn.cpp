@@ -1,5 +1,10 @@
 #include "kernels/platform/cpu/hip/amdgcn.h"
 
+#include <stdexcept>
+#include <string>
+
+#include "hip/amdgcn_mfma.h"
+
 namespace assay::cpu {
 
 void push_values(wave_records& records) {
@@ -9,6 +14,10 @@ void push_values(wave_records& records) {
     if (from == nullptr) continue;
     if (pushed_value* const to = of(from->to_lane); to != nullptr) to->result = from->value;
   }
+}
+
+void fail_builtin(const char* name, const char* what) {
+  throw std::invalid_argument(std::string(name) + what);
 }
 
 int dpp_lane(int control, int lane, int lanes) {

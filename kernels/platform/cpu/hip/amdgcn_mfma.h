@@ -40,6 +40,9 @@ struct coded {
   ASSAY_NOT_CHECKED explicit operator double() const { return decoded(Format, code); }
 };
 
+/// Ends the launch: std::invalid_argument. Out of line, since kernels are checked, and this is not one.
+[[noreturn]] void fail_builtin(const char* name, const char* what);
+
 /// Row of C that a lane's i-th element is of.
 template <int M>
 constexpr int mfma_row(int lane, int i) {
@@ -81,9 +84,8 @@ Accumulators mfma(const char* name, std::source_location where, const OperandA& 
                   int cbsz, int abid, int blgp) {
   static_assert(sizeof a == K * M / 64 * sizeof(A) && sizeof b == K * M / 64 * sizeof(B));
   static_assert(sizeof c == M * M / 64 * sizeof(C));
-  if (wave_size() != max_wave_size) throw std::invalid_argument(std::string(name) + " needs waves of 64 lanes");
-  if (cbsz != 0 || abid != 0 || blgp != 0)
-    throw std::invalid_argument(std::string(name) + " with broadcasts is not known");
+  if (wave_size() != max_wave_size) fail_builtin(name, " needs waves of 64 lanes");
+  if (cbsz != 0 || abid != 0 || blgp != 0) fail_builtin(name, " with broadcasts is not known");
   mfma_record own{&a, &b, &c};
   wave_rendezvous(name, where, &own, &multiply_waves<M, K, A, B, C>);
   return c;

@@ -54,9 +54,9 @@ template <int K, class Element, class A, class B>
 mfma_f32x4 block_mfma(const char* name, std::source_location where, const A& a, const B& b, mfma_f32x4 c, int cbsz,
                       int abid, int blgp) {
   static_assert(sizeof a == K * sizeof(Element) && sizeof b == sizeof a);
-  if (wave_size() != max_wave_size) throw std::invalid_argument(std::string(name) + " needs waves of 64 lanes");
+  if (wave_size() != max_wave_size) fail_builtin(name, " needs waves of 64 lanes");
   if (cbsz < 0 || cbsz > 4 || abid < 0 || abid >= 1 << cbsz || blgp < 0 || blgp > 7)
-    throw std::invalid_argument(std::string(name) + ": cbsz, abid or blgp is out of range");
+    fail_builtin(name, ": cbsz, abid or blgp is out of range");
   block_mfma_record own{&a, &b, &c, cbsz, abid, blgp};
   wave_rendezvous(name, where, &own, &multiply_blocks<K, Element>);
   return c;

@@ -118,12 +118,10 @@ C wmma(const char* name, std::source_location where, const A& a, const B& b, C c
        bool clamps, bool is_high) {
   constexpr int share = IsGfx12 ? 256 / Lanes : 16;
   static_assert(sizeof a == share * sizeof(Element) && sizeof b == sizeof a);
-  if (wave_size() != Lanes)
-    throw std::invalid_argument(std::string(name) + " needs waves of " + std::to_string(Lanes) + " lanes");
+  if (wave_size() != Lanes) fail_builtin(name, Lanes == 32 ? " needs waves of 32 lanes" : " needs waves of 64 lanes");
   wmma_record own{&a, &b, &c, a_is_signed, b_is_signed, clamps, is_high, false};
   wave_rendezvous(name, where, &own, &multiply_wmma<Element, Result, IsGfx12, Lanes>);
-  if (own.differs)
-    throw std::invalid_argument(std::string(name) + ": lanes l and l % 16 hold different rows of A or columns of B");
+  if (own.differs) fail_builtin(name, ": lanes l and l % 16 hold different rows of A or columns of B");
   return c;
 }
 

@@ -252,3 +252,18 @@ TEST_CASE("Smaller instructions in inline assembly, and one that is not known", 
   CHECK_THROWS_WITH(warps::run_unknown(),
                     "inline assembly 'wgmma.fence.sync.aligned' is not known on the cpu platform");
 }
+
+TEST_CASE("Arithmetic of f16 in inline assembly", "[cuda][ptx]") {
+  std::array<std::uint32_t, 32> in{}, out{};
+  for (unsigned int i = 0; i < 32; ++i)
+    in[i] = narrowed_f16(static_cast<float>(2 * i)) | narrowed_f16(static_cast<float>(i % 5)) << 16;
+  toy_tensor given("in", reinterpret_cast<float*>(in.data()), {32}, {1}, ASSAY_INPUT);
+  toy_tensor result("out", reinterpret_cast<float*>(out.data()), {32}, {1}, ASSAY_OUTPUT);
+  const std::array tensors{given.get(), result.get()};
+  CHECK(checked_defects(parameters(32), tensors, [&] { warps::run_written_halves(out.data(), in.data()); }).empty());
+  for (unsigned int i = 0; i < 32; ++i) {
+    const auto high = static_cast<float>(2 * (i % 5) + 1);
+    const unsigned int wanted = narrowed_f16(static_cast<float>(i * i) + high * high);
+    CHECK(out[i] == (wanted | wanted << 16));
+  }
+}

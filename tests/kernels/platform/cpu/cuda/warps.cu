@@ -189,6 +189,19 @@ __global__ void functions(float* out, const float* in) {
       __half2float(__ushort_as_half(static_cast<unsigned short>(pair & 0xFFFF))) + (pair >> 16 == 0x3E00 ? 100 : 0);
 }
 
+__global__ void halves(uint32_t* out, const uint32_t* in) {
+  const int lane = static_cast<int>(threadIdx.x);
+  uint32_t sum, pair;
+  uint16_t low, high, one;
+  asm volatile("mul.f16x2 %0, %1, %2;\n" : "=r"(sum) : "r"(in[lane]), "r"(0x4000'3800U));
+  asm volatile("add.f16x2 %0, %1, %2;\n" : "=r"(sum) : "r"(sum), "r"(0x3C00'0000U));
+  asm volatile("fma.rn.f16x2 %0, %1, %2, %3;\n" : "=r"(sum) : "r"(sum), "r"(sum), "r"(0U));
+  asm volatile("mov.b32 {%0, %1}, %2;\n" : "=h"(low), "=h"(high) : "r"(sum));
+  asm volatile("add.f16 %0, %1, %2;\n" : "=h"(one) : "h"(low), "h"(high));
+  asm volatile("mov.b32 %0, {%1, %1};" : "=r"(pair) : "h"(one));
+  out[lane] = pair;
+}
+
 __global__ void unknown() {
   asm volatile("wgmma.fence.sync.aligned;");
 }
@@ -241,6 +254,9 @@ void run_written_ldmatrix(std::uint32_t* out, const std::uint16_t* in, bool tran
 }
 void run_written_functions(float* out, const float* in) {
   written::functions<<<1, 32>>>(out, in);
+}
+void run_written_halves(std::uint32_t* out, const std::uint32_t* in) {
+  written::halves<<<1, 32>>>(out, in);
 }
 void run_unknown() {
   written::unknown<<<1, 32>>>();

@@ -23,6 +23,8 @@ void run_written_product(product which, std::uint32_t* out, const std::uint32_t*
 /// 128 x 128 codes by ldmatrix, as run_ldmatrix; and smaller instructions: out[lane].
 void run_written_ldmatrix(std::uint32_t* out, const std::uint16_t* in, bool transposed);
 void run_written_functions(float* out, const float* in);
+/// (x / 2)^2 + (2 y + 1)^2 of a word's two f16, as two f16.
+void run_written_halves(std::uint32_t* out, const std::uint32_t* in);
 /// Assembly that is not known. Throws.
 void run_unknown();
 /// warpSize as a constant, CUDA's names of the host, and 100 KiB of shared memory.

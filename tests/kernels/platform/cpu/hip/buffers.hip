@@ -73,8 +73,16 @@ __global__ void through_lds(float* out, const float* in, bool by_buffer, bool fl
   out[i] = part[127 - i];
 }
 
+__global__ void small_wave(float* out) {
+  using fp32x4 = float __attribute__((ext_vector_type(4)));
+  out[threadIdx.x] = __builtin_amdgcn_mfma_f32_4x4x1f32(1.0F, 1.0F, fp32x4{0, 0, 0, 0}, 0, 0, 0)[0];
+}
+
 }  // namespace
 
+void run_mfma(float* out) {
+  small_wave<<<1, 32>>>(out);
+}
 void run_copy(int width, float* out, const float* in, int num_bytes) {
   switch (width) {
     case 1: copy<1><<<1, 64>>>(out, in, num_bytes); break;

@@ -13,4 +13,7 @@ void run_labelled(float* out, const float* in, int num_bytes);
 /// Into the LDS and, reversed, to `out`. `flaw`: the barrier is left out.
 void run_through_lds(float* out, const float* in, bool by_buffer, bool flaw);
 
+/// A matrix operation, which a wave of 32 does not have.
+void run_mfma(float* out);
+
 }  // namespace buffers

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
 #include <numeric>
 
 #include "tests/kernels/platform/cpu/checking.hpp"
@@ -95,4 +96,10 @@ TEST_CASE("Loads into the LDS go to the wave's lanes in order, and race without 
           checked_defects(l, t.tensors, [&] { buffers::run_through_lds(t.out.data(), t.in.data(), by_buffer, true); });
       CHECK((any_is(raced, ASSAY_DATA_RACE, "part byte") || any_is(raced, ASSAY_UNWRITTEN_READ, "part byte")));
     }
+}
+
+TEST_CASE("What a checked kernel must not ask for is named, and is no access of its own", "[hip][amdgcn]") {
+  two_tensors t;
+  CHECK_THROWS_WITH(checked_defects(parameters(32), t.tensors, [&] { buffers::run_mfma(t.out.data()); }),
+                    "__builtin_amdgcn_mfma_f32_4x4x1f32 needs waves of 64 lanes");
 }

@@ -2,6 +2,7 @@
 #include "tests/kernels/platform/cpu/hip/probes.hpp"
 
 #include <hip/hip_bf16.h>
+#include <hip/hip_bfloat16.h>
 #include <hip/hip_cooperative_groups.h>
 #include <hip/hip_fp16.h>
 #include <hip/hip_fp8.h>
@@ -42,6 +43,16 @@ __device__ __noinline__ int not_inlined(int x) {
   return x + 3;
 }
 PROBE(noinline, i + 3, result = not_inlined(i);)
+// Functions that differ in nothing but where they run.
+struct lanes {
+  static __host__ int count() {
+    static int known = 1;
+    return known;
+  }
+  static __device__ constexpr int count() { return 64; }
+};
+PROBE(overloaded_for_the_host, 64 + 1, constexpr int n = lanes::count(); int all[n + 1];
+      result = sizeof all / sizeof *all;)
 struct __align__(16) aligned_struct {
   float a, b, c, d;
 };
@@ -96,6 +107,20 @@ PROBE(shared_number, 9, __shared__ int s[64]; s[i] = 9; const auto at = __cvta_g
 PROBE(half_arithmetic, 2.5, __half a = __float2half(1.0F); __half2 b = __floats2half2_rn(1.5F, 0);
       result = __half2float(__hadd(a, __low2half(b)));)
 PROBE(bfloat_arithmetic, 3, __hip_bfloat16 a = __float2bfloat16(1.5F); result = __bfloat162float(a + a);)
+union of_halves {
+  half numbers[4];
+  uint64_t bits;
+};
+PROBE(union_of_halves, 1.5, of_halves u; u.bits = 0x3E00; result = __half2float(u.numbers[0]);)
+PROBE(older_bf16, 1.5, hip_bfloat16 x(1.5F); result = static_cast<float>(x);)
+PROBE(fp8_raw, 1.75 - 0.5,
+      __half2_raw x = __hip_cvt_fp8x2_to_halfraw2(__hip_cvt_float2_to_fp8x2(make_float2(1.75F, -0.5F), __HIP_SATFINITE,
+                                                                            __HIP_E4M3),
+                                                  __HIP_E4M3);
+      x.x.data *= 2.0F; const auto y = __hip_cvt_halfraw2_to_fp8x2(x, __HIP_SATFINITE, __HIP_E4M3);
+      x = __hip_cvt_fp8x2_to_halfraw2(y, __HIP_E4M3);
+      result = static_cast<double>(x.x.data) / 2 + static_cast<double>(x.y.data);)
+PROBE(fp8_families, 2, result = HIP_FP8_TYPE_OCP + HIP_FP8_TYPE_FNUZ;)
 PROBE(fp8, 1.75, __hip_fp8_e4m3 x(1.75F); result = static_cast<float>(x);)
 PROBE(fp8_pairs, 1.5 - 0.25, __hip_fp8x4_e4m3 x(make_float4(1.5F, 0, 0, -0.25F)); const float4 y = x;
       const float2 z = __hip_fp8x2_e5m2(make_float2(0, 1)); result = static_cast<double>(y.x) + y.w + (z.y - 1);)
@@ -160,6 +185,17 @@ PROBE(amd_split_barrier, 63 - i, __shared__ int s[64]; s[i] = i; __builtin_amdgc
       __builtin_amdgcn_s_barrier_wait(-1); result = s[63 - i];)
 PROBE(amd_assembly, 63 - i, __shared__ int s[64]; s[i] = i; asm volatile("s_waitcnt vmcnt(0) lgkmcnt(%0)" ::"n"(0));
       asm volatile("s_nop 4\ns_barrier" :: : "memory"); result = s[63 - i];)
+PROBE(amd_moved_sum, (i / 16 * 16 + (i % 16 + 12) % 16) + i, float x = static_cast<float>(i);
+      asm("v_nop\n v_nop\n v_add_f32_dpp %0, %1, %2 row_ror:4" : "=v"(x) : "v"(x), "v"(x)); result = x;)
+PROBE(amd_moved_maximum, (i % 16 < 8 ? i + 8 : i), float x = static_cast<float>(i);
+      asm("v_nop\n v_nop\n v_max_f32_dpp %0, %1, %2 row_ror:8" : "=v"(x) : "v"(x), "v"(x)); result = x;)
+PROBE(amd_assembly_of_halves, i * 2.5 + 1, uint32_t two; uint32_t sum; float x = static_cast<float>(i); float back;
+      asm volatile("v_cvt_f16_f32 %0, %1;\n" : "=v"(two) : "v"(x)); two |= two << 16;
+      asm volatile("v_pk_mul_f16 %0, %1, %2;\n" : "=v"(sum) : "v"(two), "v"(0x4000'3800U));  // * 0.5, * 2
+      asm volatile("v_pk_fma_f16 %0, %1, %2, %3;\n" : "=v"(sum) : "v"(sum), "v"(0x3C00'3C00U), "v"(0x3C00'0000U));
+      uint16_t low = static_cast<uint16_t>(sum & 0xFFFF); uint16_t high = static_cast<uint16_t>(sum >> 16);
+      uint16_t all; asm volatile("v_add_f16 %0, %1, %2;\n" : "=v"(all) : "v"(low), "v"(high));
+      asm volatile("v_cvt_f32_f16 %0, %1;" : "=v"(back) : "v"(all)); result = back;)
 PROBE(amd_permute, i ^ 1, result = __builtin_amdgcn_ds_bpermute(4 * (static_cast<int>(__lane_id()) ^ 1), i);)
 
 // The host.

@@ -107,6 +107,22 @@ TEST_CASE("Inline assembly becomes a call with its operands", "[source_pass]") {
     CHECK(rewritten(same) == same);
 }
 
+TEST_CASE("A function of the host is left out beside its twin for the device, and nothing else", "[source_pass]") {
+  const std::string host = "__attribute__((assay_host)) ";
+  CHECK(rewritten("struct s { public: static " + host +
+                  "int f(int a) { return a; } static int f(int a) { return 1; } };") ==
+        "struct s { public:  static int f(int a) { return 1; } };");
+  CHECK(rewritten("inline int f()\n{ return 1; }\n" + host + "int f()\n{\n return 2; }\nint g();") ==
+        "inline int f()\n{ return 1; }\n\n\n\nint g();");
+  for (const std::string rest : {"int f() { return 1; } int f(int) { return 2; }",               // other parameters
+                                 "int f() { return 1; } namespace n { int f() { return 2; } }",  // another scope
+                                 "int f(); int f() { return 1; }",                               // declared and defined
+                                 "int a = f(1);", "auto l = [](int i) { return i; };"})
+    CHECK(rewritten(host + rest) == " " + rest);
+  CHECK(rewritten(host + "int f() { return 1; } " + host + "int f() { return 2; }") ==
+        " int f() { return 1; }  int f() { return 2; }");  // wrong in HIP, too: the compiler says so
+}
+
 TEST_CASE("What looks like it stays as it is", "[source_pass]") {
   for (const std::string same :
        {"x = a << b < c; y = a >> b > c;", "f(\"k<<<g, b>>>(x); __shared__\");",

@@ -60,17 +60,19 @@ inline contract flash_attention_2(const problem& stated, std::int32_t tile_keys)
 }
 
 /// vLLM's paged_attention_v1 and _v2: two passes per partition, P in f32 rounded to the query's type, products of P and
-/// V and the sums of up to 8 of them in packed arithmetic of that type, l + 1e-6.
+/// V in packed arithmetic of that type, of f16 also the sums of four of them, l + 1e-6. The outputs of v2's partitions
+/// are rounded to that type, and l + 1e-6 comes twice.
 inline contract vllm_paged_attention(const problem& stated) {
   contract c = in_any_order(stated);
   c.tile_keys = 16;
   c.sum_roundings = 16;
   c.p_type = stated.q_type == dtype::f32 ? dtype::f32 : stated.q_type;
   c.product_type = c.p_type;
-  c.product_roundings = 8;
+  c.product_roundings = stated.q_type == dtype::f16 ? 4 : 1;
+  c.partial_type = c.p_type;
   c.cache_type = stated.k_type == stated.q_type ? dtype::f32 : c.p_type;
   c.normalises_p = 1;
-  c.sum_epsilon = 1.1e-6F;
+  c.sum_epsilon = 2.2e-6F;
   return c;
 }
 

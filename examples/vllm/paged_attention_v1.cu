@@ -28,10 +28,16 @@ static constexpr assay_support takes = [] {
   return s;
 }();
 
+static assay::contract declare(const assay::problem& p) {
+  assay::contract c = assay::vllm_paged_attention(p);
+  c.partial_type = assay::dtype::f32;  // there are no partitions
+  return c;
+}
+
 static void launch(const assay::problem& p, const assay::attention_tensors& t) {
   with_decode_call(p, t, [](const decode_call& c) { with_instance(c, [&]<class I>(I) { launch_instance<I>(c); }); });
 }
 
 }  // namespace vllm_example
 
-ASSAY_ATTENTION_LIBRARY("split_kv", vllm_example::takes, assay::vllm_paged_attention, vllm_example::launch)
+ASSAY_ATTENTION_LIBRARY("split_kv", vllm_example::takes, vllm_example::declare, vllm_example::launch)

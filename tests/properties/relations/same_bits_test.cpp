@@ -1,4 +1,4 @@
-/// Relations of kernels that declare that their runs may differ in bits (support.h: no_same_bits).
+/// Relations of kernels whose runs may differ in bits: as they declare (support.h: no_same_bits), or by roundings.
 #include <catch2/catch_test_macros.hpp>
 
 #include "oracle/encode.hpp"
@@ -53,6 +53,29 @@ TEST_CASE("a kernel that takes no number of splits must choose the same one for 
   CAPTURE(v.what);
   CHECK(v.result == outcome::fail);
   CHECK(v.what.find("after permuting the physical pages plan() chose 2 splits, before 1 for the same problem") == 0);
+}
+
+TEST_CASE("v_scaling asks for no more than the enclosure of kernels that round products or partials to f16") {
+  const auto moving_by = [](float factor) {
+    std::uint64_t runs = 0;
+    return corrupting_library([factor, runs](call& c) mutable {
+      const tensor o = c.view("o");
+      if (++runs == 3) set_bits(o, 0, oracle::encode(o.type, factor * value_at(o, 0)));  // the scaled one
+    });
+  };
+  const auto slightly = moving_by(1.001F);
+  CHECK(v_scaling.check(*slightly, small_case()).origin == "v_scaling");
+  const auto slightly_open = moving_by(1.001F);
+  slightly_open->judged_by = contract_use::none;  // partials may be f16
+  const verdict kept = v_scaling.check(*slightly_open, small_case());
+  CAPTURE(kept.what);
+  CHECK(kept.result == outcome::pass);
+  const auto far_open = moving_by(1.5F);
+  far_open->judged_by = contract_use::none;
+  const verdict far = v_scaling.check(*far_open, small_case());
+  CHECK(far.result == outcome::fail);
+  CAPTURE(far.what);
+  CHECK(far.what.find(": o[0, 0, 0] = ") != std::string::npos);
 }
 
 }  // namespace

@@ -41,8 +41,8 @@ TEST_CASE("Arithmetic of 16 bits in inline assembly rounds once, alone and in pa
         std::array<unsigned int, 3> low{}, high{};
         std::array<std::uint64_t, 3> words{};
         for (std::size_t n = 0; n < 3; ++n) {
-          low[n] = (one - spread / 2 + random() % spread) | (random() % 2) << 15;
-          high[n] = (one - spread / 2 + random() % spread) | (random() % 2) << 15;
+          low[n] = static_cast<std::uint32_t>((one - spread / 2 + random() % spread) | (random() % 2) << 15);
+          high[n] = static_cast<std::uint32_t>((one - spread / 2 + random() % spread) | (random() % 2) << 15);
           words[n] = low[n] | high[n] << 16;
         }
         INFO(ptx << " of " << words[0] << ", " << words[1] << ", " << words[2]);

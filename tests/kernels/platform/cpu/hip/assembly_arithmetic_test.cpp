@@ -1,6 +1,8 @@
 /// Arithmetic of 16 bits in inline assembly, against exact results rounded once.
 #include "hip/assembly_arithmetic.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <bit>
 #include <catch2/catch_test_macros.hpp>
@@ -33,7 +35,8 @@ TEST_CASE("Arithmetic of 16 bits in inline assembly rounds once, alone and in pa
     const float_format f = is_bf16 ? bf16_format : f16_format;
     const unsigned int one = is_bf16 ? 0x3F80 : 0x3C00, spread = is_bf16 ? 0x3FF : 0x3FFF;
     for (const std::string name : {"add", "sub", "mul", "min", "max", "fma"}) {
-      const std::string type = is_bf16 ? "bf16" : "f16", ptx = name == "fma" ? "fma.rn." + type : name + "." + type;
+      const std::string type = is_bf16 ? "bf16" : "f16",
+                        ptx = fmt::format("{}.{}", name == "fma" ? "fma.rn" : name, type);
       const auto alone = half_instruction_of(ptx), pairs = half_instruction_of(ptx + "x2");
       REQUIRE((alone && pairs));
       REQUIRE(alone->operands == (name == "fma" ? 3 : 2));

@@ -117,7 +117,8 @@ PROBE(fp8_raw, 1.75 - 0.5,
       __half2_raw x = __hip_cvt_fp8x2_to_halfraw2(__hip_cvt_float2_to_fp8x2(make_float2(1.75F, -0.5F), __HIP_SATFINITE,
                                                                             __HIP_E4M3),
                                                   __HIP_E4M3);
-      x.x.data *= static_cast<_Float16>(2.0F); const auto y = __hip_cvt_halfraw2_to_fp8x2(x, __HIP_SATFINITE, __HIP_E4M3);
+      x.x.data *= static_cast<_Float16>(2.0F);
+      const auto y = __hip_cvt_halfraw2_to_fp8x2(x, __HIP_SATFINITE, __HIP_E4M3);
       x = __hip_cvt_fp8x2_to_halfraw2(y, __HIP_E4M3);
       result = static_cast<double>(x.x.data) / 2 + static_cast<double>(x.y.data);)
 PROBE(fp8_families, 2, result = HIP_FP8_TYPE_OCP + HIP_FP8_TYPE_FNUZ;)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # examples_test.sh BUILD PROGRAM: the commands of examples/README.md do what it says: the bug is found, the mended kernel
-# and the one in C are verified. Adapters are built and run against the checkouts that ASSAY_VLLM_DIR,
-# ASSAY_LLAMA_CPP_DIR and ASSAY_FLASHINFER_DIR name; the test says which it left out. Skipped for builds without a kit.
+# and the one in C are verified. vLLM's kernels are built and run against the source tree that ASSAY_VLLM_DIR names; else
+# the test says that it left them out. Skipped for builds without a kit.
 set -euo pipefail
 build=$(realpath "$1") program=$(realpath "$2") source=$PWD
 skip() {
@@ -49,3 +49,16 @@ sed 's/p->causal ? num_keys - num_rows + i + 1 : num_keys/num_keys/' examples/pl
 ! cmp -s unmasked.c examples/plain_c/attention.c || fail "the planted bug changes nothing"
 cc -std=c99 -O2 -shared -fPIC "-I$source" unmasked.c -o unmasked.so -lm
 checked 1 ./unmasked.so 60 '^DEFECT'
+
+if [[ -z ${ASSAY_VLLM_DIR:-} ]]; then
+  echo "vLLM's kernels are left out: ASSAY_VLLM_DIR names no source tree"
+  for folder in '' "$scratch"; do
+    ! cmake -S examples/vllm -B vllm_without -G Ninja "-DCMAKE_PREFIX_PATH=$build" "-DVLLM_DIR=$folder" >said 2>&1 ||
+      fail "examples/vllm is configured without a source tree"
+    grep -q VLLM_DIR said || { cat said; fail "examples/vllm does not say that VLLM_DIR is missing"; }
+  done
+else
+  built examples/vllm "-DVLLM_DIR=$ASSAY_VLLM_DIR"
+  checked 0 examples/vllm/build/vllm_paged_v2.so 60 '^accepted, however blunt' --accept-blunt --types f16
+  checked 1 examples/vllm/build/vllm_rocm.so 60 '^DEFECT' --types f16
+fi

@@ -108,7 +108,7 @@ static constexpr assay_support takes = [] {
   s.page_sizes.values[0] = 16;
   constexpr int groups[] = {1, 3, 4, 5, 8, 16};
   for (int i = 0; i < 6; ++i) s.group_sizes.values[i] = groups[i];
-  s.most_keys = partition_size * 64;  // of one loop of the second kernel
+  s.most_keys = partition_size * ASSAY_WAVE_SIZE;  // what one loop of the second kernel takes
   s.no_k_scale = s.no_v_scale = 1;
   s.no_live_nan = 1;  // the transpose of the 4x4x4 MFMA multiplies the other heads by 0
   s.no_sequences_without_keys = s.no_rows_without_keys =

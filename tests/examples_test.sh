@@ -50,6 +50,29 @@ sed 's/p->causal ? num_keys - num_rows + i + 1 : num_keys/num_keys/' examples/pl
 cc -std=c99 -O2 -shared -fPIC "-I$source" unmasked.c -o unmasked.so -lm
 checked 1 ./unmasked.so 60 '^DEFECT'
 
+# What C sees of the ABI is what C++ has: the size of each struct, and place and size of each field.
+fields_of() { # STRUCT
+  sed -nE "/^typedef struct $1 \\{/,/^\\}/s/^  [a-z0-9_]+ ([a-z0-9_]+)(\\[[0-9]+\\])?;.*/\\1/p" "$source/kernels/library.h"
+}
+{
+  printf '#include <cstddef>\n#include <cstdio>\n#include "kernels/library.h"\nint main() {\n'
+  for name in assay_problem assay_contract; do
+    [[ $(fields_of $name | wc -l) -ge 30 ]] || fail "the fields of $name are not found in library.h"
+    printf '  std::printf("_Static_assert(sizeof(%s) == %%zu, \\"%s\\");\\n", sizeof(%s));\n' $name $name $name
+    for field in $(fields_of $name); do
+      printf '  std::printf("_Static_assert(offsetof(%s, %s) == %%zu && sizeof(((%s*)0)->%s) == %%zu, \\"%s\\");\\n", offsetof(%s, %s), sizeof(%s::%s));\n' \
+        $name $field $name $field $field $name $field $name $field
+    done
+  done
+  printf '}\n'
+} >layout.cpp
+clang++-19 -std=c++20 "-I$source" layout.cpp -o layout
+{ printf '#include <stddef.h>\n#include "kernels/library.h"\n' && ./layout; } >layout.c
+cc -std=c11 "-I$source" -fsyntax-only layout.c || fail "library.h has another layout in C than in C++"
+sed 's/^  int32_t order;.*//' "$source/kernels/library.h" >changed.h # of which the check must tell
+! sed "s|kernels/library.h|$PWD/changed.h|" layout.c | cc -std=c11 "-I$source" -fsyntax-only -x c - 2>log ||
+  fail "a field that C lacks is not noticed"
+
 if [[ -z ${ASSAY_VLLM_DIR:-} ]]; then
   echo "vLLM's kernels are left out: ASSAY_VLLM_DIR names no source tree"
   for folder in '' "$scratch"; do

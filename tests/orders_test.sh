@@ -14,6 +14,9 @@ run() { # STATUS ORDER DECLARES
   ASSAY_ORDER=$2 ASSAY_DECLARES=$3 "$program" run --library "$library" --property output_enclosed --seed "$seed" \
     --cases "$cases" --accept-blunt >said 2>&1 || got=$?
   grep -E '^[0-9]+ cases in' said | sed "s/^/$2, declares $3: /" || true
+  local passed
+  passed=$(sed -nE 's/^[0-9]+ cases in .*: ([0-9]+) pass,.*/\1/p' said)
+  [[ $1 -ne 0 || $((10 * ${passed:-0})) -ge $((9 * cases)) ]] || { cat said; printf 'FAIL: %s: too few cases pass\n' "$2"; exit 1; }
   [[ $got -eq $1 ]] || { cat said; printf 'FAIL: %s, which declares %s: exit status %s\n' "$2" "$3" "$got"; exit 1; }
 }
 for declares in nothing types; do

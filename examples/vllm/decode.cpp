@@ -48,6 +48,16 @@ device_memory::~device_memory() {
   static_cast<void>(hipFree(data_));
 }
 
+static std::size_t bytes_of_partials(const decode_call& c, int partitions, int elements, std::size_t element_bytes) {
+  return static_cast<std::size_t>(c.num_seqs) * static_cast<std::size_t>(c.num_heads) *
+         static_cast<std::size_t>(partitions) * static_cast<std::size_t>(elements) * element_bytes;
+}
+
+partials::partials(const decode_call& c, int partitions)
+    : exp_sums(bytes_of_partials(c, partitions, 1, sizeof(float))),
+      max_logits(bytes_of_partials(c, partitions, 1, sizeof(float))),
+      tmp_out(bytes_of_partials(c, partitions, c.head_size, 2)) {}
+
 cache_copy::cache_copy(const assay::problem& p, const assay::attention_tensors& t, const assay::tensor& pool,
                        std::int64_t x)
     : head_stride_(head_elements(p)), page_stride_(p.heads_kv * head_stride_), memory_(pool_bytes(p, pool)) {

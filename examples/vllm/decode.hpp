@@ -23,7 +23,7 @@ class device_memory {
 
 /// The pool of K or of V in vLLM's order, which strides of [page, slot, head, dim] cannot state: K as
 /// [page, head, dim / x, slot, x] with 16 bytes of x, V as [page, head, dim, slot]. A copy of the pages that the table
-/// names for live keys, dead slots and all. All else, and a gap behind each page, is NaN. With VLLM_CLEARED_CACHE the
+/// names for live keys, dead slots and all. All else, and a gap behind each page, is NaN. With VLLM_AS_ALLOCATED the
 /// dead slots of V are zeros, as in a cache that vLLM has just allocated.
 class cache_copy {
  public:
@@ -51,6 +51,12 @@ struct decode_call {
   int q_stride, kv_block_stride, kv_head_stride;
   const float *k_scale, *v_scale;
   assay::dtype type, cache_type;
+};
+
+/// What the partitions of a row and head leave for the second kernel.
+struct partials {
+  device_memory exp_sums, max_logits, tmp_out;
+  partials(const decode_call& c, int partitions);
 };
 
 /// What all of these kernels take: one row of each sequence, dense tensors, and no mask or bias that Assay has. A

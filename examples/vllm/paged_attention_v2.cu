@@ -7,19 +7,6 @@ namespace vllm_example {
 
 static constexpr int partition_size = 512;  ///< as vLLM's launcher has it
 
-/// What the partitions of a row and head leave for the second kernel.
-struct partials {
-  device_memory exp_sums, max_logits, tmp_out;
-  partials(const decode_call& c, int partitions)
-      : exp_sums(bytes_of(c, partitions, 1, sizeof(float))),
-        max_logits(bytes_of(c, partitions, 1, sizeof(float))),
-        tmp_out(bytes_of(c, partitions, c.head_size, 2)) {}
-  static std::size_t bytes_of(const decode_call& c, int partitions, int elements, std::size_t size) {
-    return static_cast<std::size_t>(c.num_seqs) * static_cast<std::size_t>(c.num_heads) *
-           static_cast<std::size_t>(partitions) * static_cast<std::size_t>(elements) * size;
-  }
-};
-
 template <class I>
 static void launch_instance(const decode_call& c) {
   using scalar = typename I::scalar;

@@ -33,19 +33,6 @@ struct instance {
   static constexpr int head_size = HeadSize, block_size = BlockSize;
 };
 
-/// What the partitions of a row and head leave for the second kernel.
-struct partials {
-  device_memory exp_sums, max_logits, tmp_out;
-  partials(const decode_call& c, int partitions)
-      : exp_sums(bytes_of(c, partitions, 1, sizeof(float))),
-        max_logits(bytes_of(c, partitions, 1, sizeof(float))),
-        tmp_out(bytes_of(c, partitions, c.head_size, 2)) {}
-  static std::size_t bytes_of(const decode_call& c, int partitions, int elements, std::size_t size) {
-    return static_cast<std::size_t>(c.num_seqs) * static_cast<std::size_t>(c.num_heads) *
-           static_cast<std::size_t>(partitions) * static_cast<std::size_t>(elements) * size;
-  }
-};
-
 /// Of CDNA, the kernel of 4x4x4 MFMA takes up to 4 query heads of a kv head, and that of 16x16x16 more. RDNA has but
 /// one.
 #ifdef __GFX9__

@@ -117,7 +117,8 @@ static_assert(fill_the_struct(), "a field of support.h is missing here, or has a
 static_assert(ASSAY_TYPE_F32 == static_cast<int>(dtype::f32) && ASSAY_TYPE_F16 == static_cast<int>(dtype::f16) &&
               ASSAY_TYPE_BF16 == static_cast<int>(dtype::bf16) &&
               ASSAY_TYPE_E4M3FN == static_cast<int>(dtype::e4m3fn) &&
-              ASSAY_TYPE_E4M3FNUZ == static_cast<int>(dtype::e4m3fnuz) && ASSAY_TYPE_I8 == static_cast<int>(dtype::i8));
+              ASSAY_TYPE_E4M3FNUZ == static_cast<int>(dtype::e4m3fnuz) &&
+              ASSAY_TYPE_I8 == static_cast<int>(dtype::i8) && ASSAY_TYPE_TF32 == static_cast<int>(dtype::tf32));
 
 bool is_end(const assay_types& t) {
   return t.q == 0 && t.kv == 0 && t.o == 0;

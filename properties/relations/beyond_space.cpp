@@ -130,6 +130,14 @@ constexpr change changes_of_attention[] = {
     {"head_dim_v 264", dim_of_v<264>},
 };
 
+verdict verdict_of_made(const library& lib, const attention_case& made) {
+  try {
+    return run_case(lib, made);
+  } catch (const std::invalid_argument& e) {  // of the oracle
+    return failed("exception", e.what());
+  }
+}
+
 }  // namespace
 
 std::vector<case_beyond> cases_beyond(const attention_case& c) {
@@ -151,14 +159,14 @@ verdict verdict_beyond_space(const library& lib, const attention_case& c) {
   if (lib.declares(c.kernel))
     for (case_beyond& each : cases_beyond_support(c, lib.support_of(c.kernel))) cases.push_back(std::move(each));
   for (const case_beyond& beyond : cases) {
-    verdict v;
-    try {
-      v = run_case(lib, beyond.made);
-    } catch (const std::invalid_argument& e) {  // of the oracle
-      v = failed("exception", e.what());
+    verdict v = verdict_of_made(lib, beyond.made);
+    if (v.result == outcome::fail && beyond.without) {
+      verdict without = verdict_of_made(lib, *beyond.without);
+      if (without.result == outcome::fail) {
+        without.what = fmt::format("of a case that it declares to take: {}", without.what);
+        return without;
+      }
     }
-    // A kernel that is wrong without the feature, too, fails elsewhere, by a better message.
-    if (v.result == outcome::fail && beyond.without && run_case(lib, *beyond.without).result == outcome::fail) continue;
     if (v.result == outcome::fail) {
       v.what = fmt::format("with {} it neither says that it does not support the problem nor computes it right: {}",
                            beyond.name, v.what);

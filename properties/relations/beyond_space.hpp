@@ -23,7 +23,8 @@ struct case_beyond {
 std::vector<case_beyond> cases_beyond(const attention_case& c);
 
 /// A library must say of each that it does not support it, or compute it right: a host check that lets too much through
-/// shows nowhere else. Fails, passes, or is undecided where the contract bounds too little of one that was computed.
+/// shows nowhere else. A kernel that is wrong without the feature, too, fails by that. Fails, passes, or is undecided
+/// where the contract bounds too little of one that was computed.
 verdict verdict_beyond_space(const library& lib, const attention_case& c);
 
 }  // namespace assay::relations

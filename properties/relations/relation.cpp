@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "properties/data/difference.hpp"
+#include "properties/run/residual_check.hpp"
 
 namespace assay::relations {
 namespace {
@@ -81,6 +82,7 @@ std::optional<execution> relation::taken(execution ran, const inputs& given, con
   has_other_bits_ = takes().no_same_bits != 0 || ran.planned.num_splits != base_.planned.num_splits;
   if (has_other_bits_) {  // compare() then says nothing
     verdict judged = judge_execution(given, ran);
+    judge_residuals(judged, case_, given, ran);
     if (judged.result != outcome::pass) {
       judged.what = "after " + change + ": " + judged.what;
       become(std::move(judged));

@@ -56,6 +56,9 @@ class relation {
   /// differ in them (no_same_bits), or it chose another number of splits: then the run was judged by its enclosure.
   void compare(const outputs& before, const outputs& after, const std::string& change);
 
+  /// Whether the last run must have the bits of the base: see compare().
+  bool compares_bits() const { return !has_other_bits_; }
+
   void fail(const std::string& what);
   void discard(const std::string& reason);
 

@@ -198,4 +198,28 @@ TEST_CASE("context_splits, other_rows, row_strides and more_columns each catch a
   });
 }
 
+TEST_CASE("more_columns lets bits differ where a kernel declares it, and no hidden column be written") {
+  if (!has_kernel()) SKIP("the library has no mqa_logits");
+  const auto verdict_of = [](std::int64_t column) {
+    damage() = [column](const testing::call& one) {
+      const tensor logits = one.view("logits");
+      std::int64_t at = column;
+      while (column == 0 && value_at(logits, logits.offset(0, at)) == 0) ++at;  // no other number is as good as 0
+      if (one.stated.max_model_len > 64) flip_last_bit(logits, logits.offset(0, at));
+    };
+    const assay_kernel kernel{"mqa_logits", clean()->plan, clean()->declare, run_damaged};
+    const assay_library table = ASSAY_LIBRARY("cpu", &kernel, 1);
+    library lib(&table, "faulty");
+    lib.judged_by = contract_use::open;
+    const verdict strict = more_columns.check(lib, logits_case());
+    CHECK(strict.result == outcome::fail);
+    lib.supports["mqa_logits"].no_same_bits = 1;
+    return more_columns.check(lib, logits_case());
+  };
+  const verdict visible = verdict_of(0), hidden = verdict_of(64);
+  CAPTURE(visible.what, hidden.what);
+  CHECK(visible.result == outcome::pass);
+  CHECK(hidden.result == outcome::fail);
+}
+
 }  // namespace assay::relations

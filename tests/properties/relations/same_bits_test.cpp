@@ -1,6 +1,7 @@
 /// Relations of kernels whose runs may differ in bits: as they declare (support.h: no_same_bits), or by roundings.
 #include <catch2/catch_test_macros.hpp>
 
+#include "oracle/decode.hpp"
 #include "oracle/encode.hpp"
 #include "properties/data/difference.hpp"
 #include "properties/relations/relations.hpp"
@@ -37,6 +38,31 @@ TEST_CASE("a kernel whose runs may differ in bits must keep to its enclosure in 
   flipping->supports["split_kv"].no_same_bits = 1;
   flipping->judged_by = contract_use::open;
   CHECK(page_permutation.check(*flipping, c).result == outcome::pass);
+}
+
+TEST_CASE("runs that may differ in bits are tested by their residuals, too") {
+  int runs = 0;
+  const auto faulty = corrupting_library([&runs](call& c) {
+    if (++runs < 2) return;
+    const tensor o = c.view("o");  // P V of all keys is too large by 0.6%: within what the types allow
+    for_each_index(o, [&](const std::vector<std::int64_t>& at) {
+      set_bits(o, offset_of(o, at),
+               oracle::encode(o.type, oracle::round_to_nearest(o.type, 1.006 * value_at(o, offset_of(o, at)))));
+    });
+  });
+  faulty->judged_by = contract_use::none;
+  faulty->supports["split_kv"].no_same_bits = 1;
+  attention_case c = small_case();
+  c.num_splits = 1;
+  c.scale = 0.125F;
+  c.page_size = 64;
+  c.sequences = {{.q = 8, .k = 256, .prefix_offset = {}, .pages = {0, 1, 2, 3}}};
+  c.pool_pages = 4;
+  c.data.fill = fill_kind::even_weights;
+  const verdict v = page_permutation.check(*faulty, c);
+  CAPTURE(v.what);
+  CHECK(v.result == outcome::fail);
+  CHECK(v.origin == "residual");
 }
 
 TEST_CASE("a kernel that takes no number of splits must choose the same one for the same problem") {

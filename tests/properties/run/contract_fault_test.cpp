@@ -1,6 +1,7 @@
 #include "properties/run/contract_fault.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <cstddef>
 #include <limits>
 #include <utility>
 
@@ -68,6 +69,15 @@ TEST_CASE("a contract in which declare() set nothing, or left out fields, is a f
           const contract unset = undeclared_contract();
           c.pv.flush = unset.pv.flush, c.head_tree[5] = unset.head_tree[5], c.p_type = unset.p_type;
         }) == "the declared contract cannot bound the outputs: declare() did not set pv.flush, p_type, head_tree");
+}
+
+TEST_CASE("what a library of an older contract.hpp does not know is neutral, and what it knows it must set") {
+  const contract older = undeclared_contract(offsetof(contract, order));
+  CHECK(older.order == contract{}.order);
+  CHECK(older.sum_epsilon == contract{}.sum_epsilon);
+  const std::string fault = contract_fault(older, problem{});
+  CHECK(fault.starts_with("declare() did not set tile_keys, "));
+  CHECK(fault.ends_with("quantise_roundings, rescale_roundings"));
 }
 
 TEST_CASE("a library does not get by with what the struct's defaults or an earlier call left") {

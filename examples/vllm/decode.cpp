@@ -93,7 +93,8 @@ void cache_copy::copy_page(const assay::tensor& pool, std::int64_t page, std::in
 }
 
 void with_decode_call(const assay::problem& p, const assay::attention_tensors& t, void (*launch)(const decode_call&)) {
-  const cache_copy k(p, t, t.k, 16 / size_bytes(t.k.type));
+  constexpr std::int64_t x = 8;  // 16 bytes of f16 or bf16, which are all types that the kernels take here
+  const cache_copy k(p, t, t.k, x);
   const cache_copy v(p, t, t.v, 0);
   const device_memory scales(2 * sizeof(float));
   auto* const scale = static_cast<float*>(scales.data());

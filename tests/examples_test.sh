@@ -9,12 +9,12 @@ skip() {
   exit 77
 }
 [[ -e $build/lib/cmake/Assay/AssayConfig.cmake ]] || skip "sanitizers and fuzzers are of whole programs: there is no kit"
-for program_needed in clang++-19 ninja cc; do
+for program_needed in clang++-19 clang-19 ninja; do
   command -v "$program_needed" >/dev/null || skip "the examples' builds need $program_needed"
 done
 scratch=$(realpath "$(mktemp -d)")
 trap 'rm -rf "$scratch"' EXIT
-unset CXX CXXFLAGS CC CFLAGS
+unset CXX CXXFLAGS
 cd "$scratch"
 
 fail() {
@@ -43,11 +43,11 @@ sed -i 's|pages\[0\]|pages[key / p.page_size - first / p.page_size]|' examples/f
 built examples/first_bug
 checked 0 examples/first_bug/build/first_bug.so 60 '^accepted, however blunt' --accept-blunt
 
-cc -std=c99 -Wall -Wextra -Wpedantic -Werror -O2 -shared -fPIC "-I$source" examples/plain_c/attention.c -o plain_c.so -lm
+clang-19 -std=c99 -Wall -Wextra -Wpedantic -Werror -O2 -shared -fPIC "-I$source" examples/plain_c/attention.c -o plain_c.so -lm
 checked 0 ./plain_c.so 200 '^accepted, however blunt.*loads and stores were not checked' --accept-blunt
 sed 's/p->causal ? num_keys - num_rows + i + 1 : num_keys/num_keys/' examples/plain_c/attention.c >unmasked.c
 ! cmp -s unmasked.c examples/plain_c/attention.c || fail "the planted bug changes nothing"
-cc -std=c99 -O2 -shared -fPIC "-I$source" unmasked.c -o unmasked.so -lm
+clang-19 -std=c99 -O2 -shared -fPIC "-I$source" unmasked.c -o unmasked.so -lm
 checked 1 ./unmasked.so 60 '^DEFECT'
 
 # What C sees of the ABI is what C++ has: the size of each struct, and place and size of each field.
@@ -68,10 +68,11 @@ fields_of() { # STRUCT
 } >layout.cpp
 clang++-19 -std=c++20 "-I$source" layout.cpp -o layout
 { printf '#include <stddef.h>\n#include "kernels/library.h"\n' && ./layout; } >layout.c
-cc -std=c11 "-I$source" -fsyntax-only layout.c || fail "library.h has another layout in C than in C++"
+clang-19 -std=c11 "-I$source" -fsyntax-only layout.c || fail "library.h has another layout in C than in C++"
 sed 's/^  int32_t order;.*//' "$source/kernels/library.h" >changed.h # of which the check must tell
-! sed "s|kernels/library.h|$PWD/changed.h|" layout.c | cc -std=c11 "-I$source" -fsyntax-only -x c - 2>log ||
+! sed "s|kernels/library.h|$PWD/changed.h|" layout.c | clang-19 -std=c11 "-I$source" -fsyntax-only -x c - 2>log ||
   fail "a field that C lacks is not noticed"
+grep -q "no member named 'order'" log || { cat log; fail "a field that C lacks has another effect"; }
 
 if [[ -z ${ASSAY_VLLM_DIR:-} ]]; then
   echo "vLLM's kernels are left out: ASSAY_VLLM_DIR names no source tree"

@@ -82,12 +82,15 @@
 
 #define cudaFuncAttribute hipFuncAttribute
 #define cudaFuncSetAttribute hipFuncSetAttribute
+#define cudaFuncAttributes hipFuncAttributes
+#define cudaFuncGetAttributes hipFuncGetAttributes
 #define cudaFuncAttributeMaxDynamicSharedMemorySize hipFuncAttributeMaxDynamicSharedMemorySize
 #define cudaFuncAttributePreferredSharedMemoryCarveout hipFuncAttributePreferredSharedMemoryCarveout
 #define cudaOccupancyMaxActiveBlocksPerMultiprocessor hipOccupancyMaxActiveBlocksPerMultiprocessor
 #define cudaLaunchKernel hipLaunchKernel
 
 #include "cuda/launch_config.h"
+#include "cuda/simd_functions.h"
 #include "hip/ptx.h"
 
 /// A kernel that ends itself: the launch ends, as by an exception.

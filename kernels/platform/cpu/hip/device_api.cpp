@@ -85,6 +85,14 @@ hipError_t assay::cpu::count_blocks(int* blocks, int threads, std::size_t shared
   return hipSuccess;
 }
 
+hipError_t hipFuncGetAttributes(hipFuncAttributes* attributes, const void* kernel) {
+  if (attributes == nullptr || kernel == nullptr) return outcome(false);
+  *attributes = {};
+  attributes->maxThreadsPerBlock = max_block_size;
+  attributes->maxDynamicSharedSizeBytes = static_cast<int>(scope_lds_bytes());
+  return hipSuccess;
+}
+
 hipError_t hipStreamCreate(hipStream_t* stream) {
   return hipStreamCreateWithFlags(stream, hipStreamDefault);
 }

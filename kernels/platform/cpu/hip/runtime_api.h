@@ -128,13 +128,26 @@ namespace assay::cpu {
 hipError_t set_function_attribute(hipFuncAttribute attribute, int value);
 hipError_t count_blocks(int* blocks, int threads, std::size_t shared_bytes);
 }  // namespace assay::cpu
-/// Takes as much dynamic LDS as a launch may have; other attributes are hints.
 /// As many blocks as have 1,024 threads; none that takes more LDS than a launch may have.
 template <class F>
 hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, F*, int threads, std::size_t shared_bytes) {
   return assay::cpu::count_blocks(blocks, threads, shared_bytes);
 }
+/// Takes as much dynamic LDS as a launch may have; other attributes are hints.
 template <class F>
 hipError_t hipFuncSetAttribute(F*, hipFuncAttribute attribute, int value) {
   return assay::cpu::set_function_attribute(attribute, value);
+}
+
+/// What a kernel needs. It is compiled for the host, so that what only a GPU's compiler knows is 0.
+struct hipFuncAttributes {
+  int binaryVersion, cacheModeCA;
+  std::size_t constSizeBytes, localSizeBytes;
+  int maxDynamicSharedSizeBytes, maxThreadsPerBlock, numRegs, preferredShmemCarveout, ptxVersion;
+  std::size_t sharedSizeBytes;
+};
+hipError_t hipFuncGetAttributes(hipFuncAttributes* attributes, const void* kernel);
+template <class... Parameters>
+hipError_t hipFuncGetAttributes(hipFuncAttributes* attributes, void (*kernel)(Parameters...)) {
+  return hipFuncGetAttributes(attributes, reinterpret_cast<const void*>(kernel));
 }

@@ -270,6 +270,9 @@ bool run_names(int* out) {
   fine &= cudaFuncSetAttribute(names, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) == cudaSuccess;
   fine &= cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, names, 32, bytes) == cudaSuccess && blocks > 0;
   fine &= cudaStreamCreate(&stream) == cudaSuccess;
+  cudaFuncAttributes attributes;
+  fine &= cudaFuncGetAttributes(&attributes, names) == cudaSuccess && attributes.maxThreadsPerBlock >= 1024;
+  fine &= cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(&names)) == cudaSuccess;
   void* arguments[] = {(void*)&out};
   fine &= cudaLaunchKernel((void*)names, dim3(1), dim3(32), arguments, bytes, stream) == cudaSuccess;
   cudaLaunchAttribute attribute{cudaLaunchAttributeProgrammaticStreamSerialization, {1}};

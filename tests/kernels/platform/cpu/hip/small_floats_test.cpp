@@ -132,3 +132,16 @@ TEST_CASE("Pairs are two numbers", "[hip]") {
   CHECK(__high2float(c * c) == 9.0F);
   CHECK(__low2float(h2exp2(__float2bfloat162_rn(3.0F))) == 8.0F);
 }
+
+TEST_CASE("Small floats lie in unions, as their HIP types do", "[hip]") {
+  static_assert(std::is_trivially_default_constructible_v<__half> && std::is_trivially_default_constructible_v<__half2>);
+  static_assert(std::is_trivially_default_constructible_v<__hip_bfloat162>);
+  static_assert(std::is_trivially_default_constructible_v<__hip_fp8_e4m3>);
+  static_assert(std::is_trivially_default_constructible_v<__hip_fp8x2_e4m3>);
+  union {
+    __half number;
+    std::uint16_t bits;
+  } scale;
+  scale.bits = 0x3E00;
+  CHECK(float(scale.number) == 1.5F);
+}

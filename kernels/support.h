@@ -150,6 +150,9 @@ typedef struct assay_support {
   int32_t no_same_bits;
   /* All: nothing checks what the kernel is called with, so that bad problems and tensors are not tried. */
   int32_t no_refusals;
+  /* All: NaN and infinities in dead memory; hidden keys, and slots without a key, then hold other numbers. Of a kernel
+     that multiplies them by a probability of 0. */
+  int32_t no_dead_nan;
 } assay_support;
 
 #ifdef __cplusplus

@@ -94,6 +94,7 @@ constexpr named_field<std::int32_t> flag_fields[] = {
     ASSAY_FIELD(no_rotary_interleaved),
     ASSAY_FIELD(no_same_bits),
     ASSAY_FIELD(no_refusals),
+    ASSAY_FIELD(no_dead_nan),
 };
 #undef ASSAY_FIELD
 

@@ -148,6 +148,14 @@ void take_infinity(attention_case& c) {
   c.data.specials = c.data.specials == special_kind::both ? special_kind::nans : special_kind::none;
 }
 
+bool has_dead_nan(const attention_case& c) {
+  return c.data.poison == poison_kind::nan || c.data.poison == poison_kind::inf;
+}
+template <poison_kind Kind>
+void set_poison(attention_case& c) {
+  c.data.poison = Kind;
+}
+
 using c_ = attention_case;
 using s_ = assay_support;
 constexpr std::uint8_t of_tables = of_attention | of_mqa_logits, of_values = of_attention | of_append_kv;
@@ -238,6 +246,7 @@ constexpr supported_feature table[] = {
      set<&c_::rotary, rotary_kind::interleaved>},
     {"rotary by pairs", &s_::no_rotary_interleaved, of_append_kv, is<&c_::rotary, rotary_kind::interleaved>,
      set<&c_::rotary, rotary_kind::none>},
+    {"dead NaN", &s_::no_dead_nan, of_all, has_dead_nan, set_poison<poison_kind::huge>},
 };
 
 bool may_be_drawn(std::string_view kernel, const type_choice& t) {

@@ -8,6 +8,7 @@
 #include "properties/case/tensor_plan.hpp"
 #include "properties/generate/large.hpp"
 #include "properties/generate/space.hpp"
+#include "properties/generate/support_table.hpp"
 #include "properties/relations/adapt.hpp"
 #include "properties/relations/beyond_support.hpp"
 #include "properties/run/execute.hpp"
@@ -153,9 +154,20 @@ std::vector<case_beyond> cases_beyond(const attention_case& c) {
   return all;
 }
 
+namespace {
+
+/// What only the data shows, which plan() does not see: rows without keys, and what the predicate is for.
+bool is_beyond_by_its_data(const library& lib, const attention_case& c) {
+  const assay_support& takes = lib.support_of(c.kernel);
+  return (takes.no_rows_without_keys != 0 && !every_row_sees_a_key(c)) || !refused_by_predicate(lib, c).empty();
+}
+
+}  // namespace
+
 verdict verdict_beyond_space(const library& lib, const attention_case& c) {
   verdict all;
   std::vector<case_beyond> cases = cases_beyond(c);
+  std::erase_if(cases, [&](const case_beyond& each) { return is_beyond_by_its_data(lib, each.made); });
   if (lib.declares(c.kernel))
     for (case_beyond& each : cases_beyond_support(c, lib.support_of(c.kernel))) cases.push_back(std::move(each));
   for (const case_beyond& beyond : cases) {

@@ -15,13 +15,14 @@ namespace {
 using s_ = assay_support;
 
 /// A host cannot refuse these: they are in the data, which may be on a device. Or they are no matter of a call.
-constexpr std::array<std::int32_t s_::*, 13> unseen_by_hosts{
+constexpr std::array<std::int32_t s_::*, 14> unseen_by_hosts{
     &s_::no_infinite_bias,
     &s_::no_spare_table_entries,
     &s_::no_padding_rows,
     &s_::no_sequences_without_rows,
     &s_::no_sequences_without_keys,
     &s_::no_rows_without_keys,
+    &s_::no_dead_nan,
     &s_::no_live_nan,
     &s_::no_live_infinity,
     &s_::no_wave_32,

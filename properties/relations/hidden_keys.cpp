@@ -104,10 +104,11 @@ verdict check(const library& lib, const attention_case& c) {
   if (r.decided()) return r.conclude();
 
   // Keys hidden from every row are dead. They already hold the case's poison, which is mostly NaN.
-  const bool had_nan = c.data.poison == poison_kind::nan;
+  const bool takes_nan = lib.support_of(c.kernel).no_dead_nan == 0;
+  const bool had_nan = !takes_nan || c.data.poison == poison_kind::nan;
   replace_unseen(poisoned, seen_by_any,
                  [&](dtype type, std::uint32_t bits) { return had_nan ? other_bits(type, bits) : poison_bits(type); });
-  poison_hidden_bias(poisoned);
+  if (takes_nan) poison_hidden_bias(poisoned);
   set_descales(poisoned, unseen_pages(seen_by_any), had_nan ? 2.0F : std::numeric_limits<float>::quiet_NaN());
   r.expect_same_bits(poisoned, c, "replacing the keys that no row sees");
 

@@ -186,6 +186,27 @@ TEST_CASE("a bug in a kernel with few features is found, and shrunk within them"
   for (const finding& f : result.findings) CHECK(unsupported_by(narrow(), f.shrunk.smallest).empty());
 }
 
+TEST_CASE("a kernel that multiplies dead values by 0 is verified with numbers in dead memory", "[long]") {
+  const auto lib = narrow_library([](testing::call& one) {
+    const tensor v = one.view("v");
+    for (std::int64_t page = 0; page < v.shape[0]; ++page)
+      for (std::int64_t slot = 0; slot < v.shape[1]; ++slot)
+        for (std::int64_t h = 0; h < v.shape[2]; ++h)
+          if ((bits_at(v, v.offset(page, slot, h)) & 0x7C00U) == 0x7C00U) return refuse("NaN or infinity in V");
+    return run_narrow(one);
+  });
+  assay_support takes = narrow();
+  takes.no_window = 0;
+  takes.no_dead_nan = takes.no_rows_without_keys = 1;
+  lib->supports["split_kv"] = read_support(takes);
+  suite_options options = options_for(*lib, 40);
+  options.selected = {&enclosure_property(), &relations::dead_memory, &relations::hidden_keys};
+  const suite_result result = run_suite(*lib, options);
+  INFO(report_text(options, result));
+  CHECK(result.total.fail == 0);
+  CHECK(result.total.pass >= 30);
+}
+
 /// Refuses every case of three sequences or more, and all of them where `of_all`.
 bool refuses_all = false;
 assay_status supports_case(const char* kernel, const problem* planned, const assay_tensor* tensors,

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstdio>
 #include <cstring>
+#include <exception>
 
 #include "oracle/float_environment.hpp"
 #include "properties/run/declared_contract.hpp"
@@ -124,8 +126,15 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
   const auto start = std::chrono::steady_clock::now();
   std::shared_ptr<void> announced = used.announce({sizeof(assay_call), &launch, tensors.list().data(),
                                                    static_cast<std::int32_t>(tensors.list().size()), manner.watch});
-  ran.status =
-      kernel->run(&ran.planned, tensors.list().data(), static_cast<std::int32_t>(tensors.list().size()), &launch);
+  try {
+    ran.status =
+        kernel->run(&ran.planned, tensors.list().data(), static_cast<std::int32_t>(tensors.list().size()), &launch);
+  } catch (const std::exception& e) {
+    // Host code that throws since a launch failed: the defect says why.
+    if (said.defects.empty()) throw;
+    ran.status.code = ASSAY_FAILED;
+    std::snprintf(ran.status.message, sizeof ran.status.message, "%s", e.what());
+  }
   ran.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   announced.reset();

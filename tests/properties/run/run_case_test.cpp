@@ -214,6 +214,21 @@ TEST_CASE("kernels that run() launches without naming a launch are checked, unde
   }
 }
 
+TEST_CASE("host code that throws since its launch failed leaves the defect as the failure") {
+  const auto lib = testing::faulty_library([](call& c) -> assay_status {
+    const assay_defect defect{ASSAY_OUT_OF_BOUNDS, "kernel", "load behind the end of mask", {0, 0, 0}, 0, 0};
+    if (c.stated.num_seqs > 1) c.launch.on_defect(c.launch.context, &defect);
+    throw std::runtime_error("CUDA error");
+  });
+  attention_case c = small_case();
+  const verdict v = run_case(*lib, c);
+  CHECK(v.result == outcome::fail);
+  CHECK(v.origin == "out of bounds");
+  CHECK(v.what.find("load behind the end of mask") != std::string::npos);
+  c.sequences.resize(1);
+  CHECK_THROWS_AS(run_case(*lib, c), std::runtime_error);
+}
+
 TEST_CASE("a kernel that the library does not have is a discard") {
   attention_case c = small_case();
   c.kernel = "no_such_kernel";

@@ -67,6 +67,7 @@ hipError_t assay::cpu::describe_device(int* value, hipDeviceAttribute_t attribut
     case hipDeviceAttributeMaxSharedMemoryPerBlock: *value = static_cast<int>(scope_lds_bytes()); return hipSuccess;
     case hipDeviceAttributeSharedMemPerBlockOptin:
     case hipDeviceAttributeMaxSharedMemoryPerMultiprocessor: *value = largest_lds_bytes; return hipSuccess;
+    case hipDeviceAttributeMaxThreadsPerMultiProcessor:  // as count_blocks() below has it
     case hipDeviceAttributeMaxThreadsPerBlock: *value = max_block_size; return hipSuccess;
     case hipDeviceAttributeMultiprocessorCount: *value = compute_units; return hipSuccess;
     case hipDeviceAttributeWarpSize: *value = wave_size != 0 ? wave_size : scope_wave_size(); return hipSuccess;
@@ -83,6 +84,11 @@ hipError_t assay::cpu::count_blocks(int* blocks, int threads, std::size_t shared
   if (blocks == nullptr || threads <= 0 || threads > max_block_size) return outcome(false);
   *blocks = shared_bytes <= scope_lds_bytes() ? max_block_size / threads : 0;
   return hipSuccess;
+}
+
+hipError_t assay::cpu::launch_without_type() {
+  set_last_error(hipErrorNotSupported);
+  return hipErrorNotSupported;
 }
 
 hipError_t hipFuncGetAttributes(hipFuncAttributes* attributes, const void* kernel) {

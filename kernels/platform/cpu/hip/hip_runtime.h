@@ -141,6 +141,12 @@ hipError_t launch_with_addresses(const char* name, void (*kernel)(Parameters...)
   return hipPeekAtLastError();
 }
 
+/// Of an address that a variable holds: nothing says what the arguments are. Such a launch compiles, and is refused.
+template <int WaveSize = compiled_wave_size>
+hipError_t launch_with_addresses(const char*, const void*, dim3, dim3, void**, std::size_t = 0, hipStream_t = nullptr) {
+  return launch_without_type();
+}
+
 }  // namespace assay::cpu
 
 /// The kernel's type says what the addresses are of: it must not be cast to
@@ -149,6 +155,10 @@ template <int WaveSize = assay::cpu::compiled_wave_size, class... Parameters>
 hipError_t hipLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments,
                            std::size_t shared_bytes = 0, hipStream_t stream = nullptr) {
   return assay::cpu::launch_with_addresses<WaveSize>("kernel", kernel, grid, block, arguments, shared_bytes, stream);
+}
+
+inline hipError_t hipLaunchKernel(const void*, dim3, dim3, void**, std::size_t = 0, hipStream_t = nullptr) {
+  return assay::cpu::launch_without_type();
 }
 
 // Loads and stores with cache hints, which are plain ones here.

@@ -33,6 +33,7 @@ enum hipDeviceAttribute_t : int {
   hipDeviceAttributeComputeCapabilityMinor,
   hipDeviceAttributeMaxSharedMemoryPerBlock,
   hipDeviceAttributeMaxThreadsPerBlock,
+  hipDeviceAttributeMaxThreadsPerMultiProcessor,
   hipDeviceAttributeMultiprocessorCount,
   hipDeviceAttributeSharedMemPerBlockOptin,
   hipDeviceAttributeMaxSharedMemoryPerMultiprocessor,
@@ -126,6 +127,7 @@ hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start, hipEvent_t
 
 namespace assay::cpu {
 hipError_t set_function_attribute(hipFuncAttribute attribute, int value);
+hipError_t launch_without_type();
 hipError_t count_blocks(int* blocks, int threads, std::size_t shared_bytes);
 }  // namespace assay::cpu
 /// As many blocks as have 1,024 threads; none that takes more LDS than a launch may have.

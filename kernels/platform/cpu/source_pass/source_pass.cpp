@@ -29,6 +29,7 @@ class pass : source_text {
       if (is(at_, "__attribute__") && is(at_ + 1, "(") && is(at_ + 2, "(") && is(at_ + 3, "shared"))
         rewrite_shared(at_ + 6);
       if (is(at_, "&")) rewrite_address();
+      if (is(at_, "::")) name_template();
       if (is(at_, "hipLaunchKernel")) rewrite_launch_by_address();
       if (tokens_[at_].kind == token_kind::literal) rewrite_label();
       if (is(at_, "asm") || is(at_, "__asm") || is(at_, "__asm__")) rewrite_assembly();
@@ -250,6 +251,22 @@ class pass : source_text {
       }
     }
     return wants_name ? 0 : i;
+  }
+
+  /// a<T>::f<n>(x) without the word that says that f is a template: nvcc does not ask for it, clang does.
+  void name_template() {
+    const bool is_of_arguments = at_ > 0 && is(at_ - 1, ">") && touches(at_ - 1);
+    if (!is_of_arguments || !is_word(at_ + 1) || !is(at_ + 2, "<") || !touches(at_ + 1)) return;
+    if (in_function_.empty() || !in_function_.back() || is_in_system(at_)) return;
+    int depth = 0;
+    std::size_t i = at_ + 2;
+    for (; i < tokens_.size(); ++i) {
+      if (is(i, "<")) ++depth;
+      if (is(i, ">") && --depth == 0) break;
+      const bool is_plain = is_word(i) || is(i, "<") || is(i, ">") || is(i, "::") || is(i, ",") || is(i, "*");
+      if (!is_plain) return;
+    }
+    if (is(i + 1, "(") && touches(i)) insert(at_ + 1, "template ");
   }
 
   /// hipLaunchKernel((void*)kernel, ...): the kernel keeps its type, which says what the arguments are.

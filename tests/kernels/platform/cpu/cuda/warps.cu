@@ -275,6 +275,12 @@ bool run_names(int* out) {
   fine &= cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(&names)) == cudaSuccess;
   void* arguments[] = {(void*)&out};
   fine &= cudaLaunchKernel((void*)names, dim3(1), dim3(32), arguments, bytes, stream) == cudaSuccess;
+  const auto erased = reinterpret_cast<void*>(&names);
+  fine &= cudaLaunchKernel((void*)erased, dim3(1), dim3(32), arguments, bytes, stream) == cudaErrorNotSupported;
+  fine &= cudaLaunchKernel(fine ? (void*)names : erased, dim3(1), dim3(32), arguments) == cudaErrorNotSupported;
+  fine &= cudaGetLastError() == cudaErrorNotSupported;
+  int threads = 0;
+  fine &= cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, 0) == cudaSuccess && threads >= 1024;
   cudaLaunchAttribute attribute{cudaLaunchAttributeProgrammaticStreamSerialization, {1}};
   const cudaLaunchConfig_t config{dim3(1), dim3(32), bytes, stream, &attribute, 1};
   fine &= cudaLaunchKernelEx(&config, names, out) == cudaSuccess;

@@ -80,6 +80,17 @@ TEST_CASE("A launch by addresses keeps the kernel's type", "[source_pass]") {
   CHECK(rewritten("hipLaunchKernel(k, g, b, a);") == "hipLaunchKernel(k, g, b, a);");
 }
 
+TEST_CASE("A template of a class that depends on others is said to be one", "[source_pass]") {
+  CHECK(rewritten("void f() { a<T, S>::g<n>(x); }") == "void f() { a<T, S>::template g<n>(x); }");
+  CHECK(rewritten("void f() { return a<T>::g<b<n>, c::d>(x); }") ==
+        "void f() { return a<T>::template g<b<n>, c::d>(x); }");
+  for (const std::string same :
+       {"void f() { a<T>::template g<n>(x); }", "void f() { return a<T>::value < n; }", "void f() { a<T>::g(x); }",
+        "template <> void a<T>::g<3>(int);", "void f() { return x > ::g<3>(y); }", "void f() { a::g<3>(y); }",
+        "void f() { typename a<T>::b<n> x; }", "\n# 1 \"s.h\" 1 3\nvoid f() { a<T>::g<n>(x); }"})
+    CHECK(rewritten(same) == same);
+}
+
 TEST_CASE("Labels of LLVM's intrinsics become the platform's", "[source_pass]") {
   CHECK(rewritten("int f(int) __asm(\"llvm.amdgcn.raw.buffer.load.i32\");") ==
         "int f(int) __asm(\"assay.amdgcn.raw.buffer.load.i32\");");

@@ -22,7 +22,8 @@ namespace assay {
 /// The functions of an assay_kernel, made of:
 ///   const assay_support& Takes                                      support.h; everything else is refused
 ///   contract     Declare(const problem&)                            how the kernel computes this problem; or nullptr
-///   void         Launch(const problem&, const attention_tensors&)   optional tensors that are absent have no data
+///   void         Launch(const problem&, const attention_tensors&)   optional tensors that are absent have no data;
+///                                                                   or an assay_status, of what it checks itself
 /// They see problems that check_attention accepts and that Takes holds. Launch is called with
 /// at least one sequence and one row. The kernel takes as many splits as are asked for, and one if it is to choose.
 template <const assay_support& Takes, auto Declare, auto Launch>
@@ -69,7 +70,10 @@ struct attention_library {
       return refuse(ASSAY_UNSUPPORTED, "the kernel does not take %s", beyond);
     if (p->num_seqs == 0 || p->total_q == 0) return {};
     const platform::launch_guard guard(*launch, given);
-    Launch(*p, bound);
+    if constexpr (std::is_void_v<decltype(Launch(*p, bound))>)
+      Launch(*p, bound);
+    else if (const assay_status status = Launch(*p, bound); status.code != ASSAY_OK)
+      return status;
     return finish("the kernel");
   }
 };

@@ -8,7 +8,6 @@
 #include "properties/case/tensor_plan.hpp"
 #include "properties/generate/large.hpp"
 #include "properties/generate/space.hpp"
-#include "properties/generate/support_table.hpp"
 #include "properties/relations/adapt.hpp"
 #include "properties/relations/beyond_support.hpp"
 #include "properties/run/execute.hpp"
@@ -139,6 +138,11 @@ verdict verdict_of_made(const library& lib, const attention_case& made) {
   }
 }
 
+/// By what plan() does not see: the data, and what the library's predicate is for.
+bool is_beyond_by_its_data(const library& lib, const attention_case& c) {
+  return has_unseen_lack(c, lib.support_of(c.kernel)) || !refused_by_predicate(lib, c).empty();
+}
+
 }  // namespace
 
 std::vector<case_beyond> cases_beyond(const attention_case& c) {
@@ -153,16 +157,6 @@ std::vector<case_beyond> cases_beyond(const attention_case& c) {
   }
   return all;
 }
-
-namespace {
-
-/// What only the data shows, which plan() does not see: rows without keys, and what the predicate is for.
-bool is_beyond_by_its_data(const library& lib, const attention_case& c) {
-  const assay_support& takes = lib.support_of(c.kernel);
-  return (takes.no_rows_without_keys != 0 && !every_row_sees_a_key(c)) || !refused_by_predicate(lib, c).empty();
-}
-
-}  // namespace
 
 verdict verdict_beyond_space(const library& lib, const attention_case& c) {
   verdict all;

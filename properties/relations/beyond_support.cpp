@@ -59,6 +59,12 @@ std::optional<attention_case> with_feature(const attention_case& c, const suppor
 
 }  // namespace
 
+bool has_unseen_lack(const attention_case& c, const assay_support& takes) {
+  return std::ranges::any_of(supported_features(), [&](const supported_feature& f) {
+    return (f.operations & operation_of(c)) != 0 && takes.*f.lacks != 0 && !is_seen(f) && f.has(c);
+  });
+}
+
 std::vector<case_beyond> cases_beyond_support(const attention_case& c, const assay_support& takes) {
   constexpr std::size_t most = 3;
   std::vector<const supported_feature*> lacking;

@@ -13,4 +13,7 @@ namespace assay::relations {
 /// few of them, by the seed of `c`, whose kernel they are of: each costs a run.
 std::vector<case_beyond> cases_beyond_support(const attention_case& c, const assay_support& takes);
 
+/// Whether the case has what the support lacks and a host cannot refuse, since it is in the data.
+bool has_unseen_lack(const attention_case& c, const assay_support& takes);
+
 }  // namespace assay::relations

@@ -30,12 +30,29 @@ void add(std::vector<part>& all, const char* name, T contract::* field, const co
          std::initializer_list<T> values, const std::function<std::string(T)>& text) {
   for (const T value : values)
     if (value != declared.*field)
-      all.push_back({fmt::format("{} {} (declared: {})", name, text(value), text(declared.*field)),
+      all.push_back({fmt::format("{} {} (not {})", name, text(value), text(declared.*field)),
                      [field, value](contract& c) { c.*field = value; }});
 }
 
-std::vector<part> parts_of(const contract& c) {
+/// What no enclosure leaves open: each choice is a number of its own.
+std::vector<part> conventions_of(const contract& c) {
   std::vector<part> all;
+  const std::function<std::string(lse_base)> base = [](lse_base x) {
+    return std::string(x == lse_base::natural ? "natural" : "two");
+  };
+  const std::function<std::string(empty_lse)> empty = [](empty_lse x) {
+    return std::string(x == empty_lse::minus_infinity ? "minus_infinity" : "plus_infinity");
+  };
+  add(all, "base_of_lse", &contract::base_of_lse, c, {lse_base::natural, lse_base::two}, base);
+  add(all, "lse_without_keys", &contract::lse_without_keys, c, {empty_lse::minus_infinity, empty_lse::plus_infinity},
+      empty);
+  return all;
+}
+
+/// Of a contract without an order the conventions alone: the rest is open.
+std::vector<part> parts_of(const contract& c) {
+  std::vector<part> all = conventions_of(c);
+  if (c.order == tile_order::any) return all;
   const std::function<std::string(std::int32_t)> number = [](std::int32_t x) { return fmt::format("{}", x); };
   const std::function<std::string(dtype)> type = [](dtype x) { return std::string(name_of(x)); };
   const std::function<std::string(tile_order)> order = [](tile_order x) {
@@ -44,19 +61,10 @@ std::vector<part> parts_of(const contract& c) {
   const std::function<std::string(split_rule)> rule = [](split_rule x) {
     return std::string(x == split_rule::of_sequence ? "of_sequence" : "of_longest");
   };
-  const std::function<std::string(lse_base)> base = [](lse_base x) {
-    return std::string(x == lse_base::natural ? "natural" : "two");
-  };
-  const std::function<std::string(empty_lse)> empty = [](empty_lse x) {
-    return std::string(x == empty_lse::minus_infinity ? "minus_infinity" : "plus_infinity");
-  };
   add(all, "tile_keys", &contract::tile_keys, c, {16, 32, 64, 128, 256, 8}, number);
   add(all, "p_type", &contract::p_type, c, {dtype::f32, dtype::f16, dtype::bf16, dtype::e4m3fn, dtype::e4m3fnuz}, type);
   add(all, "order", &contract::order, c, {tile_order::ascending, tile_order::descending}, order);
   add(all, "splits", &contract::splits, c, {split_rule::of_longest, split_rule::of_sequence}, rule);
-  add(all, "base_of_lse", &contract::base_of_lse, c, {lse_base::natural, lse_base::two}, base);
-  add(all, "lse_without_keys", &contract::lse_without_keys, c, {empty_lse::minus_infinity, empty_lse::plus_infinity},
-      empty);
   add(all, "p_shift", &contract::p_shift, c, {0, 4, 7, 8}, number);
   add(all, "fuses_logits", &contract::fuses_logits, c, {0, 1}, number);
   add(all, "constant_roundings", &contract::constant_roundings, c, {2, 4}, number);
@@ -127,20 +135,18 @@ std::string fitting_contract(const inputs& given, const execution& ran) {
   const contract& declared = ran.declared;
   const auto fit = [](const std::string& name) { return "the outputs fit another contract: " + name; };
   const std::vector<part> parts = parts_of(declared);
-  if (declared.order != tile_order::any) {
-    for (const part& p : parts) {
-      contract changed = declared;
-      p.change(changed);
-      if (among.fits(changed)) return fit(p.name);
-    }
-    for (std::size_t one = 0; one < parts.size() && !among.is_late(); ++one)
-      for (std::size_t other = one + 1; other < parts.size() && !among.is_late(); ++other) {
-        contract changed = declared;
-        parts[one].change(changed);
-        parts[other].change(changed);
-        if (among.fits(changed)) return fit(parts[one].name + ", " + parts[other].name);
-      }
+  for (const part& p : parts) {
+    contract changed = declared;
+    p.change(changed);
+    if (among.fits(changed)) return fit(p.name);
   }
+  for (std::size_t one = 0; one < parts.size() && !among.is_late(); ++one)
+    for (std::size_t other = one + 1; other < parts.size() && !among.is_late(); ++other) {
+      contract changed = declared;
+      parts[one].change(changed);
+      parts[other].change(changed);
+      if (among.fits(changed)) return fit(parts[one].name + ", " + parts[other].name);
+    }
   const auto open = [&](contract c) {
     c.base_of_lse = declared.base_of_lse;
     c.lse_without_keys = declared.lse_without_keys;

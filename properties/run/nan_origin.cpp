@@ -50,6 +50,15 @@ std::vector<std::int64_t> index_of(const tensor& t, std::int64_t offset) {
   return index;
 }
 
+/// Whether a slot holds a key of a sequence. Slots that do are dead where no row sees the key.
+bool holds_key(const attention_case& c, std::int64_t page, std::int64_t slot) {
+  return std::ranges::any_of(c.sequences, [&](const sequence& s) {
+    for (std::size_t i = 0; i < s.pages.size(); ++i)
+      if (s.pages[i] == page && static_cast<std::int64_t>(i) * c.page_size + slot < s.k) return true;
+    return false;
+  });
+}
+
 /// The same case with other contents of dead memory: what differs is dead.
 inputs with_other_poison(const attention_case& c) {
   attention_case other = c;
@@ -60,7 +69,7 @@ inputs with_other_poison(const attention_case& c) {
 class load_watch {
  public:
   load_watch(const attention_case& c, const inputs& given)
-      : twin_(with_other_poison(c)), used_pages_(pages_in_use(given)) {
+      : case_(c), twin_(with_other_poison(c)), used_pages_(pages_in_use(given)) {
     for (const buffer& b : given.buffers) {
       const buffer* const other = find_buffer(twin_.buffers, b.name());
       tensors_.emplace(b.name(), watched{b.view(), other->view()});
@@ -132,6 +141,8 @@ class load_watch {
   std::string death_of(const std::string& name, const std::vector<std::int64_t>& index) const {
     const bool is_pool = std::ranges::find(pool_tensors, name) != std::end(pool_tensors);
     if (is_pool && !std::ranges::binary_search(used_pages_, index[0])) return "dead: no sequence uses the page";
+    const bool has_slots = (name == "k" && case_.k_order == key_order::plain) || name == "v" || name == "k_row_scale";
+    if (is_pool && (!has_slots || holds_key(case_, index[0], index[1]))) return "dead: of keys that no row sees";
     if (is_pool) return "dead: a slot behind the sequence's end";
     if (name == "block_table" || name == "page_indices") return "dead: a spare entry";
     return "dead memory";
@@ -142,6 +153,7 @@ class load_watch {
     std::int64_t element;
   };
 
+  const attention_case& case_;
   inputs twin_;
   std::vector<std::int64_t> used_pages_;
   std::map<std::string, watched, std::less<>> tensors_;

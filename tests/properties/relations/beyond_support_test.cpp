@@ -88,3 +88,22 @@ TEST_CASE("a kernel that is wrong without the feature, too, fails by that, not b
   }
   CHECK(failures > 0);
 }
+
+TEST_CASE("a legal problem is not tried beyond the support by what only its data shows", "[relations]") {
+  const auto strict = testing::corrupting_library([](testing::call& c) {
+    const tensor o = c.view("o");
+    if (c.stated.num_seqs > o.shape[0]) set_bits(o, 0, bits_at(o, 0) ^ 0x4000U);
+  });
+  const attention_case c = seeded(16);
+  const auto without_rows = [](const relations::case_beyond& each) {
+    return std::ranges::any_of(each.made.sequences, [](const sequence& s) { return s.q == 0; });
+  };
+  const std::vector<relations::case_beyond> all = relations::cases_beyond(c);
+  const auto found = std::ranges::find_if(all, without_rows);
+  REQUIRE(found != all.end());
+  CHECK(relations::has_unseen_lack(found->made, lacking(&assay_support::no_sequences_without_rows)));
+  CHECK_FALSE(relations::has_unseen_lack(found->made, lacking(&assay_support::no_soft_cap)));
+  CHECK(verdict_beyond_space(*strict, c).result == outcome::fail);
+  strict->supports["split_kv"] = lacking(&assay_support::no_sequences_without_rows);
+  CHECK(verdict_beyond_space(*strict, c).result == outcome::pass);
+}

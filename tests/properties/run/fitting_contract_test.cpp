@@ -33,15 +33,33 @@ TEST_CASE("a contract that differs from the kernel in one part or two is not a w
   const attention_case c = several_tiles();
   CHECK(hint_under([](contract&) {}, c).empty());  // it passes
   CHECK(hint_under([](contract& d) { d.tile_keys = 16; }, c) ==
-        "the outputs fit another contract: tile_keys 64 (declared: 16)");
+        "the outputs fit another contract: tile_keys 64 (not 16)");
   CHECK(hint_under([](contract& d) { d.p_type = dtype::f32; }, c) ==
-        "the outputs fit another contract: p_type f16 (declared: f32)");
+        "the outputs fit another contract: p_type f16 (not f32)");
   CHECK(hint_under([](contract& d) { d.order = tile_order::descending; }, c) ==
-        "the outputs fit another contract: order ascending (declared: descending)");
+        "the outputs fit another contract: order ascending (not descending)");
   CHECK(hint_under([](contract& d) { d.base_of_lse = lse_base::two; }, c) ==
-        "the outputs fit another contract: base_of_lse natural (declared: two)");
+        "the outputs fit another contract: base_of_lse natural (not two)");
   CHECK(hint_under([](contract& d) { d.tile_keys = 16, d.p_type = dtype::bf16; }, c) ==
-        "the outputs fit another contract: tile_keys 64 (declared: 16), p_type f16 (declared: bf16)");
+        "the outputs fit another contract: tile_keys 64 (not 16), p_type f16 (not bf16)");
+}
+
+TEST_CASE("where no order is declared, a convention of the LSE may still be another one") {
+  const attention_case c = several_tiles();
+  const auto open = [](contract& d) {
+    d.order = tile_order::any;
+    d.base_of_lse = lse_base::two;
+  };
+  CHECK(hint_under(open, c) == "the outputs fit another contract: base_of_lse natural (not two)");
+  const auto both = [&](contract& d) {
+    open(d);
+    d.lse_without_keys = empty_lse::plus_infinity;
+  };
+  attention_case with_empty = c;
+  with_empty.sequences[0] = {.q = 2, .k = 0, .prefix_offset = {}, .pages = {}};
+  CHECK(hint_under(both, with_empty) ==
+        "the outputs fit another contract: base_of_lse natural (not two), lse_without_keys minus_infinity (not "
+        "plus_infinity)");
 }
 
 TEST_CASE("a wrong kernel gets no hint that its contract is wrong") {

@@ -63,6 +63,18 @@ TEST_CASE("A NaN in an output is followed to the dead slot that was loaded, by e
             .starts_with("the first infinity loaded: " + place + " (dead: a slot"));
 }
 
+TEST_CASE("A dead key that is in a sequence is said to be one that no row sees", "[nan_origin]") {
+#if ASSAY_TSAN
+  SKIP("ThreadSanitizer takes the calls that the checker needs");
+#endif
+  attention_case c = poisoned(poison_kind::nan);
+  c.causal = true;
+  c.window = 1;
+  const std::string line = first_load_of(*copying_library(0, 0), c);
+  INFO(line);
+  CHECK(line.find("v[" + page_of(c) + ", 0, 0, 12] (dead: of keys that no row sees)") != std::string::npos);
+}
+
 TEST_CASE("A live NaN is reported, behind dead ones", "[nan_origin]") {
 #if ASSAY_TSAN
   SKIP("ThreadSanitizer takes the calls that the checker needs");

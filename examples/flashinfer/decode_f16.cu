@@ -1,0 +1,3 @@
+#include "decode.cuh"
+
+template void decode<__half, false>(const assay::problem&, const assay::attention_tensors&, decode_plan&);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # examples_test.sh BUILD PROGRAM: the commands of examples/README.md do what it says: the bug is found, the mended kernel
-# and the one in C are verified. vLLM's kernels are built and run against the source tree that ASSAY_VLLM_DIR names; else
-# the test says that it left them out. Skipped for builds without a kit.
+# and the one in C are verified. The kernels of others are built and run where a variable, ASSAY_VLLM_DIR and the like, names
+# their source tree; else the test says that it left them out. Skipped for builds without a kit.
 set -euo pipefail
 build=$(realpath "$1") program=$(realpath "$2") source=$PWD
 skip() {
@@ -74,15 +74,31 @@ sed 's/^  int32_t order;.*//' "$source/kernels/library.h" >changed.h # of which 
   fail "a field that C lacks is not noticed"
 grep -q "no member named 'order'" log || { cat log; fail "a field that C lacks has another effect"; }
 
-if [[ -z ${ASSAY_VLLM_DIR:-} ]]; then
-  echo "vLLM's kernels are left out: ASSAY_VLLM_DIR names no source tree"
+# The adapters to kernels of others: of each whose source tree VARIABLE names; else it must say that it lacks one.
+adapter() { # FOLDER OPTION VARIABLE
+  local tree=${!3:-}
+  if [[ -n $tree ]]; then
+    built "examples/$1" "-D$2=$tree"
+    return 0
+  fi
+  echo "examples/$1 is left out: $3 names no source tree"
   for folder in '' "$scratch"; do
-    ! cmake -S examples/vllm -B vllm_without -G Ninja "-DCMAKE_PREFIX_PATH=$build" "-DVLLM_DIR=$folder" >said 2>&1 ||
-      fail "examples/vllm is configured without a source tree"
-    grep -q VLLM_DIR said || { cat said; fail "examples/vllm does not say that VLLM_DIR is missing"; }
+    ! cmake -S "examples/$1" -B "$1_without" -G Ninja "-DCMAKE_PREFIX_PATH=$build" "-D$2=$folder" >said 2>&1 ||
+      fail "examples/$1 is configured without a source tree"
+    grep -q "$2" said || { cat said; fail "examples/$1 does not say that $2 is missing"; }
   done
-else
-  built examples/vllm "-DVLLM_DIR=$ASSAY_VLLM_DIR"
-  checked 0 examples/vllm/build/vllm_paged_v2.so 60 '^accepted, however blunt' --accept-blunt --types f16
+  return 1
+}
+blunt='^accepted, however blunt'
+if adapter vllm VLLM_DIR ASSAY_VLLM_DIR; then
+  checked 0 examples/vllm/build/vllm_paged_v2.so 60 "$blunt" --accept-blunt --types f16
   checked 1 examples/vllm/build/vllm_rocm.so 60 '^DEFECT' --types f16
+fi
+if adapter flashinfer FLASHINFER_DIR ASSAY_FLASHINFER_DIR; then
+  known=(--accept examples/flashinfer/accepted.txt)
+  checked 0 examples/flashinfer/build/flashinfer.so 60 "$blunt" --accept-blunt --types bf16 "${known[@]}"
+  checked 1 examples/flashinfer/build/flashinfer.so 20 '^DEFECT' --types f16
+fi
+if adapter llama_cpp LLAMA_CPP_DIR ASSAY_LLAMA_CPP_DIR; then
+  checked 0 examples/llama_cpp/build/llama_cpp.so 60 "$blunt" --accept-blunt
 fi

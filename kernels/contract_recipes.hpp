@@ -34,16 +34,16 @@ inline contract in_any_order(const problem& /*stated*/) {
 /// arithmetic must be declared.
 inline contract of_types(const problem& stated) {
   contract c = in_any_order(stated);
-  const bool is_fp8 = stated.v_type == dtype::e4m3fn || stated.v_type == dtype::e4m3fnuz;
   const auto is_half = [](dtype type) { return type == dtype::f16 || type == dtype::bf16; };
   const dtype half = is_half(stated.o_type) ? stated.o_type : is_half(stated.v_type) ? stated.v_type : dtype::f32;
-  c.p_type = is_fp8 ? stated.v_type : half;
-  c.cache_type = is_fp8 || stated.v_type == dtype::i8 ? half : dtype::f32;  // floats are used as they are
+  c.p_type = is_fp8(stated.v_type) ? stated.v_type : half;
+  c.cache_type =
+      is_fp8(stated.v_type) || stated.v_type == dtype::i8 ? half : dtype::f32;  // floats are used as they are
   // Where f16 does not hold a scaled query, a kernel that rounds it is wrong.
   const double scale = std::fabs(static_cast<double>(stated.scale)) * std::fabs(static_cast<double>(stated.q_scale));
   if (half != dtype::f16 || (scale < 16 && std::fabs(static_cast<double>(stated.k_scale)) < 16)) c.query_type = half;
   c.partial_type = half;
-  c.normalises_p = is_fp8 ? 0 : 1;
+  c.normalises_p = is_fp8(stated.v_type) ? 0 : 1;
   c.sum_epsilon = 0x1p-20F;
   return c;
 }

@@ -38,7 +38,9 @@ enum assay_element_type {
   ASSAY_TYPE_E4M3FN = 4,
   ASSAY_TYPE_E4M3FNUZ = 5,
   ASSAY_TYPE_I8 = 6,
-  ASSAY_TYPE_TF32 = 9 /* of a contract's roundings alone */
+  ASSAY_TYPE_TF32 = 9, /* of a contract's roundings alone */
+  ASSAY_TYPE_E5M2 = 10,
+  ASSAY_TYPE_E5M2FNUZ = 11
 };
 
 /* A combination of types. `kv` is that of K; V has it too, but with int8 K it has f16. */

@@ -11,7 +11,8 @@ namespace assay {
 /// Element types. The FP8 types share a width and differ in bias, in their NaN codes and in -0:
 /// e4m3fn is OCP's (bias 7, S.1111.111 is NaN; gfx950, NVIDIA), e4m3fnuz is gfx942's (bias 8, 0x80 is the only NaN).
 /// tf32 is the type of no tensor: f32 of which a matrix unit reads 10 bits of mantissa, rounded or cut.
-enum class dtype : std::int32_t { none, f32, f16, bf16, e4m3fn, e4m3fnuz, i8, i32, i64, tf32 };
+/// e5m2 is OCP's (bias 15, with infinities, as f16's upper byte), e5m2fnuz is gfx942's (bias 16, 0x80 is the only NaN).
+enum class dtype : std::int32_t { none, f32, f16, bf16, e4m3fn, e4m3fnuz, i8, i32, i64, tf32, e5m2, e5m2fnuz };
 
 constexpr std::int64_t size_bytes(dtype type) {
   switch (type) {
@@ -23,15 +24,31 @@ constexpr std::int64_t size_bytes(dtype type) {
     case dtype::bf16: return 2;
     case dtype::e4m3fn:
     case dtype::e4m3fnuz:
+    case dtype::e5m2:
+    case dtype::e5m2fnuz:
     case dtype::i8: return 1;
     case dtype::none: return 0;
   }
   return 0;
 }
 
+constexpr bool is_fp8(dtype type) {
+  return type == dtype::e4m3fn || type == dtype::e4m3fnuz || type == dtype::e5m2 || type == dtype::e5m2fnuz;
+}
+
+/// Of these 0x80 is NaN, so that no zero is negative.
+constexpr bool is_fnuz(dtype type) {
+  return type == dtype::e4m3fnuz || type == dtype::e5m2fnuz;
+}
+
+constexpr bool has_infinities(dtype type) {
+  return type == dtype::f32 || type == dtype::f16 || type == dtype::bf16 || type == dtype::e5m2;
+}
+
 /// As cases and messages spell it.
 constexpr const char* name_of(dtype type) {
-  constexpr const char* names[] = {"none", "f32", "f16", "bf16", "e4m3fn", "e4m3fnuz", "i8", "i32", "i64", "tf32"};
+  constexpr const char* names[] = {"none", "f32", "f16", "bf16", "e4m3fn", "e4m3fnuz",
+                                   "i8",   "i32", "i64", "tf32", "e5m2",   "e5m2fnuz"};
   const auto i = static_cast<std::uint32_t>(type);
   return i < sizeof names / sizeof *names ? names[i] : "unknown";
 }

@@ -105,8 +105,8 @@ void append_roundings(const written_row& w, std::vector<fault_effect>& all) {
     all.push_back(std::move(truncated));
   }
   const dtype type = w.pool.pool->type;
-  if (type != dtype::e4m3fn && type != dtype::e4m3fnuz) return;
-  const dtype other = type == dtype::e4m3fn ? dtype::e4m3fnuz : dtype::e4m3fn;
+  if (!is_fp8(type)) return;
+  const dtype other = fp8_twin(type);
   const std::int64_t at = w.first() + w.given.chance.below(w.pool.dim);
   const std::uint32_t bits = encode(other, round_to_nearest(other, written.value(w.tensor, at)));
   all.push_back({named("code_misread"), {{w.tensor, {{at, bits}}}}});

@@ -204,23 +204,13 @@ bool truncate_p(const attempt& a, faulty_row& row) {
   return changed;
 }
 
-/// The value of the code that e4m3fn and e4m3fnuz take for different numbers.
-double as_other_format(dtype type, double value) {
-  const dtype other = type == dtype::e4m3fn ? dtype::e4m3fnuz : dtype::e4m3fn;
-  return decode(other, encode(type, value));
-}
-
-bool is_fp8(dtype type) {
-  return type == dtype::e4m3fn || type == dtype::e4m3fnuz;
-}
-
 bool misread_k_code(const attempt& a, faulty_row& row) {
   if (!is_fp8(a.stated().k_type)) return false;
   faulty_key& k = row.keys[a.any_key()];
   std::vector<double> key(row.query().size());
   a.view().load_key(k.place, row.head() / a.view().heads_per_group(), key.data());
   const auto d = static_cast<std::size_t>(a.chance.below(static_cast<std::int64_t>(key.size())));
-  k.dot += row.factor() * row.query()[d] * (as_other_format(a.stated().k_type, key[d]) - key[d]);
+  k.dot += row.factor() * row.query()[d] * (as_fp8_twin(a.stated().k_type, key[d]) - key[d]);
   return true;
 }
 
@@ -228,7 +218,7 @@ bool misread_v_code(const attempt& a, faulty_row& row) {
   if (!is_fp8(a.stated().v_type)) return false;
   std::vector<double>& value = row.values[a.any_key()];
   double& v = value[static_cast<std::size_t>(a.chance.below(static_cast<std::int64_t>(value.size())))];
-  v = as_other_format(a.stated().v_type, v);
+  v = as_fp8_twin(a.stated().v_type, v);
   return true;
 }
 

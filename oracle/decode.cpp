@@ -26,8 +26,10 @@ binary_format format_of(dtype type) {
     case dtype::f16: return {11, -24, 65504.0, true};
     case dtype::bf16: return {8, -133, 0x1.fep127, true};
     case dtype::tf32: return {11, -136, 0x1.ffcp127, true};
-    case dtype::e4m3fn: return {4, -9, 448.0, false};     // bias 7: 2^(1-7-3)
-    case dtype::e4m3fnuz: return {4, -10, 240.0, false};  // bias 8
+    case dtype::e4m3fn: return {4, -9, 448.0, false};       // bias 7: 2^(1-7-3)
+    case dtype::e4m3fnuz: return {4, -10, 240.0, false};    // bias 8
+    case dtype::e5m2: return {3, -16, 57344.0, true};       // bias 15: 2^(1-15-2)
+    case dtype::e5m2fnuz: return {3, -17, 57344.0, false};  // bias 16
     case dtype::i8: return {53, 0, 127.0, false};
     case dtype::i32: return {53, 0, 2147483647.0, false};
     case dtype::i64:
@@ -51,11 +53,11 @@ int quantum_exponent_at(const binary_format& f, double value) {
   return std::max(exponent_of(value) - (f.precision - 1), f.quantum_exponent);
 }
 
-double decode_e4m3(std::uint32_t bits, int bias) {
-  const int exponent = static_cast<int>((bits >> 3) & 15U);
-  const double mantissa = static_cast<double>(bits & 7U);
-  const double magnitude =
-      exponent == 0 ? mantissa * power_of_two(1 - bias - 3) : (8 + mantissa) * power_of_two(exponent - bias - 3);
+double decode_fp8(std::uint32_t bits, int fraction_bits, int bias) {
+  const int exponent = static_cast<int>((bits & 0x7FU) >> fraction_bits);
+  const std::uint32_t hidden = 1U << fraction_bits, fraction = bits & (hidden - 1);
+  const double magnitude = static_cast<double>(exponent == 0 ? fraction : hidden + fraction) *
+                           power_of_two(std::max(exponent, 1) - bias - fraction_bits);
   return (bits & 0x80U) != 0 ? -magnitude : magnitude;
 }
 
@@ -63,9 +65,16 @@ constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 double decode_byte(dtype type, std::uint32_t bits) {
   bits &= 0xFFU;
+  const std::uint32_t magnitude = bits & 0x7FU;
   if (type == dtype::i8) return static_cast<double>(static_cast<std::int8_t>(bits));
-  if (type == dtype::e4m3fn) return (bits & 0x7FU) == 0x7FU ? not_a_number : decode_e4m3(bits, 7);
-  return bits == 0x80U ? not_a_number : decode_e4m3(bits, 8);
+  if (is_fnuz(type) && bits == 0x80U) return not_a_number;
+  if (type == dtype::e4m3fn) return magnitude == 0x7FU ? not_a_number : decode_fp8(bits, 3, 7);
+  if (type == dtype::e4m3fnuz) return decode_fp8(bits, 3, 8);
+  if (type == dtype::e5m2fnuz) return decode_fp8(bits, 2, 16);
+  constexpr std::uint32_t infinity = 0x7CU;  // of e5m2
+  if (magnitude > infinity) return not_a_number;
+  if (magnitude == infinity) return (bits & 0x80U) != 0 ? -HUGE_VAL : HUGE_VAL;
+  return decode_fp8(bits, 2, 15);
 }
 
 const std::array<double, 256>& byte_table(dtype type) {
@@ -75,8 +84,15 @@ const std::array<double, 256>& byte_table(dtype type) {
     return table;
   };
   static const std::array<double, 256> integer = make(dtype::i8), fn = make(dtype::e4m3fn),
-                                       fnuz = make(dtype::e4m3fnuz);
-  return type == dtype::i8 ? integer : type == dtype::e4m3fn ? fn : fnuz;
+                                       fnuz = make(dtype::e4m3fnuz), e5m2 = make(dtype::e5m2),
+                                       e5m2fnuz = make(dtype::e5m2fnuz);
+  switch (type) {
+    case dtype::e4m3fn: return fn;
+    case dtype::e4m3fnuz: return fnuz;
+    case dtype::e5m2: return e5m2;
+    case dtype::e5m2fnuz: return e5m2fnuz;
+    default: return integer;
+  }
 }
 
 /// Branchless, so that a row of them is vectorised.
@@ -114,6 +130,8 @@ double decode(dtype type, std::uint32_t bits) {
     case dtype::i32: return static_cast<std::int32_t>(bits);
     case dtype::e4m3fn:
     case dtype::e4m3fnuz:
+    case dtype::e5m2:
+    case dtype::e5m2fnuz:
     case dtype::i8: return decode_byte(type, bits);
     case dtype::i64:
     case dtype::tf32:

@@ -45,12 +45,28 @@ std::uint32_t encode(dtype type, double value) {
     case dtype::i32: return static_cast<std::uint32_t>(static_cast<std::int32_t>(value));
     case dtype::e4m3fn:
     case dtype::e4m3fnuz:
+    case dtype::e5m2:
+    case dtype::e5m2fnuz:
     case dtype::i8: return encode_byte(type, value);
     case dtype::i64:
     case dtype::tf32:
     case dtype::none: break;
   }
   throw std::invalid_argument("oracle: an element type is missing");
+}
+
+dtype fp8_twin(dtype type) {
+  switch (type) {
+    case dtype::e4m3fn: return dtype::e4m3fnuz;
+    case dtype::e4m3fnuz: return dtype::e4m3fn;
+    case dtype::e5m2: return dtype::e5m2fnuz;
+    case dtype::e5m2fnuz: return dtype::e5m2;
+    default: throw std::invalid_argument("oracle: not an FP8 type");
+  }
+}
+
+double as_fp8_twin(dtype type, double value) {
+  return decode(fp8_twin(type), encode(type, value));
 }
 
 }  // namespace assay::oracle

@@ -134,7 +134,7 @@ bool is_admitted(element_rule rule, double value) {
 bool is_wrong_zero(double value, element_rule rule, dtype type) {
   if (value != 0) return false;
   if (rule == element_rule::positive) return std::signbit(value);
-  return rule == element_rule::negative && !std::signbit(value) && type != dtype::e4m3fnuz;  // where 0x80 is NaN
+  return rule == element_rule::negative && !std::signbit(value) && !is_fnuz(type);
 }
 
 template <class Element>

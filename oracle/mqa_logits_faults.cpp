@@ -115,12 +115,11 @@ bool take_other_row(const attempt& a, faulty_logit& l) {
 
 bool misread_code(const attempt& a, faulty_logit& l) {
   const dtype type = a.given.planned.k_type;
-  if (type != dtype::e4m3fn && type != dtype::e4m3fnuz) return false;
-  const dtype other = type == dtype::e4m3fn ? dtype::e4m3fnuz : dtype::e4m3fn;
+  if (!is_fp8(type)) return false;
   std::vector<double> key(static_cast<std::size_t>(a.given.planned.head_dim_qk)), query(key);
   a.view.load_key(a.view.place(a.at.seq, a.at.key), 0, key.data());
   const auto d = static_cast<std::size_t>(a.chance.below(static_cast<std::int64_t>(key.size())));
-  const double error = decode(other, encode(type, key[d])) - key[d];
+  const double error = as_fp8_twin(type, key[d]) - key[d];
   for (std::size_t h = 0; h < l.dots.size(); ++h) {
     a.view.load_query(a.at.row, static_cast<std::int64_t>(h), query.data());
     l.dots[h] += query[d] * error;

@@ -14,7 +14,7 @@
 
 namespace assay {
 
-BOOST_DESCRIBE_ENUM(dtype, none, f32, f16, bf16, e4m3fn, e4m3fnuz, i8, i32, i64)
+BOOST_DESCRIBE_ENUM(dtype, none, f32, f16, bf16, e4m3fn, e4m3fnuz, i8, i32, i64, e5m2, e5m2fnuz)
 BOOST_DESCRIBE_ENUM(page_table_kind, block_table, page_list)
 BOOST_DESCRIBE_ENUM(q_batching, group, batch)
 BOOST_DESCRIBE_ENUM(descale_kind, per_tensor, per_page)

@@ -14,6 +14,8 @@ number_format format_of(dtype type) {
     case dtype::bf16: return {7, 127, 0x8000U, 0x7F7FU};
     case dtype::e4m3fn: return {3, 7, 0x80U, 0x7EU};
     case dtype::e4m3fnuz: return {3, 8, 0x80U, 0x7FU};
+    case dtype::e5m2: return {2, 15, 0x80U, 0x7BU};
+    case dtype::e5m2fnuz: return {2, 16, 0x80U, 0x7FU};
     default: throw std::invalid_argument("not a float type");
   }
 }
@@ -48,7 +50,7 @@ std::uint32_t round_to_bits(dtype type, double value) {
   }
   const number_format f = format_of(type);
   const std::uint32_t bits = nearest_pattern(f, std::fabs(value));
-  if (bits == 0 && type == dtype::e4m3fnuz) return 0;
+  if (bits == 0 && is_fnuz(type)) return 0;
   return std::signbit(value) ? bits | f.sign : bits;
 }
 
@@ -56,13 +58,12 @@ std::uint32_t poison_pattern(dtype type, poison_kind kind) {
   if (kind == poison_kind::zero || type == dtype::none) return 0;
   if (type == dtype::i8) return kind == poison_kind::nan ? 0x80U : 0x7FU;
   const number_format f = format_of(type);
-  const bool is_fp8 = size_bytes(type) == 1;
   switch (kind) {
     case poison_kind::nan:
-      if (type == dtype::e4m3fnuz) return 0x80U;
-      if (is_fp8) return 0x7FU;
+      if (is_fnuz(type)) return 0x80U;
+      if (type == dtype::e4m3fn) return 0x7FU;
       return (f.last_finite + 1) | (1U << (f.mantissa_bits - 1));  // quiet
-    case poison_kind::inf: return is_fp8 ? f.last_finite : f.last_finite + 1;
+    case poison_kind::inf: return f.last_finite + (has_infinities(type) ? 1 : 0);
     case poison_kind::huge:
     case poison_kind::zero: break;
   }

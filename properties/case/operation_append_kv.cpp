@@ -142,6 +142,8 @@ void check_fields(const attention_case& c) {
   refuse_foreign_fields(c);
   if (c.heads_q != c.heads_kv) refuse("heads_q", "append_kv needs heads_q equal to heads_kv");
   if (size_bytes(c.q_type) != 2) refuse("q_type", "append_kv takes new rows in f16 or bf16");
+  if (c.kv_type == dtype::e5m2 || c.kv_type == dtype::e5m2fnuz)
+    refuse("kv_type", "append_kv has no e5m2: caches differ in what they do with values beyond its range");
   if (c.q_order == q_layout::transposed) refuse("q_order", "append_kv needs new rows with contiguous elements");
   if (c.kv_descale == descale_kind::per_page && (c.k_scale != 1 || c.v_scale != 1))
     refuse("kv_descale", "per_page needs k_scale and v_scale 1");

@@ -119,7 +119,9 @@ static_assert(ASSAY_TYPE_F32 == static_cast<int>(dtype::f32) && ASSAY_TYPE_F16 =
               ASSAY_TYPE_BF16 == static_cast<int>(dtype::bf16) &&
               ASSAY_TYPE_E4M3FN == static_cast<int>(dtype::e4m3fn) &&
               ASSAY_TYPE_E4M3FNUZ == static_cast<int>(dtype::e4m3fnuz) &&
-              ASSAY_TYPE_I8 == static_cast<int>(dtype::i8) && ASSAY_TYPE_TF32 == static_cast<int>(dtype::tf32));
+              ASSAY_TYPE_I8 == static_cast<int>(dtype::i8) && ASSAY_TYPE_TF32 == static_cast<int>(dtype::tf32) &&
+              ASSAY_TYPE_E5M2 == static_cast<int>(dtype::e5m2) &&
+              ASSAY_TYPE_E5M2FNUZ == static_cast<int>(dtype::e5m2fnuz));
 
 bool is_end(const assay_types& t) {
   return t.q == 0 && t.kv == 0 && t.o == 0;
@@ -142,7 +144,7 @@ void check_alignment(const char* name, std::int32_t value) {
 void check_types(const assay_support& s) {
   for (const assay_types& t : types_in(s))
     for (const std::int32_t type : {t.q, t.kv, t.o})
-      if (type < ASSAY_TYPE_F32 || type > ASSAY_TYPE_I8)
+      if ((type < ASSAY_TYPE_F32 || type > ASSAY_TYPE_I8) && type != ASSAY_TYPE_E5M2 && type != ASSAY_TYPE_E5M2FNUZ)
         throw case_error(fmt::format("types: {} is not the number of a type", type));
 }
 

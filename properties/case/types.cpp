@@ -5,7 +5,7 @@ namespace assay {
 /// q, "/" and kv where that differs, ":" and o where q does not say it: "f16", "bf16/e4m3fn", "e4m3fn:bf16".
 std::string types_text(dtype q, dtype kv, dtype o) {
   const auto name = [](dtype type) { return std::string(boost::describe::enum_to_string(type, "?")); };
-  const bool says_o = q == dtype::f32 ? o == q : q != dtype::e4m3fn && q != dtype::e4m3fnuz;
+  const bool says_o = q == dtype::f32 ? o == q : !is_fp8(q);
   return name(q) + (q == kv ? "" : "/" + name(kv)) + (says_o ? "" : ":" + name(o));
 }
 

@@ -22,9 +22,6 @@ void check_finite(const std::string& field, float value) {
   if (!std::isfinite(value)) refuse(field, "must be finite");
 }
 
-bool is_fp8(dtype type) {
-  return type == dtype::e4m3fn || type == dtype::e4m3fnuz;
-}
 bool is_half(dtype type) {
   return type == dtype::f16 || type == dtype::bf16;
 }
@@ -32,7 +29,7 @@ bool is_half(dtype type) {
 void check_types(const attention_case& c) {
   const bool is_wide = is_half(c.q_type) || c.q_type == dtype::f32;
   if (!is_wide && !is_fp8(c.q_type) && c.q_type != dtype::i8)
-    refuse("q_type", "must be f32, f16, bf16, e4m3fn, e4m3fnuz or i8");
+    refuse("q_type", "must be f32, f16, bf16, an FP8 type or i8");
   const bool is_narrower = (is_wide && is_fp8(c.kv_type)) || (c.q_type == dtype::f32 && is_half(c.kv_type));
   if (c.kv_type != c.q_type && !is_narrower)
     refuse("kv_type", "must be q_type, or an FP8 type if q_type is f32, f16 or bf16, or f16 or bf16 if it is f32");

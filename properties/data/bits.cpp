@@ -23,6 +23,8 @@ float_layout layout_of(dtype type) {
     case dtype::bf16: return {7, 127, 0x8000U, 0x7F7FU};
     case dtype::e4m3fn: return {3, 7, 0x80U, 0x7EU};
     case dtype::e4m3fnuz: return {3, 8, 0x80U, 0x7FU};
+    case dtype::e5m2: return {2, 15, 0x80U, 0x7BU};
+    case dtype::e5m2fnuz: return {2, 16, 0x80U, 0x7FU};
     case dtype::i8:
     case dtype::i32:
     case dtype::i64:
@@ -44,7 +46,9 @@ std::uint32_t poison_bits(dtype type) {
     case dtype::f16: return 0x7E00U;
     case dtype::bf16: return 0x7FC0U;
     case dtype::e4m3fn: return 0x7FU;
+    case dtype::e5m2: return 0x7EU;
     case dtype::e4m3fnuz:
+    case dtype::e5m2fnuz:
     case dtype::i8: return 0x80U;
     case dtype::i32: return 0x80000000U;
     case dtype::i64:
@@ -65,7 +69,7 @@ std::uint32_t other_bits(dtype type, std::uint32_t bits) {
   if (type == dtype::i32) return ~bits;
   const float_layout at = layout_of(type);
   const std::uint32_t magnitude = bits & ~at.sign;
-  // A flipped zero would be NaN in e4m3fnuz and equal to zero in the others.
+  // A flipped zero would be NaN in the fnuz types and equal to zero in the others.
   if (magnitude == 0 || magnitude > at.last_finite) return one_bits(type);
   return bits ^ at.sign;
 }

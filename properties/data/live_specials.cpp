@@ -23,10 +23,6 @@ std::int64_t below(std::uint64_t& chance, std::int64_t count) {
   return static_cast<std::int64_t>(chance % static_cast<std::uint64_t>(count));
 }
 
-bool has_infinities(dtype type) {
-  return type == dtype::f32 || type == dtype::f16 || type == dtype::bf16;
-}
-
 /// Keys of which one gets special elements: of append_kv the last old ones, whose page may get new rows.
 key_range candidates(const attention_case& c, const sequence& s) {
   const operation& op = describe(c);
@@ -114,18 +110,18 @@ std::optional<std::uint32_t> live_specials::bits_of(dtype type, std::uint64_t ch
   }
   if (kind == special_kind::infinities) return std::nullopt;
   const std::uint32_t nan = poison_pattern(type, poison_kind::nan);
-  return type == dtype::e4m3fnuz || chance % 4 < 2 ? nan : nan | format_of(type).sign;
+  return is_fnuz(type) || chance % 4 < 2 ? nan : nan | format_of(type).sign;
 }
 
 std::uint32_t live_specials::with_sign(dtype type, std::uint32_t bits, bool is_negative) const {
   const std::uint32_t sign = format_of(type).sign, magnitude = bits & ~sign;
-  return magnitude != 0 && is_negative ? magnitude | sign : magnitude;  // e4m3fnuz has no -0
+  return magnitude != 0 && is_negative ? magnitude | sign : magnitude;  // the fnuz types have no -0
 }
 
 void live_specials::count(dtype type, const std::optional<element>& e) {
   if (!e) return;
   const number_format f = format_of(type);
-  const bool is_infinite = size_bytes(type) > 1 && (e->bits & ~f.sign) == f.last_finite + 1;
+  const bool is_infinite = has_infinities(type) && (e->bits & ~f.sign) == f.last_finite + 1;
   ++(is_infinite ? infinities_ : nans_);
 }
 

@@ -98,18 +98,22 @@ double magnitude_of(dtype type, std::uint32_t bits) {
 double level(dtype type, std::int64_t t) {
   if (type == dtype::i8) return static_cast<double>(std::min<std::int64_t>(t + 20, 127));
   if (size_bytes(type) > 1) return 0.25 * static_cast<double>(std::min<std::int64_t>(t, 200) + 1);
-  // 8 codes an octave: t counts codes upwards from 2^0 (e4m3fn) or 2^-1 (e4m3fnuz); 68 of them stay below the largest.
-  const std::int64_t steps = std::min<std::int64_t>(t, 68);
-  const double octave = std::ldexp(1.0, static_cast<int>(steps / 8) - (type == dtype::e4m3fn ? 0 : 1));
-  return octave * (1 + static_cast<double>(steps % 8) / 8);
+  // t counts codes upwards from 2^0 (e4m3fn) or 2^-8 (e5m2), with 8 or 4 of them an octave, fnuz types from half of
+  // that; 68 of them stay below the largest of e4m3, and below 2^10.
+  const std::int64_t steps = std::min<std::int64_t>(t, 68), codes = std::int64_t{1} << format_of(type).mantissa_bits;
+  const int first = (codes == 8 ? 0 : -8) - (is_fnuz(type) ? 1 : 0);
+  const double octave = std::ldexp(1.0, static_cast<int>(steps / codes) + first);
+  return octave * (1 + static_cast<double>(steps % codes) / static_cast<double>(codes));
 }
 
 }  // namespace
 
 double amplitude(dtype type) {
   switch (type) {
-    case dtype::e4m3fn: return 32;
-    case dtype::e4m3fnuz: return 16;
+    case dtype::e4m3fn:
+    case dtype::e5m2: return 32;
+    case dtype::e4m3fnuz:
+    case dtype::e5m2fnuz: return 16;
     case dtype::i8: return 40;
     default: return 1;
   }

@@ -19,7 +19,7 @@ struct place {
 };
 
 /// Standard deviation of `normal` data: 1 for floats, and for quantised types a size that uses their range well and
-/// leaves 4 sigma representable: e4m3fn 32, e4m3fnuz 16, i8 40.
+/// leaves 4 sigma representable: e4m3fn and e5m2 32, the fnuz types 16, i8 40.
 double amplitude(dtype type);
 
 /// The fills. A is the type's amplitude, N and U[a, b) are normal and uniform draws, s_d is a random sign per dim that
@@ -36,9 +36,9 @@ double amplitude(dtype type);
 /// - cancelling: q and k come in pairs of dims at 3 A, q equal and k opposite: only the last pair's dot product is
 ///   left. Keys 2i and 2i+1 are equal with opposite v, so that the weighted sum cancels.
 /// - largest: random signs at the largest magnitude for which a contract in f32 stays finite. f16 65504 (a dot product
-///   over 1024 dims is below 2^42), e4m3fn 448, e4m3fnuz 240, i8 127; bf16 q and k 255/128 * 2^57 (a dot product over
-///   256 dims is below 2^124, which leaves room for log2(e) and a scale up to 8), v 255/128 * 2^106 (2^20 keys: below
-///   2^127); f32 q and k 255/128 * 2^50, q no larger than K's type holds, v 255/128 * 2^90.
+///   over 1024 dims is below 2^42), e4m3fn 448, e4m3fnuz 240, e5m2 57344, i8 127; bf16 q and k 255/128 * 2^57 (a dot
+///   product over 256 dims is below 2^124, which leaves room for log2(e) and a scale up to 8), v 255/128 * 2^106 (2^20
+///   keys: below 2^127); f32 q and k 255/128 * 2^50, q no larger than K's type holds, v 255/128 * 2^90.
 /// - subnormal: k and v are random subnormals of their type (i8: -1, 0, 1).
 /// - rounding_ties: k is 0, so all weights are equal; v of odd keys is one ulp above v of even keys, in [1, 2): with an
 ///   even number of visible keys and no bias or sink, o lies halfway between two values of v's type.
@@ -129,7 +129,7 @@ class recipe {
 
 /// The pattern that page_tagged gives to a key of a sequence: tag = key + 1021 * sequence counts upwards through the
 /// finite positive values from the type's 1 (FP8: from its smallest normal), then through the negative ones. Tags
-/// repeat after 32768 (f16), 4096 (bf16), 238 (e4m3fn) and 240 (e4m3fnuz) of them.
+/// repeat after 32768 (f16), 4096 (bf16), 238 (e4m3fn), 240 (e4m3fnuz), 240 (e5m2) and 248 (e5m2fnuz) of them.
 std::uint32_t page_tag(dtype type, std::int64_t sequence, std::int64_t key);
 
 /// `saturating`: the key of a sequence of k > 0 keys that dominates.

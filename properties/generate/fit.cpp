@@ -67,13 +67,12 @@ class fitter {
     c_.q_type = t.q;
     c_.kv_type = t.kv;
     c_.o_type = t.o;
-    const bool is_fp8 = t.kv == dtype::e4m3fn || t.kv == dtype::e4m3fnuz;
-    if (!is_fp8) c_.kv_descale = descale_kind::per_tensor;
+    if (!is_fp8(t.kv)) c_.kv_descale = descale_kind::per_tensor;
     if (c_.kv_descale == descale_kind::per_tensor)
       c_.data.descale_ratio = 1.0F, c_.data.descales = descale_size::near_1;
     set_usual_scales(c_);
-    const bool has_infinities = size_bytes(t.q) >= 2 || size_bytes(v_type(c_)) >= 2;
-    if (!has_infinities && c_.data.specials != special_kind::none) c_.data.specials = special_kind::nans;
+    if (!has_infinities(t.q) && !has_infinities(v_type(c_)) && c_.data.specials != special_kind::none)
+      c_.data.specials = special_kind::nans;
   }
 
   void bias_type() {

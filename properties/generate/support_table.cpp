@@ -14,10 +14,6 @@
 namespace assay {
 namespace {
 
-bool is_fp8(dtype type) {
-  return type == dtype::e4m3fn || type == dtype::e4m3fnuz;
-}
-
 bool is_extreme(float x) {
   const float size = std::fabs(x);
   return size != 0 && (size > 0x1p30F || size < 0x1p-30F);

@@ -77,7 +77,7 @@ bool is_relevant(const supported_feature& f, const assay_support& s, const std::
   if (f.lacks == &s_::no_shared_bias || f.lacks == &s_::no_infinite_bias)
     return s.no_bias_f32 == 0 || s.no_bias_f16 == 0 || s.no_bias_bf16 == 0;
   if (f.lacks == &s_::no_page_descales || f.lacks == &s_::no_tensor_descales)
-    return has_type(types, [](const type_choice& t) { return t.kv == dtype::e4m3fn || t.kv == dtype::e4m3fnuz; });
+    return has_type(types, [](const type_choice& t) { return is_fp8(t.kv); });
   if (f.lacks == &s_::no_q_scale) return has_type(types, [](const type_choice& t) { return size_bytes(t.q) == 1; });
   if (f.lacks == &s_::no_k_scale || f.lacks == &s_::no_v_scale)
     return has_type(types, [](const type_choice& t) { return size_bytes(t.kv) == 1; });

@@ -211,8 +211,8 @@ void space_walker::specials() {
   if (!limits.vary_data) return;
   static constexpr special_kind kinds[] = {special_kind::none, special_kind::nans, special_kind::infinities,
                                            special_kind::both};
-  const bool has_infinities = size_bytes(c.q_type) >= 2 || size_bytes(v_type(c)) >= 2;
-  set_one_of<special_kind>(c.data.specials, std::span(kinds).first(has_infinities ? 4 : 2), 40);
+  const std::size_t count = has_infinities(c.q_type) || has_infinities(v_type(c)) ? 4 : 2;
+  set_one_of<special_kind>(c.data.specials, std::span(kinds).first(count), 40);
 }
 
 }  // namespace assay

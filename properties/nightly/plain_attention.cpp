@@ -92,8 +92,7 @@ class plain_program {
     std::vector<double> o(static_cast<std::size_t>(p_.head_dim_v));
     for (std::size_t nth = 0; nth < p.size(); ++nth) {
       double weight = rounded(p[nth] / sum);
-      if (p_.q_type == dtype::e4m3fn || p_.q_type == dtype::e4m3fnuz)
-        weight = oracle::round_to_nearest(p_.q_type, weight);
+      if (is_fp8(p_.q_type)) weight = oracle::round_to_nearest(p_.q_type, weight);
       const double* v = &v_of_keys_[(static_cast<std::size_t>(seen.first) + nth) * o.size()];
       for (std::size_t d = 0; d < o.size(); ++d) o[d] += weight * v[d];
     }

@@ -26,6 +26,8 @@ rounding rounding_of(dtype type) {
     case dtype::tf32: return {0x1p-10, 0x1p-126};  // cut, and subnormals to zero
     case dtype::e4m3fn: return {0x1p-4, 0x1p-10};
     case dtype::e4m3fnuz: return {0x1p-4, 0x1p-11};
+    case dtype::e5m2: return {0x1p-3, 0x1p-17};
+    case dtype::e5m2fnuz: return {0x1p-3, 0x1p-18};
     case dtype::f32:
     case dtype::i8:
     case dtype::i32:

@@ -17,10 +17,6 @@ namespace {
 
 constexpr std::int64_t most_cost = std::int64_t{1} << 20;
 
-bool is_fp8(dtype type) {
-  return type == dtype::e4m3fn || type == dtype::e4m3fnuz;
-}
-
 void set_page_size(attention_case& c, std::int32_t size) {
   c.page_size = size;
   c.pool_pages = 0;

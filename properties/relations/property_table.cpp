@@ -26,8 +26,7 @@ bool hides_no_key(const assay_support& s, std::string_view kernel) {
 }
 
 bool has_no_fp8(const assay_support& s, std::string_view kernel) {
-  return std::ranges::none_of(supported_types(kernel, s),
-                              [](const type_choice& t) { return t.kv == dtype::e4m3fn || t.kv == dtype::e4m3fnuz; });
+  return std::ranges::none_of(supported_types(kernel, s), [](const type_choice& t) { return is_fp8(t.kv); });
 }
 
 /// Pools whose last byte may lie 2^31 bytes or more behind the first: with page sizes and heads as usual.

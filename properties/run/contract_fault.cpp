@@ -189,7 +189,9 @@ std::string contract_fault(const contract& c, const problem& p) {
     case dtype::f16:
     case dtype::bf16:
     case dtype::e4m3fn:
-    case dtype::e4m3fnuz: return describe(p.operation).contract_fault(c, p);
+    case dtype::e4m3fnuz:
+    case dtype::e5m2:
+    case dtype::e5m2fnuz: return describe(p.operation).contract_fault(c, p);
     case dtype::i8:
     case dtype::i32:
     case dtype::tf32:

@@ -51,6 +51,8 @@ DLDataType to_dlpack(dtype type) {
     case dtype::i8: return {kDLInt, 8, 1};
     case dtype::e4m3fn:
     case dtype::e4m3fnuz:
+    case dtype::e5m2:
+    case dtype::e5m2fnuz:
     case dtype::tf32:
     case dtype::none: break;
   }

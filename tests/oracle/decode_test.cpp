@@ -53,11 +53,19 @@ TEST_CASE("all f16, bf16 and 8-bit codes decode to their value", "[oracle]") {
   for (std::uint32_t bits = 0; bits < 256; ++bits) {
     wrong += !same(decode(dtype::e4m3fn, bits), testing::e4m3_value(bits, false));
     wrong += !same(decode(dtype::e4m3fnuz, bits), testing::e4m3_value(bits, true));
+    // OCP's e5m2 is the upper byte of an f16. fnuz: half of that, and the greatest exponent is an ordinary one.
+    const double e5m2 = std::bit_cast<_Float16>(static_cast<std::uint16_t>(bits << 8));
+    wrong += !same(decode(dtype::e5m2, bits), e5m2);
+    const double last = std::ldexp(1 + (bits & 3U) / 4.0, 15) * ((bits & 0x80U) != 0 ? -1 : 1);
+    const double fnuz = bits == 0x80 ? std::nan("") : (bits & 0x7CU) == 0x7CU ? last : e5m2 / 2;
+    wrong += !same(decode(dtype::e5m2fnuz, bits), fnuz);
     wrong += !same(decode(dtype::i8, bits), static_cast<double>(static_cast<std::int8_t>(bits)));
   }
   CHECK(wrong == 0);
   CHECK(decode(dtype::e4m3fn, 0x7E) == 448);
   CHECK(decode(dtype::e4m3fnuz, 0x7F) == 240);
+  CHECK(decode(dtype::e5m2, 0x7B) == 57344);
+  CHECK(decode(dtype::e5m2fnuz, 0x7F) == 57344);
 }
 
 TEST_CASE("rounding to nearest is IEEE's, ties, subnormals and overflow included", "[oracle]") {
@@ -69,6 +77,8 @@ TEST_CASE("rounding to nearest is IEEE's, ties, subnormals and overflow included
     wrong += !same(round_to_nearest(dtype::f16, half), by_mpfr(half, 11, -23, 16));
     wrong += !same(round_to_nearest(dtype::f32, single), static_cast<double>(static_cast<float>(single)));
     wrong += !same(round_to_nearest(dtype::bf16, single), by_mpfr(single, 8, -132, 128));
+    wrong += !same(round_to_nearest(dtype::e5m2, half), by_mpfr(half, 3, -15, 16));
+    if (std::fabs(half) < 61440) wrong += !same(round_to_nearest(dtype::e5m2fnuz, half), by_mpfr(half, 3, -16, 16));
   }
   CHECK(wrong == 0);
   CHECK(round_to_nearest(dtype::f16, 65519.99) == 65504);

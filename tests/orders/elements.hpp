@@ -43,20 +43,36 @@ inline float real(const DLTensor* t, std::int64_t i, std::int64_t j = 0) {
   return at<const float>(t, i, j, 0, 0);
 }
 
-/// e4m3: a sign, 4 bits of exponent, 3 of mantissa.
-inline float of_code(std::uint8_t code, bool is_fnuz) {
-  if (is_fnuz ? code == 0x80 : (code & 0x7F) == 0x7F) return std::nanf("");
-  const int exponent = code >> 3 & 15, mantissa = code & 7, bias = is_fnuz ? 8 : 7;
-  const int significand = exponent == 0 ? mantissa : mantissa + 8;
-  const float size = std::ldexp(static_cast<float>(significand), (exponent == 0 ? 1 : exponent) - bias - 3);
+/// A sign, exponent and mantissa of 8 bits.
+struct fp8_format {
+  int mantissa_bits, bias;
+  float largest;
+  bool is_fnuz;
+};
+inline fp8_format fp8_of(dtype type) {
+  switch (type) {
+    case dtype::e4m3fn: return {3, 7, 448, false};
+    case dtype::e4m3fnuz: return {3, 8, 240, true};
+    case dtype::e5m2: return {2, 15, 57344, false};
+    default: return {2, 16, 57344, true};
+  }
+}
+/// Infinities of e5m2 become NaN: live_infinity is declared not to be taken.
+inline float of_code(std::uint8_t code, dtype type) {
+  const fp8_format f = fp8_of(type);
+  const int hidden = 1 << f.mantissa_bits, exponent = (code & 0x7F) >> f.mantissa_bits, mantissa = code & (hidden - 1);
+  const int significand = exponent == 0 ? mantissa : mantissa + hidden;
+  const float size = std::ldexp(static_cast<float>(significand), std::max(exponent, 1) - f.bias - f.mantissa_bits);
+  if (f.is_fnuz ? code == 0x80 : size > f.largest) return std::nanf("");
   return code >= 0x80 ? -size : size;
 }
-/// The nearest number of e4m3, ties to even, saturated.
-inline float to_e4m3(float x, bool is_fnuz) {
-  const float largest = is_fnuz ? 240.0F : 448.0F, size = std::fabs(x);
-  if (!(size < largest)) return std::copysign(largest, x);
-  const int least = is_fnuz ? -10 : -9;  // the exponent of the smallest subnormal
-  const int exponent = size == 0 ? least : std::max(std::ilogb(size) - 3, least);
+/// The nearest number, ties to even, saturated.
+inline float to_fp8(float x, dtype type) {
+  const fp8_format f = fp8_of(type);
+  const float size = std::fabs(x);
+  if (!(size < f.largest)) return std::copysign(f.largest, x);
+  const int least = 1 - f.bias - f.mantissa_bits;  // the exponent of the smallest subnormal
+  const int exponent = size == 0 ? least : std::max(std::ilogb(size) - f.mantissa_bits, least);
   return std::copysign(std::ldexp(std::nearbyint(std::ldexp(size, -exponent)), exponent), x);
 }
 inline float rounded(dtype type, float x) {
@@ -65,7 +81,7 @@ inline float rounded(dtype type, float x) {
     const auto bits = std::bit_cast<std::uint32_t>(x);
     return std::bit_cast<float>((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000);
   }
-  if (type == dtype::e4m3fn || type == dtype::e4m3fnuz) return to_e4m3(x, type == dtype::e4m3fnuz);
+  if (size_bytes(type) == 1) return to_fp8(x, type);
   return x;
 }
 
@@ -74,7 +90,7 @@ inline float element(const DLTensor* t, dtype type, std::int64_t i, std::int64_t
   if (type == dtype::f16) return at<const _Float16>(t, i, j, k, l);
   if (type == dtype::bf16) return std::bit_cast<float>(std::uint32_t{at<const std::uint16_t>(t, i, j, k, l)} << 16);
   if (type == dtype::f32) return at<const float>(t, i, j, k, l);
-  return of_code(at<const std::uint8_t>(t, i, j, k, l), type == dtype::e4m3fnuz);
+  return of_code(at<const std::uint8_t>(t, i, j, k, l), type);
 }
 inline void store(const DLTensor* t, dtype type, std::int64_t i, std::int64_t j, std::int64_t k, float x) {
   if (type == dtype::f16)

@@ -215,7 +215,8 @@ assay_support support() {
   s.size_bytes = sizeof s;
   std::size_t n = 0;
   for (const auto q : {ASSAY_TYPE_F16, ASSAY_TYPE_BF16})
-    for (const auto kv : {q, ASSAY_TYPE_E4M3FN, ASSAY_TYPE_E4M3FNUZ}) s.types[n++] = {q, kv, q};
+    for (const auto kv : {q, ASSAY_TYPE_E4M3FN, ASSAY_TYPE_E4M3FNUZ, ASSAY_TYPE_E5M2, ASSAY_TYPE_E5M2FNUZ})
+      s.types[n++] = {q, kv, q};
   for (const auto kv : {ASSAY_TYPE_F32, ASSAY_TYPE_F16, ASSAY_TYPE_E4M3FN})
     s.types[n++] = {ASSAY_TYPE_F32, kv, ASSAY_TYPE_F32};
   s.no_split_count = s.no_partials = s.no_workspace_budget = 1;

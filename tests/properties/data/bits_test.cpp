@@ -8,7 +8,7 @@
 namespace assay {
 namespace {
 
-constexpr dtype float_types[] = {dtype::f16, dtype::bf16, dtype::e4m3fn, dtype::e4m3fnuz};
+constexpr dtype float_types[] = {dtype::f16, dtype::bf16, dtype::e4m3fn, dtype::e4m3fnuz, dtype::e5m2, dtype::e5m2fnuz};
 
 std::uint32_t codes(dtype type) {
   return 1U << (8 * size_bytes(type));
@@ -37,7 +37,8 @@ TEST_CASE("a scaled pattern has exactly the scaled value, or there is none") {
 }
 
 TEST_CASE("poison is NaN wherever the type has one") {
-  for (const dtype type : {dtype::f32, dtype::f16, dtype::bf16, dtype::e4m3fn, dtype::e4m3fnuz})
+  for (const dtype type :
+       {dtype::f32, dtype::f16, dtype::bf16, dtype::e4m3fn, dtype::e4m3fnuz, dtype::e5m2, dtype::e5m2fnuz})
     CHECK(std::isnan(oracle::decode(type, poison_bits(type))));
   CHECK(oracle::decode(dtype::f16, one_bits(dtype::f16)) == 1.0);
   CHECK(oracle::decode(dtype::e4m3fnuz, one_bits(dtype::e4m3fnuz)) == 1.0);

@@ -37,6 +37,10 @@ inline double decode(dtype type, std::uint32_t bits) {
     case dtype::bf16: return decode(dtype::f32, bits << 16);
     case dtype::e4m3fn: return (bits & 0x7F) == 0x7F ? nan : decode_float(bits, 4, 3, 7);
     case dtype::e4m3fnuz: return bits == 0x80 ? nan : decode_float(bits, 4, 3, 8);
+    case dtype::e5m2:
+      if ((bits & 0x7C) == 0x7C) return (bits & 3) != 0 ? nan : (bits & 0x80) != 0 ? -inf : inf;
+      return decode_float(bits, 5, 2, 15);
+    case dtype::e5m2fnuz: return bits == 0x80 ? nan : decode_float(bits, 5, 2, 16);
     case dtype::i8: return static_cast<std::int8_t>(bits);
     case dtype::i32: return static_cast<std::int32_t>(bits);
     case dtype::i64:

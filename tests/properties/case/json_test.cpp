@@ -115,9 +115,11 @@ TEST_CASE("bad input is one line that names file and field", "[json]") {
       {with(R"("scale": 1e39, )"), "a.json: scale: must be finite as a float"},
       {with(R"("why": 3, )"), "a.json: why: must be a string"},
       {with(R"("q_type": "f15", )"),
-       "a.json: q_type: 'f15' is not one of none, f32, f16, bf16, e4m3fn, e4m3fnuz, i8, i32, i64"},
+       "a.json: q_type: 'f15' is not one of none, f32, f16, bf16, e4m3fn, e4m3fnuz, i8, i32, i64, e5m2, "
+       "e5m2fnuz"},
       {with(R"("q_type": "f16\u0000", )"),
-       "a.json: q_type: 'f16\\u0000' is not one of none, f32, f16, bf16, e4m3fn, e4m3fnuz, i8, i32, i64"},
+       "a.json: q_type: 'f16\\u0000' is not one of none, f32, f16, bf16, e4m3fn, e4m3fnuz, i8, i32, i64, e5m2, "
+       "e5m2fnuz"},
       {with(R"("causal": true, "causal": false, )"), "a.json: 1:57: field 'causal' is given twice"},
       {R"({"sequences": []})", "a.json: version: missing"},
       {R"({"version": 2})", "a.json: version: 2 is unknown; this program reads version 1"},

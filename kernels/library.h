@@ -204,6 +204,8 @@ typedef struct assay_launch {
   /* cpu only, may be null. Asked, with `context`, of each defect of a checked launch after which the kernel went on.
      Not 0 accepts it: then it is not reported, and the launch does not fail for it. */
   int32_t (*accepts)(void* context, const assay_defect* defect);
+  /* Of a library with device tensors: the stream (cudaStream_t, hipStream_t) on which run() works. */
+  void* stream;
 } assay_launch;
 
 typedef struct assay_kernel {
@@ -216,7 +218,8 @@ typedef struct assay_kernel {
      also fails a contract that is too coarse to bound the outputs. Null: nothing is declared, and the outputs are
      judged by what their types allow in any order (contract_recipes.hpp). kernels/README.md says what that costs. */
   assay_status (*declare)(const assay_problem* problem, const assay_launch* launch, assay_contract* contract);
-  /* Runs to completion. The tensors come in any order. They are those of problem.hpp that the problem has: inputs
+  /* Runs to completion; with device tensors it enqueues its work on the launch's stream, and the caller waits. The
+     tensors come in any order. They are those of problem.hpp that the problem has: inputs
      (optional ones may be absent) and outputs. With num_splits > 1 attention also has o_partial, where each split is
      normalised by its own sum, and lse_partial. */
   assay_status (*run)(const assay_problem* problem, const assay_tensor* tensors, int32_t num_tensors,
@@ -234,20 +237,26 @@ typedef struct assay_library {
   int32_t num_kernels;
   const assay_kernel* kernels;
   const char* platform; /* "cpu", "nvidia", "amd"; such a name as a kernel's */
+  /* DLDeviceType of the memory that tensors lie in: 0 or kDLCPU (host tensors), kDLCUDA, kDLROCM. Of device tensors the
+     suite takes care: it copies, checks what surrounds them, and waits. What assay_supports_case_v1 gets is on the
+     host. */
+  int32_t device_type;
 } assay_library;
 
 /* static const assay_kernel kernels[] = {...};
    static const assay_library library = ASSAY_LIBRARY("cpu", kernels, 1); */
-#define ASSAY_LIBRARY(platform, kernels, num_kernels) \
-  {(int32_t)sizeof(assay_library),                    \
-   (int32_t)sizeof(assay_problem),                    \
-   (int32_t)sizeof(assay_contract),                   \
-   (int32_t)sizeof(assay_tensor),                     \
-   (int32_t)sizeof(assay_launch),                     \
-   (int32_t)sizeof(assay_kernel),                     \
-   (num_kernels),                                     \
-   (kernels),                                         \
-   (platform)}
+#define ASSAY_LIBRARY(platform, kernels, num_kernels) ASSAY_DEVICE_LIBRARY(platform, kernels, num_kernels, kDLCPU)
+#define ASSAY_DEVICE_LIBRARY(platform, kernels, num_kernels, device_type) \
+  {(int32_t)sizeof(assay_library),                                        \
+   (int32_t)sizeof(assay_problem),                                        \
+   (int32_t)sizeof(assay_contract),                                       \
+   (int32_t)sizeof(assay_tensor),                                         \
+   (int32_t)sizeof(assay_launch),                                         \
+   (int32_t)sizeof(assay_kernel),                                         \
+   (num_kernels),                                                         \
+   (kernels),                                                             \
+   (platform),                                                            \
+   (int32_t)(device_type)}
 
 const assay_library* assay_library_v1(void);
 

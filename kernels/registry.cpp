@@ -13,6 +13,7 @@ extern "C" [[gnu::visibility("default")]] const assay_library* assay_library_v1(
 #define ASSAY_KERNEL_ENTRY(name) name##_kernel,
   static const assay_kernel kernels[] = {ASSAY_KERNELS(ASSAY_KERNEL_ENTRY)};
 #undef ASSAY_KERNEL_ENTRY
-  static const assay_library library = ASSAY_LIBRARY(platform::name, kernels, std::size(kernels));
+  static const assay_library library =
+      ASSAY_DEVICE_LIBRARY(platform::name, kernels, std::size(kernels), platform::device_type);
   return &library;
 }

@@ -6,6 +6,7 @@
 
 #include "kernels/host/check.hpp"
 #include "kernels/host/host.hpp"
+#include "kernels/platform/current.hpp"
 
 namespace assay {
 namespace {
@@ -58,7 +59,9 @@ assay_status check_append_rows(append_check_arguments arguments, std::int32_t pa
   arguments.findings = on_device.data();
   launch_append_check(arguments);
   if (const assay_status status = launch_outcome("append_kv_check"); status.code != ASSAY_OK) return status;
-  const hipError_t copied = hipMemcpy(found.data(), on_device.data(), size_bytes, hipMemcpyDeviceToHost);
+  hipError_t copied =
+      hipMemcpyAsync(found.data(), on_device.data(), size_bytes, hipMemcpyDeviceToHost, platform::stream());
+  if (copied == hipSuccess) copied = hipStreamSynchronize(platform::stream());
   if (copied != hipSuccess) return failed(copied);
   for (const row_finding& f : found)
     if (f.fault != row_fault::nothing) return tell(f, arguments, page_size);

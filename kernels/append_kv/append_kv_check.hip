@@ -5,6 +5,7 @@
 #include <hip/hip_runtime.h>
 
 #include "kernels/device/vector.hpp"
+#include "kernels/platform/current.hpp"
 
 namespace assay {
 namespace {
@@ -71,7 +72,7 @@ std::int64_t append_check_blocks(std::int32_t rows) {
 
 void launch_append_check(const append_check_arguments& arguments) {
   const auto blocks = static_cast<unsigned int>(append_check_blocks(arguments.rows));
-  hipLaunchKernelGGL(append_kv_check, dim3(blocks), dim3(threads), 0, nullptr, arguments);
+  hipLaunchKernelGGL(append_kv_check, dim3(blocks), dim3(threads), 0, platform::stream(), arguments);
 }
 
 }  // namespace assay

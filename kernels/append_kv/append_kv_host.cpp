@@ -89,7 +89,7 @@ assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t num
     return status;
   find_append_launcher (*p)(arguments);
   if (const assay_status status = launch_outcome("append_kv"); status.code != ASSAY_OK) return status;
-  return finish("append_kv");
+  return launch_outcome("append_kv");
 }
 
 }  // namespace

@@ -74,7 +74,8 @@ void launch_append_kv(const append_kv_arguments& arguments) {
   void (*const append_kv)(append_kv_arguments) = append_rows_block<New, Stored>;  // the name that the platform reports
   const std::int64_t block_rows = std::int64_t{arguments.rows_at_once} * append_rows_in_flight;
   const std::int64_t blocks = (arguments.rows + block_rows - 1) / block_rows;
-  hipLaunchKernelGGL(append_kv, dim3(static_cast<unsigned int>(blocks)), dim3(append_threads), 0, nullptr, arguments);
+  hipLaunchKernelGGL(append_kv, dim3(static_cast<unsigned int>(blocks)), dim3(append_threads), 0, platform::stream(),
+                     arguments);
 }
 
 }  // namespace assay

@@ -164,7 +164,7 @@ void launch_append_pages(const append_kv_arguments& arguments) {
   void (*const append_kv_pages)(append_kv_arguments) = append_pages_block<New, Stored>;
   const int groups = (arguments.heads + arguments.heads_per_block - 1) / arguments.heads_per_block;
   const dim3 blocks(static_cast<unsigned int>(arguments.rows), static_cast<unsigned int>(groups), 2);
-  hipLaunchKernelGGL(append_kv_pages, blocks, dim3(append_page_threads), 0, nullptr, arguments);
+  hipLaunchKernelGGL(append_kv_pages, blocks, dim3(append_page_threads), 0, platform::stream(), arguments);
 }
 
 }  // namespace assay

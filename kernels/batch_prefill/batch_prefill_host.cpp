@@ -151,7 +151,7 @@ assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t num
   const platform::launch_guard guard(*launch, given);
   find_launcher (*p)(arguments_of(*p, bound), grid);
   if (const assay_status status = launch_outcome("batch_prefill"); status.code != ASSAY_OK) return status;
-  return finish("batch_prefill");
+  return launch_outcome("batch_prefill");
 }
 
 }  // namespace

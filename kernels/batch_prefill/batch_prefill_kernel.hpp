@@ -315,7 +315,7 @@ template <class T, class Out>
 void launch_prefill(const prefill_arguments& arguments, prefill_grid grid) {
   void (*const batch_prefill)(prefill_arguments) = batch_prefill_block<T, Out>;  // the name that the platform reports
   hipLaunchKernelGGL(batch_prefill, dim3(grid.blocks), dim3(grid.threads),
-                     static_cast<unsigned int>(arguments.lds.size_bytes), nullptr, arguments);
+                     static_cast<unsigned int>(arguments.lds.size_bytes), platform::stream(), arguments);
 }
 
 }  // namespace assay

@@ -74,7 +74,7 @@ struct attention_library {
       Launch(*p, bound);
     else if (const assay_status status = Launch(*p, bound); status.code != ASSAY_OK)
       return status;
-    return finish("the kernel");
+    return launch_outcome("the kernel");
   }
 };
 

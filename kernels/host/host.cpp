@@ -24,9 +24,4 @@ assay_status launch_outcome(const char* kernel) {
   return error == hipSuccess ? assay_status{} : refuse(ASSAY_FAILED, "%s: %s", kernel, hipGetErrorString(error));
 }
 
-assay_status finish(const char* kernel) {
-  const hipError_t error = hipDeviceSynchronize();
-  return error == hipSuccess ? assay_status{} : refuse(ASSAY_FAILED, "%s: %s", kernel, hipGetErrorString(error));
-}
-
 }  // namespace assay

@@ -20,7 +20,4 @@ assay_status check_launch(const assay_tensor* tensors, std::int32_t num_tensors,
 /// The status of the launch just made.
 assay_status launch_outcome(const char* kernel);
 
-/// Waits until the device is done.
-assay_status finish(const char* kernel);
-
 }  // namespace assay

@@ -194,7 +194,7 @@ assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t num
   const platform::launch_guard guard(*launch, given);
   find_launcher (*p)(arguments_of(*p, bound), grid, p->split_contexts);
   if (const assay_status status = launch_outcome("mqa_logits"); status.code != ASSAY_OK) return status;
-  return finish("mqa_logits");
+  return launch_outcome("mqa_logits");
 }
 
 }  // namespace

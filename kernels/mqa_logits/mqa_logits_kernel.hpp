@@ -105,9 +105,9 @@ void launch_mqa_logits(const mqa_arguments& arguments, mqa_grid grid, context_sp
   void (*const mqa_logits_variable)(mqa_arguments) = mqa_variable_block<T>;
   const dim3 blocks(grid.splits, grid.next_n, grid.sequences);
   if (split_contexts == context_split::fixed)
-    hipLaunchKernelGGL(mqa_logits_fixed, blocks, dim3(mqa_threads), sizeof(mqa_lds), nullptr, arguments);
+    hipLaunchKernelGGL(mqa_logits_fixed, blocks, dim3(mqa_threads), sizeof(mqa_lds), platform::stream(), arguments);
   else
-    hipLaunchKernelGGL(mqa_logits_variable, blocks, dim3(mqa_threads), sizeof(mqa_lds), nullptr, arguments);
+    hipLaunchKernelGGL(mqa_logits_variable, blocks, dim3(mqa_threads), sizeof(mqa_lds), platform::stream(), arguments);
 }
 
 }  // namespace assay

@@ -72,7 +72,7 @@ std::int64_t combine_blocks(std::int64_t rows) {
 
 void launch_combine(const combine_arguments& arguments) {
   hipLaunchKernelGGL(combine, dim3(static_cast<unsigned int>(combine_blocks(arguments.rows))), dim3(combine_threads), 0,
-                     nullptr, arguments);
+                     platform::stream(), arguments);
 }
 
 }  // namespace assay

@@ -118,7 +118,7 @@ assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t num
     launch_combine(combine_arguments_of(*p, arguments));
     if (const assay_status status = launch_outcome("combine"); status.code != ASSAY_OK) return status;
   }
-  return finish("split_kv");
+  return launch_outcome("split_kv");
 }
 
 }  // namespace

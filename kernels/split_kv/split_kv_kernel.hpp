@@ -297,7 +297,7 @@ template <class Traits>
 void launch_block_kernel(const split_kv_arguments& arguments, split_kv_grid grid) {
   void (*const split_kv)(split_kv_arguments) = split_kv_block<Traits>;  // the name that the platform reports
   hipLaunchKernelGGL(split_kv, dim3(grid.blocks, grid.splits), dim3(split_kv_threads),
-                     static_cast<unsigned int>(arguments.lds.size_bytes), nullptr, arguments);
+                     static_cast<unsigned int>(arguments.lds.size_bytes), platform::stream(), arguments);
 }
 
 template <class T, class StoredK, class StoredV, class V>

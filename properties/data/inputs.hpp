@@ -85,6 +85,9 @@ class buffer {
   /// buffers of which only some indices are used.
   std::vector<index_range> gaps() const;
 
+  /// The elements and the guard bytes on both sides, relative to the elements' start.
+  index_range with_guards() const { return {-front_guard_, element_bytes_ + back_guard_}; }
+
   /// The indices along the first axis whose elements have memory: all, or the used ones.
   std::vector<index_range> used() const;
 

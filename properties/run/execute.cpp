@@ -13,6 +13,8 @@
 #include "properties/run/input_snapshot.hpp"
 #include "properties/run/plan_problem.hpp"
 #include "properties/run/row_gaps.hpp"
+#include "properties/run/staged_call.hpp"
+#include "properties/system/worker.hpp"
 
 namespace assay {
 namespace {
@@ -37,6 +39,17 @@ std::string guard_fault(const std::vector<buffer>& buffers) {
     return fmt::format("{} was written outside its memory, at byte {} of {}", b.name(), at, b.size_bytes());
   }
   return {};
+}
+
+/// An error of the device is the worker's last word: what runs next needs a process with a device of its own.
+std::string finish_on_device(staged_call& staged) {
+  try {
+    return staged.finish();
+  } catch (const device_error& e) {
+    const std::string_view what = e.what();
+    worker::end_with_last_words(what.data(), what.size());
+    return std::string(what);
+  }
 }
 
 }  // namespace
@@ -123,6 +136,12 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
   const input_snapshot before(in.buffers);
   const row_gaps between(ran.written.buffers);
   abi_tensors tensors(in, ran.written);
+  std::optional<staged_call> staged;
+  if (const DLDeviceType where = used.tensors_on(); where != kDLCPU) {
+    device_driver& device = device_driver::of(where);
+    staged.emplace(device, in.buffers, ran.written.buffers, tensors.list());
+    launch.stream = device.stream();
+  }
   if (redescribe) redescribe(tensors.list());
   std::optional<fault_watch> watch(std::in_place, in.buffers, ran.written.buffers);
   const auto start = std::chrono::steady_clock::now();
@@ -137,12 +156,14 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
     ran.status.code = ASSAY_FAILED;
     std::snprintf(ran.status.message, sizeof ran.status.message, "%s", e.what());
   }
+  const std::string device_fault = staged ? finish_on_device(*staged) : std::string{};
   ran.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   announced.reset();
   watch.reset();
   ran.defects = std::move(said.defects);
-  ran.memory_fault = before.first_change();
+  ran.memory_fault = device_fault;
+  if (ran.memory_fault.empty()) ran.memory_fault = before.first_change();
   if (ran.memory_fault.empty()) ran.memory_fault = guard_fault(in.buffers);
   if (ran.memory_fault.empty()) ran.memory_fault = guard_fault(ran.written.buffers);
   if (ran.memory_fault.empty()) ran.memory_fault = between.first_change();

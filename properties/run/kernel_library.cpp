@@ -32,6 +32,8 @@ bool is_plain(const char* name) {
 constexpr auto least_problem_bytes = static_cast<std::int32_t>(offsetof(problem, soft_cap) + sizeof(problem::soft_cap));
 constexpr auto least_contract_bytes =
     static_cast<std::int32_t>(offsetof(contract, sum_epsilon) + sizeof(contract::sum_epsilon));
+constexpr auto least_table_bytes =
+    static_cast<std::int32_t>(offsetof(assay_library, platform) + sizeof(assay_library::platform));
 constexpr auto least_launch_bytes =
     static_cast<std::int32_t>(offsetof(assay_launch, accepts) + sizeof(assay_launch::accepts));
 
@@ -39,7 +41,7 @@ constexpr auto least_launch_bytes =
 /// grow at their ends. Tensors and kernels come in arrays, whose elements do not grow.
 const char* defect_of_sizes(const assay_library& table) {
   constexpr auto size_of_table = static_cast<std::int32_t>(sizeof(assay_library));
-  if (table.size_bytes < size_of_table) return "its assay_library is smaller than that of the first version";
+  if (table.size_bytes < least_table_bytes) return "its assay_library is smaller than that of the first version";
   if (table.problem_bytes < least_problem_bytes || table.contract_bytes < least_contract_bytes ||
       table.launch_bytes < least_launch_bytes)
     return "it was built with headers before the first version";
@@ -53,6 +55,11 @@ const char* defect_of_sizes(const assay_library& table) {
   return nullptr;
 }
 
+DLDeviceType device_of(const assay_library& table) {
+  const bool says = table.size_bytes >= static_cast<std::int32_t>(sizeof(assay_library)) && table.device_type != 0;
+  return says ? static_cast<DLDeviceType>(table.device_type) : kDLCPU;
+}
+
 /// What makes a table unusable, or nullptr.
 const char* defect_of(const assay_library* table) {
   if (table == nullptr) return "assay_library_v1() returned nothing";
@@ -61,6 +68,8 @@ const char* defect_of(const assay_library* table) {
   if (!is_plain(table->platform)) return "its platform's name is not 1 to 64 letters, digits, '_', '-', '.' or ':'";
   if (table->num_kernels < 0 || (table->num_kernels > 0 && table->kernels == nullptr))
     return "its kernel table is broken";
+  if (const DLDeviceType where = device_of(*table); where != kDLCPU && where != kDLCUDA && where != kDLROCM)
+    return "its tensors lie on a device that is neither the host, nor CUDA's, nor ROCm's";
   for (std::int32_t i = 0; i < table->num_kernels; ++i) {
     const assay_kernel& kernel = table->kernels[i];
     if (kernel.name == nullptr || kernel.plan == nullptr || kernel.run == nullptr)
@@ -239,6 +248,10 @@ std::shared_ptr<void> library::announce(const assay_call& call) const {
 
 std::int32_t library::contract_bytes() const {
   return table().contract_bytes;
+}
+
+DLDeviceType library::tensors_on() const {
+  return device_of(table());
 }
 
 bool library::is_compiled_for_checks() const {

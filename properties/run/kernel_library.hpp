@@ -56,6 +56,8 @@ class library {
   std::shared_ptr<void> announce(const assay_call& call) const;
   /// How much of a contract its kernels know and set. Maps the library.
   std::int32_t contract_bytes() const;
+  /// Where its tensors lie: kDLCPU, or a device that the suite copies them to. Maps the library.
+  DLDeviceType tensors_on() const;
   /// Whether the platform sees its kernels' loads and stores. Maps the library.
   bool is_compiled_for_checks() const;
   execution_checks checks;

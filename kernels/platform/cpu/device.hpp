@@ -69,6 +69,11 @@ class launch_guard {
   std::optional<cpu::launch_scope> scope_;
 };
 
+/// On which kernels of a call are launched. Here they are done when the launch returns.
+inline hipStream_t stream() {
+  return nullptr;
+}
+
 /// Wave sizes that a launch may ask for.
 inline bool has_wave_size(int lanes) {
   return lanes == 32 || lanes == 64;

@@ -45,10 +45,22 @@ inline int compute_units() {
   return known && count > 0 ? count : 1;
 }
 
-/// What a launch holds while it runs: here nothing. The constructor clears an error that an earlier call left behind.
+/// On which kernels of a call are launched: what its launch_guard has.
+inline thread_local hipStream_t stream_of_call = nullptr;
+inline hipStream_t stream() {
+  return stream_of_call;
+}
+
+/// What a launch holds while it runs: its stream. The constructor clears an error that an earlier call left behind.
 class launch_guard {
  public:
-  launch_guard(const assay_launch&, std::span<const assay_tensor>) { static_cast<void>(cudaGetLastError()); }
+  launch_guard(const assay_launch& launch, std::span<const assay_tensor>) {
+    static_cast<void>(cudaGetLastError());
+    stream_of_call = static_cast<hipStream_t>(launch.stream);
+  }
+  ~launch_guard() { stream_of_call = nullptr; }
+  launch_guard(const launch_guard&) = delete;
+  launch_guard& operator=(const launch_guard&) = delete;
 };
 
 /// The hardware's wave size is what it is; the request concerns the cpu platform only.

@@ -18,9 +18,6 @@ inline hipError_t hipGetLastError() {
 inline const char* hipGetErrorString(hipError_t error) {
   return cudaGetErrorString(error);
 }
-inline hipError_t hipDeviceSynchronize() {
-  return cudaDeviceSynchronize();
-}
 inline hipError_t hipMalloc(void** memory, std::size_t size_bytes) {
   return cudaMalloc(memory, size_bytes);
 }
@@ -29,8 +26,12 @@ inline hipError_t hipFree(void* memory) {
 }
 using hipMemcpyKind = cudaMemcpyKind;
 inline constexpr hipMemcpyKind hipMemcpyDeviceToHost = cudaMemcpyDeviceToHost;
-inline hipError_t hipMemcpy(void* to, const void* from, std::size_t size_bytes, hipMemcpyKind kind) {
-  return cudaMemcpy(to, from, size_bytes, kind);
+inline hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t size_bytes, hipMemcpyKind kind,
+                                 hipStream_t stream) {
+  return cudaMemcpyAsync(to, from, size_bytes, kind, stream);
+}
+inline hipError_t hipStreamSynchronize(hipStream_t stream) {
+  return cudaStreamSynchronize(stream);
 }
 
 #define HIP_DYNAMIC_SHARED(type, variable) extern __shared__ type variable[];

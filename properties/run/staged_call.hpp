@@ -1,0 +1,60 @@
+/// The tensors of a call on the device of a library, with all that surrounds them on the host: guards, margins, poison.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <string>
+#include <vector>
+
+#include "kernels/library.h"
+#include "properties/data/inputs.hpp"
+#include "properties/system/device_driver.hpp"
+
+namespace assay {
+
+/// Dense tensors lie in one block, between canaries and at addresses of the same alignment as on the host. Sparse ones
+/// have addresses of their own, of which only the pages in use have memory: an access elsewhere is the device's error.
+/// What the host checks behind a run (guards, gaps, unwritten elements) then holds for the device, since whole
+/// allocations come back.
+class staged_call {
+ public:
+  /// Copies the buffers of the call's tensors, which it makes device tensors. All must outlive it.
+  staged_call(device_driver& on, const std::vector<buffer>& in, std::vector<buffer>& out,
+              std::vector<assay_tensor>& tensors);
+
+  /// Waits for the device and copies outputs back, with what surrounds them. Returns what else was written: "input k
+  /// was written, at byte 12 of 64", "k was written outside its memory, at byte 80 of 64"; or nothing. Throws
+  /// device_error.
+  std::string finish();
+
+ private:
+  struct staged {
+    const buffer* of;
+    buffer* result;       ///< of inputs null
+    index_range host;     ///< of a dense buffer: the bytes that travel, relative to its elements
+    std::int64_t at = 0;  ///< of its elements in the block
+  };
+  struct sparse {
+    const buffer* of;
+    buffer* result;
+    mapped_memory memory;
+    sparse(const buffer& b, buffer* to, device_driver& on);
+  };
+
+  void place(const buffer& b, buffer* result);
+  void send();
+  std::string take_back(const staged& s, const std::byte* returned) const;
+  std::string take_back(const sparse& s);
+  std::string changed_canary(const std::byte* returned) const;
+  std::byte* address_of(const buffer& b);
+
+  device_driver& on_;
+  std::vector<staged> dense_;
+  std::list<sparse> sparse_;  ///< mappings stay where they are
+  std::int64_t block_bytes_ = 0;
+  std::vector<std::byte> sent_;  ///< the block
+  std::byte* block_ = nullptr;   ///< on the device
+};
+
+}  // namespace assay

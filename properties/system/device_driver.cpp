@@ -1,0 +1,251 @@
+#include "properties/system/device_driver.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "properties/system/errors.hpp"
+
+namespace assay {
+namespace {
+
+/// CUmemAllocationProp and hipMemAllocationProp: pinned memory of one device.
+struct memory_kind {
+  std::int32_t type = 1;  // CU_MEM_ALLOCATION_TYPE_PINNED
+  std::int32_t handle_types = 0;
+  std::int32_t location_type = 1;  // CU_MEM_LOCATION_TYPE_DEVICE
+  std::int32_t device = 0;
+  void* windows_only = nullptr;
+  std::uint8_t flags[8] = {};
+};
+/// CUmemAccessDesc and hipMemAccessDesc.
+struct memory_access {
+  std::int32_t location_type = 1;
+  std::int32_t device = 0;
+  std::int32_t flags = 3;  // read and write
+};
+static_assert(sizeof(memory_kind) == 32 && sizeof(memory_access) == 12);
+
+}  // namespace
+
+/// Both vendors' functions take the same arguments: addresses, handles and streams are of 8 bytes.
+struct device_driver::calls {
+  int (*init)(unsigned);
+  int (*count)(int*);
+  int (*name)(char*, int, int);
+  int (*retain)(void**, int);  ///< CUDA alone, with set_current; else select
+  int (*set_current)(void*);
+  int (*select)(int);
+  int (*allocate)(std::byte**, std::size_t);
+  int (*free)(std::byte*);
+  int (*copy_in)(std::byte*, const std::byte*, std::size_t, void*);
+  int (*copy_out)(std::byte*, const std::byte*, std::size_t, void*);
+  int (*fill)(std::byte*, unsigned char, std::size_t, void*);
+  int (*make_stream)(void**, unsigned);
+  int (*finish)(void*);
+  int (*text)(int, const char**);
+  int (*grain)(std::size_t*, const memory_kind*, unsigned);
+  int (*reserve)(std::byte**, std::size_t, std::size_t, std::byte*, unsigned long long);
+  int (*unreserve)(std::byte*, std::size_t);
+  int (*create)(unsigned long long*, std::size_t, const memory_kind*, unsigned long long);
+  int (*release)(unsigned long long);
+  int (*map)(std::byte*, std::size_t, std::size_t, unsigned long long, unsigned long long);
+  int (*unmap)(std::byte*, std::size_t);
+  int (*allow)(std::byte*, std::size_t, const memory_access*, std::size_t);
+};
+
+namespace {
+
+class loader {
+ public:
+  explicit loader(const char* file) : file_(file), handle_(dlopen(file, RTLD_NOW | RTLD_LOCAL)) {
+    if (handle_ == nullptr) throw environment_error(fmt::format("{} cannot be loaded: {}", file, dlerror()));
+  }
+  template <class Function>
+  const loader& operator()(Function*& to, const char* name) const {
+    to = reinterpret_cast<Function*>(dlsym(handle_, name));
+    if (to == nullptr) throw environment_error(fmt::format("{} has no {}", file_, name));
+    return *this;
+  }
+
+ private:
+  const char* file_;
+  void* handle_;
+};
+
+device_driver::calls cuda_calls() {
+  device_driver::calls c{};
+  loader("libcuda.so.1")(c.init, "cuInit")(c.count, "cuDeviceGetCount")(c.name, "cuDeviceGetName")(
+      c.retain, "cuDevicePrimaryCtxRetain")(c.set_current, "cuCtxSetCurrent")(c.allocate, "cuMemAlloc_v2")(
+      c.free, "cuMemFree_v2")(c.copy_in, "cuMemcpyHtoDAsync_v2")(c.copy_out, "cuMemcpyDtoHAsync_v2")(
+      c.fill, "cuMemsetD8Async")(c.make_stream, "cuStreamCreate")(c.finish, "cuStreamSynchronize")(
+      c.text, "cuGetErrorString")(c.grain, "cuMemGetAllocationGranularity")(c.reserve, "cuMemAddressReserve")(
+      c.unreserve, "cuMemAddressFree")(c.create, "cuMemCreate")(c.release, "cuMemRelease")(c.map, "cuMemMap")(
+      c.unmap, "cuMemUnmap")(c.allow, "cuMemSetAccess");
+  return c;
+}
+
+device_driver::calls hip_calls() {
+  device_driver::calls c{};
+  loader("libamdhip64.so")(c.init, "hipInit")(c.count, "hipGetDeviceCount")(c.name, "hipDeviceGetName")(
+      c.select, "hipSetDevice")(c.allocate, "hipMalloc")(c.free, "hipFree")(c.copy_in, "hipMemcpyHtoDAsync")(
+      c.copy_out, "hipMemcpyDtoHAsync")(c.fill, "hipMemsetD8Async")(c.make_stream, "hipStreamCreateWithFlags")(
+      c.finish, "hipStreamSynchronize")(c.text, "hipDrvGetErrorString")(c.grain, "hipMemGetAllocationGranularity")(
+      c.reserve, "hipMemAddressReserve")(c.unreserve, "hipMemAddressFree")(c.create, "hipMemCreate")(
+      c.release, "hipMemRelease")(c.map, "hipMemMap")(c.unmap, "hipMemUnmap")(c.allow, "hipMemSetAccess");
+  return c;
+}
+
+/// Pages of `grain` bytes that meet the ranges, as ranges that neither overlap nor touch.
+std::vector<index_range> pages_of(const std::vector<index_range>& ranges, std::int64_t grain) {
+  std::vector<index_range> pages;
+  for (const index_range& r : ranges) {
+    if (r.size() <= 0) continue;
+    const std::int64_t begin = r.begin / grain * grain, end = (r.end + grain - 1) / grain * grain;
+    if (!pages.empty() && begin <= pages.back().end)
+      pages.back().end = std::max(pages.back().end, end);
+    else
+      pages.push_back({begin, end});
+  }
+  return pages;
+}
+
+}  // namespace
+
+device_driver& device_driver::of(DLDeviceType type) {
+  static std::map<DLDeviceType, std::unique_ptr<device_driver>> open;
+  std::unique_ptr<device_driver>& one = open[type];
+  if (one) return *one;
+  if (type == kDLCUDA) {
+    static const calls cuda = cuda_calls();
+    one = std::make_unique<device_driver>(type, cuda);
+  } else if (type == kDLROCM) {
+    static const calls hip = hip_calls();
+    one = std::make_unique<device_driver>(type, hip);
+  } else {
+    throw environment_error(
+        fmt::format("tensors on device type {}: there is no driver for it", static_cast<int>(type)));
+  }
+  return *one;
+}
+
+device_driver::device_driver(DLDeviceType type, const calls& driver) : driver_(driver) {
+  const auto demand = [this](const char* what, int code) {
+    try {
+      check(what, code);
+    } catch (const device_error& e) {
+      throw environment_error(e.what());
+    }
+  };
+  int count = 0;
+  demand("the driver's start", driver_.init(0));
+  demand("the number of devices", driver_.count(&count));
+  if (count < 1) throw environment_error("the driver has no device");
+  device_ = {type, getpid() % count};
+  if (driver_.select == nullptr) {
+    void* context = nullptr;
+    demand("the device's context", driver_.retain(&context, device_.device_id));
+    demand("the device's context", driver_.set_current(context));
+  } else {
+    demand("the device's choice", driver_.select(device_.device_id));
+  }
+  char text[256] = {};
+  demand("the device's name", driver_.name(text, sizeof text, device_.device_id));
+  name_ = text;
+  constexpr unsigned apart_from_default_stream = 1;
+  demand("a stream", driver_.make_stream(&stream_, apart_from_default_stream));
+  memory_kind kind;
+  kind.device = device_.device_id;
+  std::size_t grain = 0;
+  demand("the grain of its memory", driver_.grain(&grain, &kind, 0));
+  page_bytes_ = static_cast<std::int64_t>(grain);
+}
+
+void device_driver::check(const char* what, int code) const {
+  if (code == 0) return;
+  const char* text = nullptr;
+  if (driver_.text(code, &text) != 0 || text == nullptr) text = "an error without a text";
+  throw device_error(fmt::format("{}: {} ({})", what, text, code));
+}
+
+std::byte* device_driver::scratch(std::int64_t bytes) {
+  if (bytes <= scratch_bytes_) return scratch_;
+  finish();
+  if (scratch_ != nullptr) check("freeing device memory", driver_.free(scratch_));
+  scratch_ = nullptr;
+  scratch_bytes_ = 0;
+  const std::int64_t wanted = std::max(bytes + bytes / 2, std::int64_t{1} << 20);
+  check("allocating device memory", driver_.allocate(&scratch_, static_cast<std::size_t>(wanted)));
+  scratch_bytes_ = wanted;
+  return scratch_;
+}
+
+void device_driver::copy_in(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  if (bytes > 0) check("copying to the device", driver_.copy_in(to, from, static_cast<std::size_t>(bytes), stream_));
+}
+
+void device_driver::copy_out(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  if (bytes > 0) check("copying from the device", driver_.copy_out(to, from, static_cast<std::size_t>(bytes), stream_));
+}
+
+void device_driver::fill(std::byte* at, std::byte value, std::int64_t bytes) {
+  check("filling device memory",
+        driver_.fill(at, static_cast<unsigned char>(value), static_cast<std::size_t>(bytes), stream_));
+}
+
+void device_driver::finish() {
+  check("the device", driver_.finish(stream_));
+}
+
+mapped_memory::mapped_memory(device_driver& on, index_range reserved, const std::vector<index_range>& used,
+                             std::byte filled)
+    : on_(on) {
+  const std::int64_t grain = on.page_bytes();
+  const std::int64_t before = (-reserved.begin + grain - 1) / grain * grain;
+  reserved_bytes_ = before + (reserved.end + grain - 1) / grain * grain;
+  on.check("reserving addresses of the device",
+           on.driver_.reserve(&reserved_, static_cast<std::size_t>(reserved_bytes_), static_cast<std::size_t>(grain),
+                              nullptr, 0));
+  body_ = reserved_ + before;
+  try {
+    for (const index_range& pages : pages_of(used, grain)) map(pages, filled);
+  } catch (...) {
+    release();
+    throw;
+  }
+}
+
+void mapped_memory::map(index_range pages, std::byte filled) {
+  const auto bytes = static_cast<std::size_t>(pages.size());
+  memory_kind kind;
+  memory_access access;
+  kind.device = access.device = on_.device().device_id;
+  mapping made{body_ + pages.begin, pages.size(), 0};
+  on_.check("allocating device memory", on_.driver_.create(&made.handle, bytes, &kind, 0));
+  if (const int failed = on_.driver_.map(made.at, bytes, 0, made.handle, 0); failed != 0) {
+    on_.driver_.release(made.handle);
+    on_.check("mapping device memory", failed);
+  }
+  mappings_.push_back(made);
+  on_.check("mapping device memory", on_.driver_.allow(made.at, bytes, &access, 1));
+  on_.fill(made.at, filled, pages.size());
+}
+
+/// Of a device that failed, the driver frees all with the process.
+void mapped_memory::release() {
+  for (const mapping& m : mappings_) {
+    on_.driver_.unmap(m.at, static_cast<std::size_t>(m.bytes));
+    on_.driver_.release(m.handle);
+  }
+  if (reserved_ != nullptr) on_.driver_.unreserve(reserved_, static_cast<std::size_t>(reserved_bytes_));
+}
+
+mapped_memory::~mapped_memory() {
+  release();
+}
+
+}  // namespace assay

@@ -1,0 +1,88 @@
+/// Memory and work of a GPU, by the driver that is installed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "kernels/library.h"
+#include "properties/system/guarded_memory.hpp"
+
+namespace assay {
+
+/// What the driver says of a failed call: "an illegal memory access was encountered". The device may be of no further
+/// use to the process.
+struct device_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// One device of the process, with a stream. CUDA's driver API (libcuda.so.1) or HIP's runtime (libamdhip64.so), loaded
+/// when a process first needs it: the program links neither, and a process that forks must not have called of().
+/// Everything is enqueued on the stream, and throws device_error.
+class device_driver {
+ public:
+  /// Of kDLCUDA or kDLROCM. Processes that follow each other take devices that follow each other. Throws
+  /// environment_error: what is missing.
+  static device_driver& of(DLDeviceType type);
+
+  DLDevice device() const { return device_; }
+  void* stream() const { return stream_; }
+  const std::string& name() const { return name_; }
+  /// The grain of mapped_memory.
+  std::int64_t page_bytes() const { return page_bytes_; }
+
+  /// Memory that the driver keeps and gives again: at least so many bytes, at a multiple of 256. Any contents.
+  std::byte* scratch(std::int64_t bytes);
+  void copy_in(std::byte* to, const std::byte* from, std::int64_t bytes);
+  void copy_out(std::byte* to, const std::byte* from, std::int64_t bytes);
+  void fill(std::byte* at, std::byte value, std::int64_t bytes);
+  /// Waits until all is done.
+  void finish();
+
+  struct calls;
+  device_driver(DLDeviceType type, const calls& driver);
+
+ private:
+  friend class mapped_memory;
+  void check(const char* what, int code) const;
+
+  const calls& driver_;
+  DLDevice device_{};
+  void* stream_ = nullptr;
+  std::string name_;
+  std::int64_t page_bytes_ = 0;
+  std::byte* scratch_ = nullptr;
+  std::int64_t scratch_bytes_ = 0;
+};
+
+/// A reservation of the device's addresses of which only some pages have memory, all of it filled with one byte.
+class mapped_memory {
+ public:
+  /// `reserved` are the addresses, relative to the body; the pages that meet `used`, which ascends, have memory.
+  mapped_memory(device_driver& on, index_range reserved, const std::vector<index_range>& used, std::byte filled);
+  ~mapped_memory();
+  mapped_memory(const mapped_memory&) = delete;
+  mapped_memory& operator=(const mapped_memory&) = delete;
+
+  /// A multiple of the page.
+  std::byte* body() const { return body_; }
+
+ private:
+  struct mapping {
+    std::byte* at;
+    std::int64_t bytes;
+    unsigned long long handle;
+  };
+  void map(index_range pages, std::byte filled);
+  void release();
+
+  device_driver& on_;
+  std::byte* reserved_ = nullptr;
+  std::int64_t reserved_bytes_ = 0;
+  std::byte* body_ = nullptr;
+  std::vector<mapping> mappings_;
+};
+
+}  // namespace assay

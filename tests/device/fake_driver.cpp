@@ -1,0 +1,120 @@
+// CUDA's driver API as far as device_driver.cpp calls it, over host memory: device addresses are host addresses that
+// nothing else has, and each call is done when it returns. Loaded before a test asks for the driver, it is found under
+// the driver's name. `fake_driver_fail_next` lets the next wait fail, as after a kernel's illegal access.
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstring>
+#include <map>
+
+namespace {
+
+using size_type = std::size_t;
+
+int broken = 0;
+std::map<std::byte*, size_type> allocations;  // of cuMemAlloc
+constexpr size_type grain = size_type{1} << 21;
+int stream_of_process = 0;
+
+std::byte* mapped(size_type bytes, int protection) {
+  void* const at = mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return at == MAP_FAILED ? nullptr : static_cast<std::byte*>(at);
+}
+
+constexpr int out_of_memory = 2, illegal_address = 700;
+
+}  // namespace
+
+#define EXPORT extern "C" [[gnu::visibility("default")]]
+
+EXPORT void fake_driver_fail_next() {
+  broken = illegal_address;
+}
+EXPORT void* fake_driver_stream() {
+  return &stream_of_process;
+}
+
+EXPORT int cuInit(unsigned) {
+  return 0;
+}
+EXPORT int cuDeviceGetCount(int* count) {
+  *count = 1;
+  return 0;
+}
+EXPORT int cuDeviceGetName(char* text, int size, int) {
+  std::strncpy(text, "a fake device", static_cast<size_type>(size));
+  return 0;
+}
+EXPORT int cuDevicePrimaryCtxRetain(void** context, int) {
+  *context = &stream_of_process;
+  return 0;
+}
+EXPORT int cuCtxSetCurrent(void*) {
+  return 0;
+}
+EXPORT int cuMemAlloc_v2(std::byte** memory, size_type bytes) {
+  *memory = mapped(bytes, PROT_READ | PROT_WRITE);
+  if (*memory == nullptr) return out_of_memory;
+  allocations[*memory] = bytes;
+  return 0;
+}
+EXPORT int cuMemFree_v2(std::byte* memory) {
+  munmap(memory, allocations.at(memory));
+  allocations.erase(memory);
+  return 0;
+}
+EXPORT int cuMemcpyHtoDAsync_v2(std::byte* to, const std::byte* from, size_type bytes, void*) {
+  std::memcpy(to, from, bytes);
+  return 0;
+}
+EXPORT int cuMemcpyDtoHAsync_v2(std::byte* to, const std::byte* from, size_type bytes, void*) {
+  std::memcpy(to, from, bytes);
+  return 0;
+}
+EXPORT int cuMemsetD8Async(std::byte* at, unsigned char value, size_type bytes, void*) {
+  std::memset(at, value, bytes);
+  return 0;
+}
+EXPORT int cuStreamCreate(void** stream, unsigned) {
+  *stream = &stream_of_process;
+  return 0;
+}
+EXPORT int cuStreamSynchronize(void*) {
+  const int said = broken;
+  broken = 0;
+  return said;
+}
+EXPORT int cuGetErrorString(int, const char** text) {
+  *text = "an illegal memory access was encountered";
+  return 0;
+}
+EXPORT int cuMemGetAllocationGranularity(size_type* bytes, const void*, unsigned) {
+  *bytes = grain;
+  return 0;
+}
+EXPORT int cuMemAddressReserve(std::byte** at, size_type bytes, size_type, std::byte*, unsigned long long) {
+  std::byte* const wide = mapped(bytes + grain, PROT_NONE);
+  if (wide == nullptr) return out_of_memory;
+  const auto address = reinterpret_cast<size_type>(wide);
+  *at = wide + (grain - address % grain) % grain;
+  return 0;
+}
+EXPORT int cuMemAddressFree(std::byte* at, size_type bytes) {
+  return munmap(at, bytes);
+}
+EXPORT int cuMemCreate(unsigned long long* handle, size_type, const void*, unsigned long long) {
+  *handle = 1;
+  return 0;
+}
+EXPORT int cuMemRelease(unsigned long long) {
+  return 0;
+}
+EXPORT int cuMemMap(std::byte*, size_type, size_type, unsigned long long, unsigned long long) {
+  return 0;
+}
+EXPORT int cuMemUnmap(std::byte* at, size_type bytes) {
+  return mprotect(at, bytes, PROT_NONE);
+}
+EXPORT int cuMemSetAccess(std::byte* at, size_type bytes, const void*, size_type) {
+  return mprotect(at, bytes, PROT_READ | PROT_WRITE);
+}

@@ -1,0 +1,152 @@
+// Libraries with device tensors, over the driver of tests/device/fake_driver.cpp.
+#include <dlfcn.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "properties/data/difference.hpp"
+#include "properties/relations/relations.hpp"
+#include "properties/suite/minimize.hpp"
+#include "properties/system/device_driver.hpp"
+#include "tests/properties/faulty_library.hpp"
+
+namespace assay {
+namespace {
+
+using testing::call;
+using testing::small_case;
+
+const std::string path = ASSAY_BINARY_DIR "/lib/fake/libcuda.so.1";
+
+void* fake_driver() {
+  static void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  REQUIRE(handle != nullptr);
+  return handle;
+}
+template <class Function>
+Function* fake(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(fake_driver(), name));
+}
+
+std::function<void(call&)> after;
+
+/// The built-in kernel, for tensors that are said to be on the device.
+assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t count, const assay_launch* launch) {
+  call one(*p, *launch, {tensors, tensors + count});
+  if (launch->stream != fake<void*()>("fake_driver_stream")()) return {ASSAY_FAILED, "another stream"};
+  for (assay_tensor& t : one.tensors) {
+    if (t.view.device.device_type != kDLCUDA) return {ASSAY_FAILED, "a tensor on another device"};
+    t.view.device = {kDLCPU, 0};
+  }
+  const assay_status status = one.run();
+  if (after) after(one);
+  return status;
+}
+
+std::shared_ptr<library> device_library(std::function<void(call&)> then = {}) {
+  fake_driver();
+  after = std::move(then);
+  static const assay_kernel& built_in = *library::built_in()->find("split_kv");
+  static const assay_kernel kernel{"split_kv", built_in.plan, built_in.declare, run};
+  static const assay_library table = ASSAY_DEVICE_LIBRARY("fake", &kernel, 1, kDLCUDA);
+  auto made = std::make_shared<library>(&table, "fake");
+  made->checks.accesses = false;  // the checker knows the host's tensors
+  return made;
+}
+
+std::string fault_after(std::function<void(call&)> then, const attention_case& c = small_case()) {
+  const verdict v = run_case(*device_library(std::move(then)), c);
+  CHECK(v.result == outcome::fail);
+  return v.what;
+}
+
+bool is_missing() {
+  return !std::filesystem::exists(path);
+}
+
+TEST_CASE("what a kernel computes on a device is judged as on the host", "[device]") {
+  if (is_missing()) SKIP("the fake driver is not built");
+  const auto lib = device_library();
+  CHECK(lib->tensors_on() == kDLCUDA);
+  CHECK(library::built_in()->tensors_on() == kDLCPU);
+  attention_case c = small_case();
+  for (const auto& layout : {pool_layout::nhd, pool_layout::hnd})
+    for (const std::int32_t margin : {0, 24}) {
+      c.layout = layout;
+      c.row_margin = c.input_margin = margin;
+      const verdict v = run_case(*lib, c);
+      INFO(v.what);
+      CHECK(v.result == outcome::pass);
+    }
+  const auto wrong = device_library([](call& one) { set_bits(one.view("o"), 0, bits_at(one.view("o"), 0) ^ 0x4000U); });
+  CHECK(run_case(*wrong, c).origin == "enclosure");
+}
+
+TEST_CASE("relations that edit and move tensors run on a device", "[device]") {
+  if (is_missing()) SKIP("the fake driver is not built");
+  const auto lib = device_library();
+  for (const property* p : {&relations::page_permutation, &relations::pool_shift, &relations::row_strides,
+                            &relations::nothing_else_written, &relations::far_rows}) {
+    const verdict v = check_property(*lib, *p, small_case());
+    INFO(p->name << ": " << v.what);
+    CHECK(v.result == outcome::pass);
+  }
+}
+
+TEST_CASE("what is written beside a tensor of the device is reported", "[device]") {
+  if (is_missing()) SKIP("the fake driver is not built");
+  CHECK(fault_after([](call& one) { set_bits(one.view("k"), 5, 0x1234); }) ==
+        "input k was written, at byte 10 of 32768");
+  CHECK(fault_after([](call& one) {
+          const tensor o = one.view("o");
+          set_bits(o, o.size(), 0x1234);
+        }).starts_with("o was written outside its memory, at byte "));
+  CHECK(fault_after([](call& one) {
+          const tensor t = one.view("seqlens_k");  // whose host memory ends with its last element
+          set_bits(t, t.size() + 3, 7);
+        }) == "seqlens_k was written outside its memory, at byte 20 of 8");
+}
+
+TEST_CASE("a pool of 64 GiB has memory on the device for its pages in use, and no other", "[device]") {
+  if (is_missing()) SKIP("the fake driver is not built");
+  attention_case c = small_case();
+  c.pool_pages = std::int64_t{1} << 24;
+  std::int64_t page = c.pool_pages - 1;
+  for (sequence& s : c.sequences)
+    for (std::int64_t& p : s.pages) p = page, page -= 3'000'000;
+  const verdict v = run_case(*device_library(), c);
+  INFO(v.what);
+  CHECK(v.result == outcome::pass);
+  // A page that no sequence uses has no memory: the fake device faults there as the host does.
+  const auto reading = device_library([](call& one) {
+    const tensor k = one.view("k");
+    if (bits_at(k, k.offset(12345)) == 0x1234) set_bits(k, 0, 0);
+  });
+  const judge_function judge = isolated_judge(*reading, enclosure_property(), 20);
+  CHECK(judge(c).result == outcome::fail);
+}
+
+TEST_CASE("an error of the device ends the worker, and the next case has another one", "[device]") {
+  if (is_missing()) SKIP("the fake driver is not built");
+  static bool fails = true;
+  const auto lib = device_library([](call&) {
+    if (fails) fake<void()>("fake_driver_fail_next")();
+  });
+  const judge_function judge = isolated_judge(*lib, enclosure_property(), 20);
+  const verdict v = judge(small_case());
+  CHECK(v.result == outcome::fail);
+  CHECK(v.what.find("an illegal memory access was encountered") != std::string::npos);
+  fails = false;
+  CHECK(run_case(*lib, small_case()).result == outcome::pass);
+}
+
+TEST_CASE("a library whose tensors are on an unknown device is not usable", "[device]") {
+  static const assay_library table = ASSAY_DEVICE_LIBRARY("strange", nullptr, 0, kDLVulkan);
+  CHECK_THROWS_AS(library(&table, "strange"), environment_error);
+}
+
+}  // namespace
+}  // namespace assay

@@ -41,6 +41,7 @@ enum capability : std::uint32_t {
   has_far_strides = 1 << 20,
   has_attention_too = 1 << 21,  ///< a kernel of attention in the same library
   refuses_problems = 1 << 22,   ///< checks on the host what it is called with
+  has_schedules = 1 << 23,      ///< a platform that runs waves in the order that a case says
 };
 /// What a kernel is not asked about: each has it that does not declare otherwise.
 inline constexpr std::uint32_t unless_declared = ~std::uint32_t{511};

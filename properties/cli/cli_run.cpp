@@ -51,8 +51,7 @@ void parse_shard(const std::string& text, suite_options& options) {
 void take_supports(const library& lib, suite_options& options) {
   options.supports = lib.supports;
   options.has_predicate = lib.has_predicate();
-  options.has_attention =
-      std::ranges::any_of(lib.kernels(), [](const std::string& name) { return operation_of(name) == of_attention; });
+  options.traits = traits_of(lib);
   for (const std::string& kernel : drawable(options.kernels))
     if (lib.declares(kernel))
       if (const std::string why = impossible_support(kernel, lib.support_of(kernel)); !why.empty())

@@ -29,9 +29,17 @@ struct property {
 /// Whether the property is about what the kernel of that name computes.
 bool applies(const property& p, std::string_view kernel);
 
+/// What a library has beside the kernel.
+struct library_traits {
+  bool has_attention = true;  ///< a kernel of attention
+  bool has_schedules = true;  ///< the cpu platform
+};
+library_traits traits_of(const library& lib);
+
 /// Why the property cannot be shown of a kernel to which it applies, as it takes too little: "the kernel takes no
-/// number of splits". Else empty. `has_attention`: the library has a kernel of attention, too.
-std::string left_out(const property& p, std::string_view kernel, const assay_support& takes, bool has_attention = true);
+/// number of splits". Else empty.
+std::string left_out(const property& p, std::string_view kernel, const assay_support& takes,
+                     const library_traits& traits = {});
 
 /// The one table of all properties.
 std::span<const property> properties();

@@ -85,10 +85,17 @@ bool applies(const property& p, std::string_view kernel) {
   return (capabilities_of(kernel) & p.needs) == p.needs;
 }
 
-std::string left_out(const property& p, std::string_view kernel, const assay_support& takes, bool has_attention) {
+std::string left_out(const property& p, std::string_view kernel, const assay_support& takes,
+                     const library_traits& traits) {
   for (const lack& l : lacks)
     if ((p.needs & l.need) != 0 && l.is_missing(takes, kernel)) return l.why;
-  return (p.needs & has_attention_too) != 0 && !has_attention ? "the library has no kernel of attention" : "";
+  if ((p.needs & has_schedules) != 0 && !traits.has_schedules) return "only the cpu platform has schedules";
+  return (p.needs & has_attention_too) != 0 && !traits.has_attention ? "the library has no kernel of attention" : "";
+}
+
+library_traits traits_of(const library& lib) {
+  const auto is_attention = [](const std::string& name) { return operation_of(name) == of_attention; };
+  return {std::ranges::any_of(lib.kernels(), is_attention), lib.platform() == "cpu"};
 }
 
 std::span<const property> properties() {

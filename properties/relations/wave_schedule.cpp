@@ -12,7 +12,6 @@ namespace {
 // of two accesses does not depend on which of them came first. A kernel that asks who came first, by an atomic, can
 // make other accesses in another order: the descending order is checked, and one of each kind of random orders.
 verdict check(const library& lib, const attention_case& c) {
-  if (lib.platform() != "cpu") return discarded("only the cpu platform has schedules");
   relation r(wave_schedule, lib, c);
   attention_case other = c;
   const auto expect = [&](schedule_kind kind, std::uint64_t seed, const run_manner& manner) {
@@ -38,6 +37,6 @@ verdict check(const library& lib, const attention_case& c) {
 }  // namespace
 
 const property wave_schedule{"wave_schedule", "the order in which waves run does not change any output bit", check,
-                             nullptr};
+                             nullptr, has_schedules};
 
 }  // namespace assay::relations

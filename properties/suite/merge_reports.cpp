@@ -114,7 +114,7 @@ suite_report report_of(const json::object& o) {
   for (const auto& [kernel, s] : object_at(asked, "supports"))
     r.options.supports.emplace(std::string(kernel), support_from_json(s.as_object()));
   for (const json::value& name : array_at(asked, "left_out")) r.options.left_out.push_back(&property_named(name));
-  r.options.has_attention = flag_at(asked, "has_attention");
+  r.options.traits = {flag_at(asked, "has_attention"), flag_at(asked, "has_schedules")};
   r.options.accept_blunt = flag_at(o, "accept_blunt");
   r.options.cases = whole_at(asked, "cases");
   r.options.seconds = number_at(asked, "seconds");

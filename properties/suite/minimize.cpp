@@ -73,11 +73,6 @@ minimized minimize(const attention_case& failing, const judge_function& judge, c
 
 namespace {
 
-/// Whether a kernel of attention is in the library.
-bool has_attention(const library& lib) {
-  return std::ranges::any_of(lib.kernels(), [](const std::string& name) { return operation_of(name) == of_attention; });
-}
-
 /// Why the refusal of this case, of which a budget for workspaces is no part, is a failure; empty if it is none.
 std::string promise_of(const library& lib, const attention_case& c) {
   if (c.workspace_budget_bytes != 0) return {};
@@ -91,7 +86,7 @@ std::string promise_of(const library& lib, const attention_case& c) {
 
 verdict check_property(const library& lib, const property& p, const attention_case& c) {
   if (!applies(p, c.kernel)) return discarded(fmt::format("{} is not about {}", p.name, c.kernel));
-  if (const std::string why = left_out(p, c.kernel, lib.support_of(c.kernel), has_attention(lib)); !why.empty())
+  if (const std::string why = left_out(p, c.kernel, lib.support_of(c.kernel), traits_of(lib)); !why.empty())
     return discarded(fmt::format("{} is left out: {}", p.name, why));
   try {
     if (lib.checks.accepted != nullptr) lib.checks.accepted->take_counts();  // of what came before

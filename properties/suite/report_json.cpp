@@ -42,7 +42,8 @@ json::object asked_of(const suite_options& options) {
   for (const auto& [kernel, s] : options.supports) supports[kernel] = support_to_json(s);
   return {{"supports", std::move(supports)},
           {"left_out", names_of(options.left_out)},
-          {"has_attention", options.has_attention},
+          {"has_attention", options.traits.has_attention},
+          {"has_schedules", options.traits.has_schedules},
           {"kernels", json::value_from(options.kernels)},
           {"types", json::value_from(options.types)},
           {"cases", options.seconds > 0 ? 0 : options.cases},

@@ -35,7 +35,7 @@ std::vector<std::string> kernels_for(const property& p, const suite_options& opt
   std::vector<std::string> names;
   for (const std::string& name : drawable(options.kernels)) {
     const bool is_shown =
-        applies(p, name) && left_out(p, name, support_of(options.supports, name), options.has_attention).empty();
+        applies(p, name) && left_out(p, name, support_of(options.supports, name), options.traits).empty();
     if (is_shown && !types_of_run(options, name).empty()) names.push_back(name);
   }
   return names;
@@ -327,7 +327,7 @@ std::vector<std::string> left_out_lines(const suite_options& options) {
   for (const std::string& kernel : drawable(options.kernels))
     for (const property* p : options.left_out) {
       if (!applies(*p, kernel)) continue;
-      const std::string why = left_out(*p, kernel, support_of(options.supports, kernel), options.has_attention);
+      const std::string why = left_out(*p, kernel, support_of(options.supports, kernel), options.traits);
       if (!why.empty()) lines.push_back(fmt::format("{}: {} ({})", kernel, p->name, why));
     }
   return lines;

@@ -21,7 +21,7 @@ struct suite_options {
   std::vector<const property*> selected;  ///< properties to check; case i goes to number i mod size
   std::vector<const property*> left_out;  ///< that were asked for, and that no kernel of the run can show
   support_map supports;                   ///< what the kernels take, where the library says so
-  bool has_attention = true;              ///< the library has a kernel of attention
+  library_traits traits;                  ///< of the library
   bool has_predicate = false;             ///< the library may refuse a case within `supports`: it is drawn anew
   std::int64_t cases = 2000;              ///< of the whole run, all shards together
   double seconds = 0;                     ///< if above 0: the duration of the run, instead of `cases`

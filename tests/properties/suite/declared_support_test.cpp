@@ -281,8 +281,11 @@ TEST_CASE("each property that a kernel cannot show is left out with its reason, 
   CHECK(why(far_rows, [](support& s) { s.no_far_strides = 1; }) == "the kernel takes no rows that lie far apart");
   for (const property* p : {&slot_order, &slot_twice, &append_again})
     CHECK(why(*p, [](support& s) { s.most_rows = 1; }, "append_kv") == "the kernel takes one new row of a sequence");
-  CHECK(left_out(append_then_attend, "append_kv", {}, false) == "the library has no kernel of attention");
-  CHECK(left_out(append_then_attend, "append_kv", {}, true).empty());
+  CHECK(left_out(append_then_attend, "append_kv", {}, {.has_attention = false}) ==
+        "the library has no kernel of attention");
+  CHECK(left_out(append_then_attend, "append_kv", {}, {}).empty());
+  CHECK(left_out(wave_schedule, "split_kv", {}, {.has_schedules = false}) == "only the cpu platform has schedules");
+  CHECK(left_out(wave_schedule, "split_kv", {}).empty());
 
   const auto lib = narrow_library();
   const verdict v = check_property(*lib, split_count, testing::small_case());

@@ -24,7 +24,8 @@ constexpr unsigned int max_grid_yz = 65535;  // CUDA's and HIP's
 constexpr std::uint64_t max_blocks = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t no_block = std::numeric_limits<std::int64_t>::max();
 
-constexpr assay_launch default_parameters{64, ASSAY_ROUND_ROBIN, 0, 0, 1, nullptr, nullptr, 0, 0, nullptr, nullptr, nullptr};
+constexpr assay_launch default_parameters{64, ASSAY_ROUND_ROBIN, 0,       0,      1, nullptr, nullptr, 0,
+                                          0,  nullptr,           nullptr, nullptr};
 
 thread_local constinit launch_scope* innermost = nullptr;
 constinit std::atomic<std::size_t> asked_lds_bytes{0};

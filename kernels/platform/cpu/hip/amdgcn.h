@@ -96,6 +96,10 @@ inline unsigned int __builtin_amdgcn_ballot_w32(bool predicate, ASSAY_HERE) {
   return static_cast<unsigned int>(
       assay::cpu::ballot("__builtin_amdgcn_ballot_w32", where, assay::cpu::every_lane, predicate).set);
 }
+/// The lanes that run.
+inline unsigned long long __builtin_amdgcn_read_exec(ASSAY_HERE) {
+  return assay::cpu::ballot("__builtin_amdgcn_read_exec", where, assay::cpu::every_lane, true).present;
+}
 template <assay::cpu::shufflable T>
 T __builtin_amdgcn_readlane(T value, int lane, ASSAY_HERE) {
   return assay::cpu::shuffle("__builtin_amdgcn_readlane", where, assay::cpu::every_lane, value,
@@ -178,6 +182,12 @@ inline float __builtin_amdgcn_rsqf(float x) {
 inline float __builtin_amdgcn_sqrtf(float x) {
   return ::sqrtf(x);
 }
+inline double __builtin_amdgcn_rcp(double x) {
+  return 1.0 / x;
+}
+inline double __builtin_amdgcn_sqrt(double x) {
+  return ::sqrt(x);
+}
 inline float __builtin_amdgcn_ldexpf(float x, int power) {
   return ::ldexpf(x, power);
 }
@@ -213,6 +223,11 @@ inline unsigned int __builtin_amdgcn_alignbyte(unsigned int high, unsigned int l
 inline unsigned int __builtin_amdgcn_ubfe(unsigned int x, unsigned int offset, unsigned int width) {
   width &= 31;
   return x >> (offset & 31) & ((1U << width) - 1);
+}
+/// The differences of the lower and of the upper halves, without their signs, added to `sum`.
+inline unsigned int __builtin_amdgcn_sad_u16(unsigned int a, unsigned int b, unsigned int sum) {
+  const auto apart = [](unsigned int x, unsigned int y) { return x > y ? x - y : y - x; };
+  return sum + apart(a & 0xFFFF, b & 0xFFFF) + apart(a >> 16, b >> 16);
 }
 inline int __builtin_amdgcn_sbfe(int x, unsigned int offset, unsigned int width) {
   width &= 31;

@@ -217,3 +217,5 @@ inline long long wall_clock64(ASSAY_HERE) {
 #include "hip/assembly.h"
 #endif
 #include "hip/math_functions.h"
+#include "hip/module_api.h"
+#include "hip/ocml.h"

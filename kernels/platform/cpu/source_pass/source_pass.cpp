@@ -59,7 +59,7 @@ class pass : source_text {
   void rewrite_host() {
     constexpr std::size_t tokens_of_mark = 6;
     const std::size_t open = parameters_behind(at_ + tokens_of_mark), body = body_behind(open);
-    if (body == 0 || !has_twin(open, body)) {
+    if (body == 0 || !has_twin(open)) {
       replace(at_, at_ + tokens_of_mark, "");
       at_ += tokens_of_mark - 1;
       return;
@@ -77,27 +77,54 @@ class pass : source_text {
       if (is(i, ";") || is(i, "{") || is(i, "}") || is(i, "=") || is(i, ")")) return 0;
       i = is(i, "__attribute__") && is(i + 1, "(") ? closing(i + 1) + 1 : i + 1;
     }
-    return i < tokens_.size() && i > 0 && is_word(i - 1) ? i : 0;
+    return i < tokens_.size() && name_end(i) > 0 ? i : 0;
   }
 
-  /// The '{' of its body; 0 if it has none there.
-  std::size_t body_behind(std::size_t open) const {
-    if (open == 0) return 0;
+  /// Past the name of the function whose parameters open there: they themselves, or the '<' of f<int>(...), a
+  /// specialisation. 0 for neither.
+  std::size_t name_end(std::size_t open) const {
+    if (open > 0 && is_word(open - 1)) return open;
+    int depth = 0;
+    for (std::size_t i = open; i-- > 1;) {
+      if (is(i, ">")) ++depth;
+      if (is(i, "<") && --depth == 0) return is_word(i - 1) && !is(i - 1, "operator") ? i : 0;
+      if (depth == 0 || is(i, ";") || is(i, "{") || is(i, "}") || is(i, ")")) return 0;
+    }
+    return 0;
+  }
+
+  /// Past the parameters that open there, and what belongs to the function's type.
+  std::size_t signature_end(std::size_t open) const {
     std::size_t i = closing(open) + 1;
     while (is(i, "const") || is(i, "noexcept")) ++i;
+    return i;
+  }
+
+  /// The '{' of its body, which may stand behind the initialisers of a constructor; 0 if it has none there.
+  std::size_t body_behind(std::size_t open) const {
+    if (open == 0) return 0;
+    std::size_t i = signature_end(open);
+    if (!is(i, ":")) return is(i, "{") ? i : 0;
+    do {
+      for (++i; is_word(i) || is(i, "::") || is(i, "<") || is(i, ">"); ++i) {
+      }
+      if (!is(i, "(") && !is(i, "{")) return 0;
+      i = closing(i) + 1;
+    } while (is(i, ","));
     return is(i, "{") ? i : 0;
   }
 
   /// Whether the scope has another body for the name and parameters, not marked as the host's.
-  bool has_twin(std::size_t open, std::size_t body) {
+  bool has_twin(std::size_t open) {
     if (words_.empty())
       for (std::size_t i = 0; i < tokens_.size(); ++i)
-        if (is_word(i) && is(i + 1, "(")) words_[tokens_[i].text].push_back(i);
-    for (const std::size_t i : words_[tokens_[open - 1].text]) {
-      if (i + 1 == open || !is_same(open, body, i + 1)) continue;
+        if (is_word(i) && (is(i + 1, "(") || is(i + 1, "<"))) words_[tokens_[i].text].push_back(i);
+    const std::size_t name = name_end(open), end = signature_end(open);
+    for (const std::size_t i : words_[tokens_[name - 1].text]) {
+      if (i + 1 == name || !is_same(name, end, i + 1)) continue;
       bool is_of_host = false;
       for (std::size_t before = statement_begin(i); before < i; ++before) is_of_host |= is(before, "assay_host");
-      if (!is_of_host && body_behind(i + 1) != 0 && scope_of(i) == scope_of(open)) return true;
+      if (!is_of_host && body_behind(i + 1 + open - name) != 0 && scope_of(i) == scope_of(open)) return true;
     }
     return false;
   }
@@ -317,14 +344,14 @@ class pass : source_text {
     while (i < close && tokens_[i].kind == token_kind::literal) ++i;
     // The label of a declaration stands behind it, and is a name alone.
     if (i == open + 1 || (i == close && open == at_ + 1 && (is(at_ - 1, ")") || is_word(at_ - 1)))) return;
-    std::string text =
-        "::assay::cpu::run_assembly(" + std::string(source(open + 1, i)) + ", ::std::source_location::current(), {";
+    std::string text = "::assay::cpu::run_assembly(" + with_numbered_operands(source(open + 1, i), i, close) +
+                       ", ::std::source_location::current(), {";
     int part = 0;  // 1: outputs, 2: inputs
     for (; i < close; ++i) {
       if (is(i, ":") || is(i, "::")) {
         part += is(i, "::") ? 2 : 1;
       } else if (is(i, "[")) {
-        fail(i, "named operands of inline assembly are not known");
+        i = closing(i);  // the operand's name
       } else if (is(i, "(") && part <= 2) {
         const std::size_t end = closing(i);
         const std::string address = part == 1 ? component_address(i + 1, end) : std::string();
@@ -336,6 +363,28 @@ class pass : source_text {
     }
     replace(at_, close + 1, text + "})");
     at_ = close;
+  }
+
+  /// The text of an assembly with %0 for %[name], where the operands from `i` on have names.
+  std::string with_numbered_operands(std::string_view text, std::size_t i, std::size_t close) const {
+    std::map<std::string, int> numbers;
+    int part = 0, number = 0;
+    for (; i < close; ++i) {
+      if (is(i, ":") || is(i, "::")) {
+        part += is(i, "::") ? 2 : 1;
+      } else if (is(i, "[") && part <= 2) {
+        numbers.emplace("%[" + std::string(tokens_[i + 1].text) + "]", number);
+        i = closing(i);
+      } else if (is(i, "(") && part <= 2) {
+        i = closing(i);
+        ++number;
+      }
+    }
+    std::string numbered(text);
+    for (const auto& [name, place] : numbers)
+      for (std::size_t at; (at = numbered.find(name)) != std::string::npos;)
+        numbered.replace(at, name.size(), "%" + std::to_string(place));
+    return numbered;
   }
 
   void rewrite_launch() {

@@ -1,0 +1,62 @@
+/// ROCm's device library of numbers, by the names that its compiler has for it, in f32 and f16. They round once.
+#pragma once
+
+#include <cmath>
+
+#define ASSAY_OCML(name)                                             \
+  inline float __ocml_##name##_f32(float x) {                        \
+    return std::name(x);                                             \
+  }                                                                  \
+  inline _Float16 __ocml_##name##_f16(_Float16 x) {                  \
+    return static_cast<_Float16>(std::name(static_cast<double>(x))); \
+  }
+ASSAY_OCML(exp)
+ASSAY_OCML(exp2)
+ASSAY_OCML(log)
+ASSAY_OCML(log2)
+ASSAY_OCML(sin)
+ASSAY_OCML(cos)
+ASSAY_OCML(tanh)
+ASSAY_OCML(sqrt)
+ASSAY_OCML(ceil)
+ASSAY_OCML(floor)
+ASSAY_OCML(rint)
+ASSAY_OCML(trunc)
+ASSAY_OCML(fabs)
+#undef ASSAY_OCML
+
+// clang's headers for HIP have them here, too, which libstdc++ has not before its version 14.
+namespace std {
+using ::acosf;
+using ::acoshf;
+using ::asinf;
+using ::asinhf;
+using ::atan2f;
+using ::atanf;
+using ::atanhf;
+using ::cbrtf;
+using ::ceilf;
+using ::cosf;
+using ::coshf;
+using ::erff;
+using ::exp2f;
+using ::expf;
+using ::fabsf;
+using ::floorf;
+using ::fmaf;
+using ::fmaxf;
+using ::fminf;
+using ::fmodf;
+using ::log10f;
+using ::log2f;
+using ::logf;
+using ::powf;
+using ::rintf;
+using ::roundf;
+using ::sinf;
+using ::sinhf;
+using ::sqrtf;
+using ::tanf;
+using ::tanhf;
+using ::truncf;
+}  // namespace std

@@ -64,7 +64,7 @@
 ///   rescale_slack       the reference may stand so far below the maximum (lazy rescaling, as in FlashAttention 4)
 ///   query_type          q times scales is rounded to it before QK; f32: not, or as f32
 ///   cache_type          k and v times their scales are rounded to it before they are multiplied; f32: not, or as f32.
-///                       Both, and p_type, may be tf32
+///                       Both, and p_type, may be tf32; query_type FP8, too
 ///   product_type        products of P and V, and sums of a few, pass `product_roundings` roundings to it before they
 ///                       join f32 sums (packed arithmetic of f16 and bf16, as in vLLM's paged attention)
 ///   partial_type        the normalised O of a split or a wave is rounded to it, once, before it is merged

@@ -106,13 +106,17 @@ product_error dot_errors_of(const contract& declared, const problem& stated) {
   const auto undone = [&](double least) { return least == 0 || least_scale == 0 ? 0 : least * 2 / least_scale; };
   e.per_query_element = undone(least_of(declared.query_type));
   e.per_key_element = undone(least_of(declared.cache_type));
-  // Beyond 65504, with the scales that a kernel may have applied: log2(e) comes with the softmax scale.
+  // Beyond 65504 or the largest FP8, with the scales that a kernel may have applied: log2(e) comes with the softmax
+  // scale.
   const auto grows = [](double scale) { return std::max(1.0, std::fabs(scale)); };
   const double of_key = grows(static_cast<double>(stated.k_scale));
   const double of_query =
       grows(static_cast<double>(stated.scale) * log2_e) * grows(static_cast<double>(stated.q_scale)) * of_key;
   constexpr double most_f16 = 65504.5;
   if (declared.query_type == dtype::f16) e.most_of_query = most_f16 / of_query;
+  // Kernels differ in what becomes of larger ones: the largest number, or NaN.
+  const bool is_fp8 = declared.query_type == dtype::e4m3fn || declared.query_type == dtype::e4m3fnuz;
+  if (is_fp8) e.most_of_query = largest(declared.query_type) / of_query;
   if (declared.cache_type == dtype::f16) e.most_of_key = most_f16 / of_key;
   return e;
 }

@@ -10,20 +10,34 @@
 
 namespace aiter_example {
 
+/// A cache of T, or of FP8 in bytes.
+template <class T>
+struct cache_of {
+#ifdef AITER_FP8
+  using type = std::uint8_t;
+  static constexpr auto kind = vllm::Fp8KVCacheDataType::kFp8E4M3;
+#else
+  using type = T;
+  static constexpr auto kind = vllm::Fp8KVCacheDataType::kAuto;
+#endif
+};
+
 template <class T, int HeadSize, int BlockSize, int Group, bool IsCapped>
 static void launch_instance(const pa_ragged_call& c) {
   constexpr int threads = 256;
+  using cache = typename cache_of<T>::type;
   using attention_variant = ck_tile::ComposedAttention<IsCapped ? ck_tile::LOGITS_SOFT_CAP : 0U>;
   const attention_variant variant;
-  paged_attention_ll4mi_QKV_mfma16_kernel<T, T, vllm::Fp8KVCacheDataType::kAuto, BlockSize, HeadSize, threads,
-                                          /*ALIBI_ENABLED=*/false, Group, /*MTP=*/1, attention_variant>
+  paged_attention_ll4mi_QKV_mfma16_kernel<T, cache, cache_of<T>::kind, BlockSize, HeadSize, threads,
+                                          /*ALIBI_ENABLED=*/false, Group, rows_of_sequence, attention_variant>
       <<<dim3(c.num_seqs, c.max_num_partitions, c.num_kv_heads), threads, 0, nullptr>>>(
-          static_cast<const T*>(c.query), static_cast<const T*>(c.key_cache), static_cast<const T*>(c.value_cache),
-          c.scale, c.kv_indptr, c.kv_page_indices, c.kv_last_page_lens, nullptr, c.q_stride, c.kv_block_stride,
-          c.kv_head_stride, c.kv_seq_stride, c.exp_sums, c.max_logits, static_cast<T*>(c.tmp_out), c.logits_soft_cap,
-          IsCapped ? 1.0F / c.logits_soft_cap : 0.0F, nullptr, c.k_scale, c.v_scale, &variant);
+          static_cast<const T*>(c.query), static_cast<const cache*>(c.key_cache),
+          static_cast<const cache*>(c.value_cache), c.scale, c.kv_indptr, c.kv_page_indices, c.kv_last_page_lens,
+          nullptr, c.q_stride, c.kv_block_stride, c.kv_head_stride, c.kv_seq_stride, c.exp_sums, c.max_logits,
+          static_cast<T*>(c.tmp_out), c.logits_soft_cap, IsCapped ? 1.0F / c.logits_soft_cap : 0.0F, nullptr, c.k_scale,
+          c.v_scale, &variant);
   paged_attention_ll4mi_reduce_kernel<T, T, HeadSize, HeadSize, partition_size, /*NPAR_LOOPS=*/1, (BlockSize > 1)>
-      <<<dim3(c.num_heads, c.num_seqs, 1), HeadSize, 0, nullptr>>>(
+      <<<dim3(c.num_heads, c.num_seqs, rows_of_sequence), HeadSize, 0, nullptr>>>(
           static_cast<T*>(c.out), c.exp_sums, c.max_logits, static_cast<const T*>(c.tmp_out), c.kv_indptr,
           c.kv_last_page_lens, BlockSize, c.max_num_partitions, nullptr);
 }
@@ -42,7 +56,11 @@ static void launch_sizes(const pa_ragged_call& c) {
     case 1: return launch_group<T, HeadSize, BlockSize, 1>(c);
     case 5: return launch_group<T, HeadSize, BlockSize, 5>(c);
     case 8: return launch_group<T, HeadSize, BlockSize, 8>(c);
-    default: return launch_group<T, HeadSize, BlockSize, 16>(c);
+    case 16: return launch_group<T, HeadSize, BlockSize, 16>(c);
+#ifdef AITER_EVERYTHING
+    case 32: return launch_group<T, HeadSize, BlockSize, 32>(c);
+#endif
+    default: return;
   }
 }
 

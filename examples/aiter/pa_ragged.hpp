@@ -9,6 +9,12 @@ namespace aiter_example {
 
 constexpr int partition_size = 256, most_partitions = 64;  ///< keys of a block; blocks of one loop of the second kernel
 
+#ifdef AITER_MTP
+constexpr int rows_of_sequence = AITER_MTP;  ///< multi-token prediction
+#else
+constexpr int rows_of_sequence = 1;
+#endif
+
 /// Memory of hipMalloc that holds no numbers.
 class device_memory {
  public:

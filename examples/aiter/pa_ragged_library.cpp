@@ -23,26 +23,40 @@ device_memory::~device_memory() {
 static constexpr assay_support takes = [] {
   assay_support s{};
   s.size_bytes = sizeof s;
+#ifdef AITER_FP8
+  s.types[0] = {ASSAY_TYPE_F16, ASSAY_TYPE_E4M3FNUZ, ASSAY_TYPE_F16};
+  s.types[1] = {ASSAY_TYPE_BF16, ASSAY_TYPE_E4M3FNUZ, ASSAY_TYPE_BF16};
+#else
   s.types[0] = {ASSAY_TYPE_F16, ASSAY_TYPE_F16, ASSAY_TYPE_F16};
   s.types[1] = {ASSAY_TYPE_BF16, ASSAY_TYPE_BF16, ASSAY_TYPE_BF16};
+  s.no_k_scale = s.no_v_scale = 1;
+#endif
   s.head_dims.values[0] = 64, s.head_dims.values[1] = 128;
   constexpr int pages[] = {1, 16, 32}, groups[] = {1, 5, 8, 16};
   std::copy(std::begin(pages), std::end(pages), s.page_sizes.values);
   std::copy(std::begin(groups), std::end(groups), s.group_sizes.values);
   s.most_sequences = s.most_heads_q = assay::max_grid_extent;
-  s.most_rows = 1;
+  s.most_rows = rows_of_sequence;
   s.most_keys = partition_size * most_partitions;
   s.most_splits = 1;
   s.no_window = s.no_prefix_offset = s.no_sinks = 1;
   s.no_bias_f32 = s.no_bias_f16 = s.no_bias_bf16 = 1;
-  s.no_page_descales = s.no_q_scale = s.no_k_scale = s.no_v_scale = s.no_unequal_head_dims = 1;
+  s.no_page_descales = s.no_q_scale = s.no_unequal_head_dims = 1;
   s.no_block_table = s.no_spare_table_entries = s.no_group = s.no_padding_rows = 1;
-  s.input_alignment = s.output_alignment = 8;  // vectors of 16 bytes
+  s.input_alignment = 16, s.output_alignment = 8;  // vectors of 16 bytes
   // K and V have one set of strides, and rows of Q and O but one stride or none.
   s.no_unequal_layouts = s.no_packing = s.no_q_heads_outermost = s.no_q_transposed = 1;
   s.no_input_margins = s.no_output_margins = s.no_far_strides = 1;
   s.no_split_count = s.no_workspace_budget = s.no_lse = s.no_partials = 1;
   s.no_wave_32 = 1;
+  s.no_live_infinity = 1;  // a live value is loaded for keys behind the end, too, and multiplied by 0
+#ifdef AITER_EVERYTHING    // README.md says what the kernels do with these
+  s.group_sizes.values[std::size(groups)] = 32;
+#else
+  s.no_dead_nan = s.no_sequences_without_keys = s.no_rows_without_keys = 1;
+#endif
+  // The rows of a sequence see all keys: there is no mask.
+  if (rows_of_sequence > 1) s.no_causal = 1;
   return s;
 }();
 
@@ -53,6 +67,7 @@ static assay::contract declare(const assay::problem& p) {
   c.tile_keys = 64;
   c.qk = c.pv = assay::accumulation{4, 24, 10.0F, 0x1p-23F, 0x1p-126F};
   c.p_type = c.partial_type = p.q_type;
+  if (p.k_type != p.q_type) c.p_type = c.query_type = p.k_type;
   c.sum_roundings = 24;
   c.normalises_p = 1;
   c.sum_epsilon = 2.2e-6F;
@@ -71,14 +86,16 @@ static void launch(const assay::problem& p, const assay::attention_tensors& t) {
       static_cast<std::size_t>(p.num_seqs) * static_cast<std::size_t>(p.heads_q) * static_cast<std::size_t>(partitions);
   const device_memory last_page_lens(static_cast<std::size_t>(p.num_seqs) * sizeof(int));
   const device_memory exp_sums(places * sizeof(float)), max_logits(places * sizeof(float));
-  const device_memory tmp_out(places * static_cast<std::size_t>(p.head_dim_v) * 2);
+  const device_memory scales(2 * sizeof(float)), tmp_out(places * static_cast<std::size_t>(p.head_dim_v) * 2);
   set_last_page_lens(p, t, last_page_lens.as<int>());
+  scales.as<float>()[0] = p.k_scale, scales.as<float>()[1] = p.v_scale;
   pa_ragged_call c{};
   c.out = t.o.data, c.query = t.q.data, c.key_cache = t.k.data, c.value_cache = t.v.data;
   c.exp_sums = exp_sums.as<float>(), c.max_logits = max_logits.as<float>(), c.tmp_out = tmp_out.as<void>();
   c.kv_indptr = static_cast<const int*>(t.page_indptr.data);
   c.kv_page_indices = static_cast<const int*>(t.page_indices.data);
   c.kv_last_page_lens = p.page_size > 1 ? last_page_lens.as<int>() : nullptr;
+  c.k_scale = scales.as<float>(), c.v_scale = c.k_scale + 1;
   c.scale = p.scale, c.logits_soft_cap = p.soft_cap;
   c.num_seqs = p.num_seqs, c.num_kv_heads = p.heads_kv, c.num_heads = p.heads_q;
   c.head_size = p.head_dim_qk, c.block_size = p.page_size, c.max_num_partitions = partitions, c.type = p.q_type;
@@ -91,3 +108,12 @@ static void launch(const assay::problem& p, const assay::attention_tensors& t) {
 }  // namespace aiter_example
 
 ASSAY_ATTENTION_LIBRARY("split_kv", aiter_example::takes, aiter_example::declare, aiter_example::launch)
+
+#ifdef AITER_MTP
+/// The kernels are compiled for a number of rows.
+extern "C" [[gnu::visibility("default")]] assay_status assay_supports_case_v1(const char*, const assay::problem* p,
+                                                                              const assay_tensor*, std::int32_t) {
+  if (p->num_seqs == 0 || p->max_q == aiter_example::rows_of_sequence) return {};
+  return assay::refuse(ASSAY_UNSUPPORTED, "each sequence has %d rows", aiter_example::rows_of_sequence);
+}
+#endif

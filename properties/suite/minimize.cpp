@@ -119,6 +119,9 @@ void tell_first_load(const library& lib, const attention_case& c, verdict& v) {
 judge_function isolated_judge(const library& lib, const property& p, double limit_seconds, bool tells_loads) {
   const auto serve = [&lib, &p, tells_loads](const std::string& request) {
     const attention_case c = from_json(request, "candidate");
+    // What shrinking makes of a case may be beyond what the library takes.
+    if (const std::string why = refused_by_predicate(lib, c); !why.empty())
+      return verdict_to_json(discarded("the library does not support the case: " + why));
     verdict v = check_property(lib, p, c);
     if (tells_loads) tell_first_load(lib, c, v);
     return verdict_to_json(v);

@@ -224,6 +224,29 @@ TEST_CASE("a kernel that reads f32 as TF32 lies inside a contract that says so, 
   CHECK(outside(dtype::bf16, dtype::tf32) > 0);
 }
 
+TEST_CASE("a kernel that rounds its query to FP8 lies inside a contract that says so, and in no other", "[oracle]") {
+  const auto outside = [](dtype rounds_to, dtype declares) {
+    counts found;
+    for (std::uint64_t n = 0; n < 40; ++n) {
+      const testing::setting s = testing::make_setting(shape_of(n));
+      testing::traits t;
+      t.query_type = rounds_to;
+      t.states = static_cast<std::int32_t>(1 + n % 4);
+      contract c = contract_of({});
+      c.query_type = declares;
+      const counts all = judged(s, c, testing::free_order_kernel(s, t, n).run());
+      found.outside += all.outside;
+      found.unbounded += all.unbounded;
+    }
+    CHECK(found.unbounded == 0);
+    return found.outside;
+  };
+  for (const dtype fp8 : {dtype::e4m3fn, dtype::e4m3fnuz}) {
+    CHECK(outside(fp8, fp8) == 0);
+    CHECK(outside(fp8, dtype::bf16) > 0);
+  }
+}
+
 TEST_CASE("kernels of a declared order lie inside the same contract without it, faulty ones do not", "[oracle]") {
   constexpr testing::fault planted[] = {testing::fault::lse_in_base_2,   testing::fault::wrong_page,
                                         testing::fault::missing_rescale, testing::fault::dropped_key,

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "oracle/decode.hpp"
 #include "tests/oracle/setting.hpp"
 
 namespace assay::testing {
@@ -35,6 +36,8 @@ inline float rounded(dtype type, float x) {
   if (type == dtype::f16) return static_cast<_Float16>(x);
   if (type == dtype::tf32) return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0xFFFFE000U);  // cut
   if (type == dtype::bf16) return std::bit_cast<float>(encode(dtype::bf16, static_cast<double>(x)) << 16);
+  if (type == dtype::e4m3fn || type == dtype::e4m3fnuz)
+    return static_cast<float>(oracle::round_to_nearest(type, static_cast<double>(x)));
   return x;
 }
 

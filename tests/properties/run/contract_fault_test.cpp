@@ -147,6 +147,19 @@ TEST_CASE("TF32 is what products are read as, where no order is declared") {
   CHECK(contract_fault(c, p) == "product_type is 9, must be f32, f16 or bf16");
 }
 
+TEST_CASE("FP8 is what a query may be rounded to, and a cache is not") {
+  const problem p;
+  for (const dtype fp8 : {dtype::e4m3fn, dtype::e4m3fnuz}) {
+    contract c;
+    c.query_type = fp8;
+    CHECK_FALSE(contract_fault(c, p).empty());
+    c.order = tile_order::any;
+    CHECK(contract_fault(c, p).empty());
+    c.cache_type = fp8;
+    CHECK(contract_fault(c, p).starts_with("cache_type is "));
+  }
+}
+
 TEST_CASE("with descales per page a contract says which tiles, each in one page, a block visits") {
   problem p;
   p.kv_descale = descale_kind::per_page;

@@ -99,5 +99,22 @@ TEST_CASE("a defect in the kernel shrinks to at most two sequences, one head and
   CHECK(found.smallest.sequences[0].k == 2 * found.smallest.page_size + 1);
 }
 
+TEST_CASE("shrinking stays within what the library's predicate supports") {
+  const auto faulty = testing::corrupting_library([](testing::call& c) {
+    const tensor o = c.view("o");
+    set_bits(o, o.offset(0), 0x7BFF);
+  });
+  faulty->predicate = [](const char*, const problem* planned, const assay_tensor*, std::int32_t) {
+    return planned->num_seqs < 2 ? assay_status{ASSAY_UNSUPPORTED, "one sequence"} : assay_status{};
+  };
+  const judge_function judge = isolated_judge(*faulty, enclosure_property(), 60);
+  const minimized found = minimize(testing::small_case(), judge);
+  REQUIRE(found.reproduced);
+  CHECK(found.smallest.sequences.size() == 2);
+  attention_case one = found.smallest;
+  one.sequences.resize(1);
+  CHECK(judge(one).what == "the library does not support the case: one sequence");
+}
+
 }  // namespace
 }  // namespace assay

@@ -90,6 +90,8 @@ TEST_CASE("Values go from lane to lane", "[hip][amdgcn]") {
 TEST_CASE("The first lane is the first one that is still there", "[hip][amdgcn]") {
   const auto kernel = [](int lane) { return lane < 5 ? -1 : __builtin_amdgcn_readfirstlane(lane); };
   require_each(kernel, [](int lane) { return lane < 5 ? -1 : 5; });
+  require_each([](int lane) { return lane < 5 ? -1 : static_cast<int>(__builtin_amdgcn_read_exec() & 0xFF); },
+               [](int lane) { return lane < 5 ? -1 : 0xE0; });
 }
 
 TEST_CASE("Bytes and fields are chosen as the manual says", "[hip][amdgcn]") {
@@ -99,6 +101,7 @@ TEST_CASE("Bytes and fields are chosen as the manual says", "[hip][amdgcn]") {
   CHECK(__builtin_amdgcn_alignbyte(0x12345678U, 0x9ABCDEF0U, 1) == 0x789ABCDEU);
   CHECK(__builtin_amdgcn_ubfe(0xABCDU, 4, 8) == 0xBCU);
   CHECK(__builtin_amdgcn_sbfe(0xABCD, 4, 8) == -68);
+  CHECK(__builtin_amdgcn_sad_u16(0x00050001U, 0x00020009U, 100) == 111);
   CHECK(__builtin_amdgcn_fmed3f(3.0F, 1.0F, 2.0F) == 2.0F);
   CHECK(__builtin_amdgcn_fmed3f(3.0F, std::numeric_limits<float>::quiet_NaN(), 2.0F) == 2.0F);
 }

@@ -1,5 +1,6 @@
 /// Numbers and bits as HIP's documents say them.
 #include <hip/hip_runtime.h>
+#include <hip/hip_version.h>
 
 #include <array>
 #include <bit>
@@ -105,6 +106,24 @@ TEST_CASE("The device is that of the launch: its wave size, its LDS, and nothing
   CHECK(kernel(nullptr, 4096) == hipSuccess);
   CHECK(kernel(nullptr, 4097) == hipErrorInvalidValue);
   static_cast<void>(hipGetLastError());
+}
+
+TEST_CASE("ROCm's device library has its names, in f32 and f16", "[hip]") {
+  CHECK(__ocml_exp_f32(0.0F) == 1.0F);
+  CHECK(__ocml_sqrt_f16(_Float16{2}) == static_cast<_Float16>(std::sqrt(2.0)));
+  CHECK(__builtin_amdgcn_sqrt(9.0) == 3.0);
+  CHECK(__builtin_amdgcn_rcp(8.0) == 0.125);
+  CHECK(std::cosf(0.0F) == 1.0F);
+  STATIC_CHECK(HIP_VERSION_MAJOR >= 6);
+}
+
+TEST_CASE("A code object of a GPU cannot be loaded", "[hip]") {
+  hipModule_t code = nullptr;
+  hipFunction_t kernel = nullptr;
+  CHECK(hipModuleLoad(&code, "kernel.co") == hipErrorNotSupported);
+  CHECK(hipModuleLoadData(&code, "") == hipErrorNotSupported);
+  CHECK(hipModuleGetFunction(&kernel, code, "kernel") == hipErrorNotSupported);
+  CHECK(hipModuleLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr) == hipErrorNotSupported);
 }
 
 TEST_CASE("Streams and events are made, used and destroyed", "[hip]") {

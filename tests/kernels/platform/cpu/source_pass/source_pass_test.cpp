@@ -110,6 +110,9 @@ TEST_CASE("Inline assembly becomes a call with its operands", "[source_pass]") {
         call("\"a\"",
              "::assay::cpu::assembly_output(c[0]), ::assay::cpu::assembly_output(d), "
              "::assay::cpu::assembly_input(p)"));
+  CHECK(rewritten(in_function("asm(\"a %[to], %[of], %[to], %2\" : [to] \"=v\"(x) : [of] \"v\"(y), \"v\"(z));")) ==
+        call("\"a %0, %1, %0, %2\"",
+             "::assay::cpu::assembly_output(x), ::assay::cpu::assembly_input(y), ::assay::cpu::assembly_input(z)"));
   const std::string of_element = rewritten(in_function("__asm__ __volatile__(\"a\" : \"=r\"(v.y));"));
   CHECK(of_element.find("assembly_output(*[](auto& object)") != std::string::npos);
   // Not in system headers, and no label of a declaration.
@@ -125,7 +128,14 @@ TEST_CASE("A function of the host is left out beside its twin for the device, an
         "struct s { public:  static int f(int a) { return 1; } };");
   CHECK(rewritten("inline int f()\n{ return 1; }\n" + host + "int f()\n{\n return 2; }\nint g();") ==
         "inline int f()\n{ return 1; }\n\n\n\nint g();");
-  for (const std::string rest : {"int f() { return 1; } int f(int) { return 2; }",               // other parameters
+  CHECK(rewritten("template <> " + host +
+                  "int f<int>(int a) { return a; } template <> int f<int>(int a) { return 1; }") ==
+        " template <> int f<int>(int a) { return 1; }");
+  CHECK(rewritten("struct s { s(int a) : b(a), c{} { b = 1; } " + host + "s(int a) : s(a, 2) {} };") ==
+        "struct s { s(int a) : b(a), c{} { b = 1; }  };");
+  for (const std::string rest : {"int f() { return 1; } int f(int) { return 2; }",  // other parameters
+                                 "template <> int f<int>() { return 1; } template <> int f<char>() { return 2; }",
+                                 "struct s { s(int a) : b(a) {} s(char a) : b(a) {} };",
                                  "int f() { return 1; } namespace n { int f() { return 2; } }",  // another scope
                                  "int f(); int f() { return 1; }",                               // declared and defined
                                  "int a = f(1);", "auto l = [](int i) { return i; };"})
@@ -153,7 +163,6 @@ TEST_CASE("What cannot be rewritten is refused with its place", "[source_pass]")
   refuses("k<<<1, 1;", "the source:1: '<<<' without '>>>('");
   refuses("k<<<(1, 1;", "the source:1: '(' is not closed");
   refuses("a > <<<1, 1>>>();", "the source:1: a kernel's template arguments have no '<'");
-  refuses("void f() { asm(\"a\" : [r] \"=r\"(x)); }", "the source:1: named operands of inline assembly are not known");
   refuses("\nextern __shared__ int a[4];",
           "the source:2: an extern __shared__ array with an extent is not known to HIP");
   refuses("extern __shared__ int;",

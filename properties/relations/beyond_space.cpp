@@ -163,6 +163,8 @@ verdict verdict_beyond_space(const library& lib, const attention_case& c) {
   for (const case_beyond& beyond : cases) {
     verdict v = verdict_of_made(lib, beyond.made);
     if (v.result == outcome::fail && beyond.without) {
+      // Nothing is said of what the predicate refuses, with the feature or without.
+      if (!refused_by_predicate(lib, *beyond.without).empty()) continue;
       verdict without = verdict_of_made(lib, *beyond.without);
       if (without.result == outcome::fail) {
         without.what = fmt::format("of a case that it declares to take: {}", without.what);

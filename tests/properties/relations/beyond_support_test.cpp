@@ -87,6 +87,16 @@ TEST_CASE("a kernel that is wrong without the feature, too, fails by that, not b
     ++failures;
   }
   CHECK(failures > 0);
+
+  // What its predicate refuses it does not declare to take.
+  wrong->predicate = [](const char*, const problem*, const assay_tensor*, std::int32_t) {
+    return assay_status{ASSAY_UNSUPPORTED, "any problem"};
+  };
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    attention_case c = seeded(seed);
+    c.sequences.clear();
+    CHECK(verdict_beyond_space(*wrong, c).result != outcome::fail);
+  }
 }
 
 TEST_CASE("a legal problem is not tried beyond the support by what only its data shows", "[relations]") {

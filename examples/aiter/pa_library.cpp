@@ -1,4 +1,4 @@
-/// What Assay asks of aiter's paged attention over a list of pages: what it takes, how it computes, and a launch.
+/// What Assay asks of aiter's paged attention: what it takes, how it computes, and a launch.
 #include <hip/hip_runtime.h>
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 #include "kernels/contract_recipes.hpp"
 #include "kernels/host/attention_library.hpp"
-#include "pa_ragged.hpp"
+#include "pa_call.hpp"
 
 namespace aiter_example {
 
@@ -32,17 +32,22 @@ static constexpr assay_support takes = [] {
   s.no_k_scale = s.no_v_scale = 1;
 #endif
   s.head_dims.values[0] = 64, s.head_dims.values[1] = 128;
-  constexpr int pages[] = {1, 16, 32}, groups[] = {1, 5, 8, 16};
-  std::copy(std::begin(pages), std::end(pages), s.page_sizes.values);
+#ifdef AITER_V1
+  s.page_sizes.values[0] = 16, s.page_sizes.values[1] = 32;
+  s.no_page_list = 1;
+#else
+  s.page_sizes.values[0] = 1, s.page_sizes.values[1] = 16, s.page_sizes.values[2] = 32;
+  s.no_block_table = s.no_spare_table_entries = s.no_window = 1;
+#endif
   std::copy(std::begin(groups), std::end(groups), s.group_sizes.values);
   s.most_sequences = s.most_heads_q = assay::max_grid_extent;
   s.most_rows = rows_of_sequence;
   s.most_keys = partition_size * most_partitions;
   s.most_splits = 1;
-  s.no_window = s.no_prefix_offset = s.no_sinks = 1;
+  s.no_prefix_offset = s.no_sinks = 1;
   s.no_bias_f32 = s.no_bias_f16 = s.no_bias_bf16 = 1;
   s.no_page_descales = s.no_q_scale = s.no_unequal_head_dims = 1;
-  s.no_block_table = s.no_spare_table_entries = s.no_group = s.no_padding_rows = 1;
+  s.no_group = s.no_padding_rows = 1;
   s.input_alignment = 16, s.output_alignment = 8;  // vectors of 16 bytes
   // K and V have one set of strides, and rows of Q and O but one stride or none.
   s.no_unequal_layouts = s.no_packing = s.no_q_heads_outermost = s.no_q_transposed = 1;
@@ -54,6 +59,7 @@ static constexpr assay_support takes = [] {
   s.group_sizes.values[std::size(groups)] = 32;
 #else
   s.no_dead_nan = s.no_sequences_without_keys = s.no_rows_without_keys = 1;
+  s.no_live_nan = 1;  // a slot may hold a key of one sequence, and none of another
 #endif
   // The rows of a sequence see all keys: there is no mask.
   if (rows_of_sequence > 1) s.no_causal = 1;
@@ -71,6 +77,7 @@ static assay::contract declare(const assay::problem& p) {
   c.sum_roundings = 24;
   c.normalises_p = 1;
   c.sum_epsilon = 2.2e-6F;
+  c.tanh_relative_error = 0x1p-21F;
   return c;
 }
 
@@ -89,12 +96,16 @@ static void launch(const assay::problem& p, const assay::attention_tensors& t) {
   const device_memory scales(2 * sizeof(float)), tmp_out(places * static_cast<std::size_t>(p.head_dim_v) * 2);
   set_last_page_lens(p, t, last_page_lens.as<int>());
   scales.as<float>()[0] = p.k_scale, scales.as<float>()[1] = p.v_scale;
-  pa_ragged_call c{};
+  pa_call c{};
   c.out = t.o.data, c.query = t.q.data, c.key_cache = t.k.data, c.value_cache = t.v.data;
   c.exp_sums = exp_sums.as<float>(), c.max_logits = max_logits.as<float>(), c.tmp_out = tmp_out.as<void>();
   c.kv_indptr = static_cast<const int*>(t.page_indptr.data);
   c.kv_page_indices = static_cast<const int*>(t.page_indices.data);
   c.kv_last_page_lens = p.page_size > 1 ? last_page_lens.as<int>() : nullptr;
+  c.context_lens = static_cast<const int*>(t.seqlens_k.data);
+  c.block_tables = static_cast<const int*>(t.block_table.data);
+  if (c.block_tables != nullptr) c.max_num_blocks_per_seq = static_cast<int>(t.block_table.shape[1]);
+  c.sliding_window = p.window;
   c.k_scale = scales.as<float>(), c.v_scale = c.k_scale + 1;
   c.scale = p.scale, c.logits_soft_cap = p.soft_cap;
   c.num_seqs = p.num_seqs, c.num_kv_heads = p.heads_kv, c.num_heads = p.heads_q;
@@ -102,18 +113,23 @@ static void launch(const assay::problem& p, const assay::attention_tensors& t) {
   c.q_stride = p.heads_q * p.head_dim_qk;
   c.kv_block_stride = static_cast<int>(t.k.stride[0]), c.kv_seq_stride = static_cast<int>(t.k.stride[1]);
   c.kv_head_stride = static_cast<int>(t.k.stride[2]);
-  launch_pa_ragged(c);
+  launch_pa(c);
 }
 
 }  // namespace aiter_example
 
 ASSAY_ATTENTION_LIBRARY("split_kv", aiter_example::takes, aiter_example::declare, aiter_example::launch)
 
-#ifdef AITER_MTP
-/// The kernels are compiled for a number of rows.
+#if defined(AITER_V1) || defined(AITER_MTP)
+/// What fields cannot say: the kernels are compiled for a number of rows, and cap what a window hides (README.md).
 extern "C" [[gnu::visibility("default")]] assay_status assay_supports_case_v1(const char*, const assay::problem* p,
                                                                               const assay_tensor*, std::int32_t) {
-  if (p->num_seqs == 0 || p->max_q == aiter_example::rows_of_sequence) return {};
-  return assay::refuse(ASSAY_UNSUPPORTED, "each sequence has %d rows", aiter_example::rows_of_sequence);
+  constexpr int rows = aiter_example::rows_of_sequence;
+  if (rows > 1 && p->num_seqs > 0 && p->max_q != rows)
+    return assay::refuse(ASSAY_UNSUPPORTED, "each sequence has %d rows", rows);
+#ifndef AITER_EVERYTHING
+  if (p->window > 0 && p->soft_cap > 0) return assay::refuse(ASSAY_UNSUPPORTED, "a window and a soft cap");
+#endif
+  return {};
 }
 #endif

@@ -60,6 +60,17 @@ constexpr auto* component_of(Vector& v) {
     return reinterpret_cast<element*>(&v) + Index;
 }
 
+/// The same of &v.lo and &v.hi.
+template <int Index, class Vector>
+auto* half_of(Vector& v) {
+  using element = std::remove_cvref_t<decltype(v[0])>;
+  using half = element __attribute__((ext_vector_type(sizeof(v) / sizeof(element) / 2)));
+  if constexpr (std::is_const_v<Vector>)
+    return reinterpret_cast<const half*>(&v) + Index;
+  else
+    return reinterpret_cast<half*>(&v) + Index;
+}
+
 }  // namespace assay::cpu
 
 /// Extents of a grid or a block; missing extents are 1.

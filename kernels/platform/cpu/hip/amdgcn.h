@@ -96,7 +96,7 @@ inline unsigned int __builtin_amdgcn_ballot_w32(bool predicate, ASSAY_HERE) {
   return static_cast<unsigned int>(
       assay::cpu::ballot("__builtin_amdgcn_ballot_w32", where, assay::cpu::every_lane, predicate).set);
 }
-/// The lanes that run.
+/// The lanes that are still there.
 inline unsigned long long __builtin_amdgcn_read_exec(ASSAY_HERE) {
   return assay::cpu::ballot("__builtin_amdgcn_read_exec", where, assay::cpu::every_lane, true).present;
 }
@@ -213,6 +213,14 @@ inline unsigned int __builtin_amdgcn_perm(unsigned int high, unsigned int low, u
     result |= byte << (8 * i);
   }
   return result;
+}
+/// The distances of the two pairs of 16 bits, and `sum`.
+inline unsigned int __builtin_amdgcn_sad_u16(unsigned int a, unsigned int b, unsigned int sum) {
+  for (const int shift : {0, 16}) {
+    const unsigned int x = a >> shift & 0xFFFF, y = b >> shift & 0xFFFF;
+    sum += x > y ? x - y : y - x;
+  }
+  return sum;
 }
 inline unsigned int __builtin_amdgcn_alignbit(unsigned int high, unsigned int low, unsigned int bits) {
   return static_cast<unsigned int>((std::uint64_t{high} << 32 | low) >> (bits & 31));

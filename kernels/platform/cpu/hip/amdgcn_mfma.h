@@ -126,10 +126,6 @@ ASSAY_MFMA_BOTH(f32_16x16x32_f16, 16, 32, assay::cpu::coded<assay::cpu::f16_form
                 mfma_f32x4)
 ASSAY_MFMA_BOTH(f32_32x32x16_f16, 32, 16, assay::cpu::coded<assay::cpu::f16_format>, float, assay::cpu::mfma_f16x8,
                 mfma_f32x16)
-ASSAY_MFMA_BOTH(f32_16x16x16bf16_1k, 16, 16, assay::cpu::coded<assay::cpu::bf16_format>, float, assay::cpu::mfma_b16x4,
-                mfma_f32x4)
-ASSAY_MFMA_BOTH(f32_32x32x8bf16_1k, 32, 8, assay::cpu::coded<assay::cpu::bf16_format>, float, assay::cpu::mfma_b16x4,
-                mfma_f32x16)
 ASSAY_MFMA_BOTH(f32_16x16x32_bf16, 16, 32, assay::cpu::coded<assay::cpu::bf16_format>, float, assay::cpu::mfma_b16x8,
                 mfma_f32x4)
 ASSAY_MFMA_BOTH(f32_32x32x16_bf16, 32, 16, assay::cpu::coded<assay::cpu::bf16_format>, float, assay::cpu::mfma_b16x8,
@@ -148,3 +144,15 @@ ASSAY_MFMA_FP8(bf8_bf8, mfma_bf8, mfma_bf8)
 #undef ASSAY_MFMA_FP8
 #undef ASSAY_MFMA_BOTH
 #undef ASSAY_MFMA
+// bf16 as bits, signed or not: operands of any vector type of that size.
+#define ASSAY_MFMA_OF_BITS(name, m, k, result)                                                                         \
+  template <class A, class B>                                                                                          \
+  assay::cpu::result __builtin_amdgcn_mfma_##name(const A& a, const B& b, assay::cpu::result c, int cbsz, int abid,    \
+                                                  int blgp, ASSAY_HERE) {                                              \
+    using element = assay::cpu::coded<assay::cpu::bf16_format>;                                                        \
+    return assay::cpu::mfma<m, k, element, element, float>("__builtin_amdgcn_mfma_" #name, where, a, b, c, cbsz, abid, \
+                                                           blgp);                                                      \
+  }
+ASSAY_MFMA_OF_BITS(f32_16x16x16bf16_1k, 16, 16, mfma_f32x4)
+ASSAY_MFMA_OF_BITS(f32_32x32x8bf16_1k, 32, 8, mfma_f32x16)
+#undef ASSAY_MFMA_OF_BITS

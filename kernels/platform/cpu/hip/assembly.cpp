@@ -87,7 +87,7 @@ class interpreter {
   }
   const assembly_operand& operand(const std::string& what) const {
     const auto number = static_cast<std::size_t>(std::stoul(what.substr(1)));
-    if (number >= operands_.size()) fail_assembly(what);
+    if (number >= operands_.size() || operands_[number].size > sizeof operands_[number].value) fail_assembly(what);
     return operands_[number];
   }
   /// "{%0, %1}" of a word takes its halves, the low one first.
@@ -302,7 +302,9 @@ struct short_statement {
 
   /// Statements of one text may share it, and differ in operands.
   bool fits(std::initializer_list<assembly_operand> given) const {
-    return given.size() == operands && given.begin()[to].output != nullptr;
+    const auto fits_word = [&](std::size_t n) { return given.begin()[n].size <= sizeof(std::uint64_t); };
+    return given.size() == operands && given.begin()[to].output != nullptr && fits_word(to) && fits_word(from[0]) &&
+           fits_word(from[1]) && fits_word(from[2]);
   }
   void run(std::initializer_list<assembly_operand> operands) const {
     const assembly_operand* const all = operands.begin();

@@ -18,7 +18,8 @@
 
 namespace assay::cpu {
 
-/// An operand: what an input holds, or where an output is.
+/// An operand: what an input holds, or where an output is. Those of more than 8 bytes compile; no instruction takes
+/// one.
 struct assembly_operand {
   std::uint64_t value;
   void* output;  ///< null: an input only
@@ -27,9 +28,8 @@ struct assembly_operand {
 
 template <class T>
 assembly_operand assembly_input(const T& given) {
-  static_assert(sizeof(T) <= 8);
   assembly_operand o{0, nullptr, sizeof(T)};
-  std::memcpy(&o.value, &given, sizeof(T));
+  if constexpr (sizeof(T) <= sizeof o.value) std::memcpy(&o.value, &given, sizeof(T));
   return o;
 }
 template <class T>

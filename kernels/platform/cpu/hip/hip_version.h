@@ -1,4 +1,4 @@
-/// The version of HIP whose headers these are like.
+/// The version of HIP that the platform stands for.
 #pragma once
 
 #define HIP_VERSION_MAJOR 6

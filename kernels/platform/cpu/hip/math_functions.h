@@ -12,6 +12,44 @@
 #include <limits>
 #include <type_traits>
 
+// HIP's compiler has these in std, too; libstdc++ 13 has not.
+// NOLINTBEGIN(cert-dcl58-cpp)
+namespace std {
+using ::acosf;
+using ::acoshf;
+using ::asinf;
+using ::asinhf;
+using ::atanf;
+using ::atanhf;
+using ::cbrtf;
+using ::ceilf;
+using ::cosf;
+using ::coshf;
+using ::erff;
+using ::exp2f;
+using ::expf;
+using ::expm1f;
+using ::fabsf;
+using ::floorf;
+using ::fmaf;
+using ::fmaxf;
+using ::fminf;
+using ::fmodf;
+using ::log1pf;
+using ::log2f;
+using ::logf;
+using ::powf;
+using ::rintf;
+using ::roundf;
+using ::sinf;
+using ::sinhf;
+using ::sqrtf;
+using ::tanf;
+using ::tanhf;
+using ::truncf;
+}  // namespace std
+// NOLINTEND(cert-dcl58-cpp)
+
 namespace assay::cpu {
 template <std::floating_point T>
 constexpr bool is_nan(T x) {

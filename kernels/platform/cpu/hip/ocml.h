@@ -1,14 +1,20 @@
-/// ROCm's device library of numbers, by the names that its compiler has for it, in f32 and f16. They round once.
+/// ROCm's device library by its own names, as sources that pass HIP's headers by call it.
 #pragma once
+
+#include <math.h>
 
 #include <cmath>
 
-#define ASSAY_OCML(name)                                             \
-  inline float __ocml_##name##_f32(float x) {                        \
-    return std::name(x);                                             \
-  }                                                                  \
-  inline _Float16 __ocml_##name##_f16(_Float16 x) {                  \
-    return static_cast<_Float16>(std::name(static_cast<double>(x))); \
+extern "C" {
+#define ASSAY_OCML(name)                                            \
+  inline float __ocml_##name##_f32(float x) {                       \
+    return ::name##f(x);                                            \
+  }                                                                 \
+  inline double __ocml_##name##_f64(double x) {                     \
+    return ::name(x);                                               \
+  }                                                                 \
+  inline _Float16 __ocml_##name##_f16(_Float16 x) {                 \
+    return static_cast<_Float16>(::name##f(static_cast<float>(x))); \
   }
 ASSAY_OCML(exp)
 ASSAY_OCML(exp2)
@@ -24,6 +30,10 @@ ASSAY_OCML(rint)
 ASSAY_OCML(trunc)
 ASSAY_OCML(fabs)
 #undef ASSAY_OCML
+inline float __ocml_native_recip_f32(float x) {
+  return 1.0F / x;
+}
+}
 
 // clang's headers for HIP have them here, too, which libstdc++ has not before its version 14.
 namespace std {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdio>
 
 #include "kernels/platform/cpu/base/last_error.hpp"
 #include "kernels/platform/cpu/base/thread.hpp"
@@ -100,12 +101,29 @@ static constexpr int compiled_wave_size = ASSAY_WAVE_SIZE;
 #else
 static constexpr int compiled_wave_size = 0;  // as the launch says
 #endif
+/// The AMD GPU that a file says it is compiled for, as its name is written; 0 for none.
+#if defined(__gfx90a__)
+static constexpr int compiled_architecture = 0x90a;
+#elif defined(__gfx942__)
+static constexpr int compiled_architecture = 0x942;
+#elif defined(__gfx950__)
+static constexpr int compiled_architecture = 0x950;
+#elif defined(__gfx1100__)
+static constexpr int compiled_architecture = 0x1100;
+#elif defined(__gfx1200__)
+static constexpr int compiled_architecture = 0x1200;
+#else
+static constexpr int compiled_architecture = 0;
+#endif
 hipError_t describe_device(hipDeviceProp_t* properties, int device, int compiled_wave_size);
 hipError_t describe_device(int* value, hipDeviceAttribute_t attribute, int device, int compiled_wave_size);
 }  // namespace assay::cpu
-template <int WaveSize = assay::cpu::compiled_wave_size>
+template <int WaveSize = assay::cpu::compiled_wave_size, int Architecture = assay::cpu::compiled_architecture>
 hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int device) {
-  return assay::cpu::describe_device(properties, device, WaveSize);
+  const hipError_t outcome = assay::cpu::describe_device(properties, device, WaveSize);
+  if (outcome == hipSuccess && Architecture != 0)
+    std::snprintf(properties->gcnArchName, sizeof properties->gcnArchName, "gfx%x", unsigned{Architecture});
+  return outcome;
 }
 template <int WaveSize = assay::cpu::compiled_wave_size>
 hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int device) {

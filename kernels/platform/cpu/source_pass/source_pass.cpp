@@ -3,20 +3,19 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "kernels/platform/cpu/source_pass/source_text.hpp"
+#include "kernels/platform/cpu/source_pass/function_text.hpp"
 
 namespace assay::source_pass {
 namespace {
 
-class pass : source_text {
+class pass : function_text {
  public:
-  using source_text::source_text;
+  using function_text::function_text;
 
   std::string run() {
     for (at_ = 0; at_ < tokens_.size(); ++at_) {
@@ -58,92 +57,18 @@ class pass : source_text {
   /// for the device stays, since a source that is both asks for it in constant expressions.
   void rewrite_host() {
     constexpr std::size_t tokens_of_mark = 6;
-    const std::size_t open = parameters_behind(at_ + tokens_of_mark), body = body_behind(open);
-    if (body == 0 || !has_twin(open)) {
+    const std::size_t open = parameters_behind(at_ + tokens_of_mark), past = signature_end(open);
+    const std::size_t body = body_behind(past), end = body != 0 ? closing(body) : past;
+    const bool is_member = body == 0 && is(past, ";") && is_class(scope_of(at_));
+    if (open == 0 || (body == 0 && !is_member) || !has_twin(open, past, is_member)) {
       replace(at_, at_ + tokens_of_mark, "");
       at_ += tokens_of_mark - 1;
       return;
     }
     std::size_t first = statement_begin(at_);
     while (is(first + 1, ":") && first + 2 <= at_) first += 2;  // public:
-    const std::size_t end = closing(body);
     replace(first, end + 1, "");
     at_ = end;
-  }
-
-  /// The '(' of the parameters of the function whose declaration goes on there; 0 if it is none.
-  std::size_t parameters_behind(std::size_t i) const {
-    while (i < tokens_.size() && !is(i, "(")) {
-      if (is(i, ";") || is(i, "{") || is(i, "}") || is(i, "=") || is(i, ")")) return 0;
-      i = is(i, "__attribute__") && is(i + 1, "(") ? closing(i + 1) + 1 : i + 1;
-    }
-    return i < tokens_.size() && name_end(i) > 0 ? i : 0;
-  }
-
-  /// Past the name of the function whose parameters open there: they themselves, or the '<' of f<int>(...), a
-  /// specialisation. 0 for neither.
-  std::size_t name_end(std::size_t open) const {
-    if (open > 0 && is_word(open - 1)) return open;
-    int depth = 0;
-    for (std::size_t i = open; i-- > 1;) {
-      if (is(i, ">")) ++depth;
-      if (is(i, "<") && --depth == 0) return is_word(i - 1) && !is(i - 1, "operator") ? i : 0;
-      if (depth == 0 || is(i, ";") || is(i, "{") || is(i, "}") || is(i, ")")) return 0;
-    }
-    return 0;
-  }
-
-  /// Past the parameters that open there, and what belongs to the function's type.
-  std::size_t signature_end(std::size_t open) const {
-    std::size_t i = closing(open) + 1;
-    while (is(i, "const") || is(i, "noexcept")) ++i;
-    return i;
-  }
-
-  /// The '{' of its body, which may stand behind the initialisers of a constructor; 0 if it has none there.
-  std::size_t body_behind(std::size_t open) const {
-    if (open == 0) return 0;
-    std::size_t i = signature_end(open);
-    if (!is(i, ":")) return is(i, "{") ? i : 0;
-    do {
-      for (++i; is_word(i) || is(i, "::") || is(i, "<") || is(i, ">"); ++i) {
-      }
-      if (!is(i, "(") && !is(i, "{")) return 0;
-      i = closing(i) + 1;
-    } while (is(i, ","));
-    return is(i, "{") ? i : 0;
-  }
-
-  /// Whether the scope has another body for the name and parameters, not marked as the host's.
-  bool has_twin(std::size_t open) {
-    if (words_.empty())
-      for (std::size_t i = 0; i < tokens_.size(); ++i)
-        if (is_word(i) && (is(i + 1, "(") || is(i + 1, "<"))) words_[tokens_[i].text].push_back(i);
-    const std::size_t name = name_end(open), end = signature_end(open);
-    for (const std::size_t i : words_[tokens_[name - 1].text]) {
-      if (i + 1 == name || !is_same(name, end, i + 1)) continue;
-      bool is_of_host = false;
-      for (std::size_t before = statement_begin(i); before < i; ++before) is_of_host |= is(before, "assay_host");
-      if (!is_of_host && body_behind(i + 1 + open - name) != 0 && scope_of(i) == scope_of(open)) return true;
-    }
-    return false;
-  }
-
-  /// Whether the tokens from `first` to `past` also stand at `other`.
-  bool is_same(std::size_t first, std::size_t past, std::size_t other) const {
-    for (; first < past; ++first, ++other)
-      if (other >= tokens_.size() || tokens_[first].text != tokens_[other].text) return false;
-    return true;
-  }
-
-  /// The brace that is open there; 0 for none.
-  std::size_t scope_of(std::size_t i) const {
-    int depth = 0;
-    while (i-- > 0) {
-      if (is(i, "}")) ++depth;
-      if (is(i, "{") && depth-- == 0) return i;
-    }
-    return 0;
   }
 
   /// `past` the word, which __attribute__((shared)) spells, too.
@@ -226,21 +151,22 @@ class pass : source_text {
     return std::find(before_values.begin(), before_values.end(), before) != before_values.end();
   }
 
-  /// The address of what ends with .x, if the tokens are such: of an element of a vector, which C++ does not take, or
-  /// of a member. Empty if they are not.
+  /// The address of what ends with .x or .lo, if the tokens are such: of an element or a half of a vector, which C++
+  /// does not take, or of a member. Empty if they are not.
   std::string component_address(std::size_t first, std::size_t past) const {
     constexpr std::string_view elements = "xyzw";
     if (past < first + 3) return {};
     const std::string_view name = tokens_[past - 1].text;
     const bool is_element = name.size() == 1 && elements.find(name) != std::string_view::npos;
-    if (!is_element || (!is(past - 2, ".") && !is(past - 2, "->"))) return {};
+    const bool is_half = name == "lo" || name == "hi";
+    if ((!is_element && !is_half) || (!is(past - 2, ".") && !is(past - 2, "->"))) return {};
     std::string object(source(first, past - 2));
     if (is(past - 2, "->")) object = "*(" + object + ")";
+    const std::string part = is_half ? std::string("half_of<") + (name == "lo" ? "0" : "1")
+                                     : "component_of<" + std::to_string(elements.find(name));
     // A lambda may look into the class around it.
-    return "[](auto& object) { if constexpr (::assay::cpu::is_vector<decltype(object)>) return "
-           "::assay::cpu::component_of<" +
-           std::to_string(elements.find(name)) + ">(object); else return &object." + std::string(name) + "; }(" +
-           object + ")";
+    return "[](auto& object) { if constexpr (::assay::cpu::is_vector<decltype(object)>) return ::assay::cpu::" + part +
+           ">(object); else return &object." + std::string(name) + "; }(" + object + ")";
   }
 
   /// &value.x
@@ -344,47 +270,43 @@ class pass : source_text {
     while (i < close && tokens_[i].kind == token_kind::literal) ++i;
     // The label of a declaration stands behind it, and is a name alone.
     if (i == open + 1 || (i == close && open == at_ + 1 && (is(at_ - 1, ")") || is_word(at_ - 1)))) return;
-    std::string text = "::assay::cpu::run_assembly(" + with_numbered_operands(source(open + 1, i), i, close) +
-                       ", ::std::source_location::current(), {";
+    const std::size_t text_end = i;
+    std::string operands;
+    std::vector<std::string_view> names;  // of the operands; empty where one has none
+    std::string_view name;
     int part = 0;  // 1: outputs, 2: inputs
     for (; i < close; ++i) {
       if (is(i, ":") || is(i, "::")) {
         part += is(i, "::") ? 2 : 1;
-      } else if (is(i, "[")) {
-        i = closing(i);  // the operand's name
+      } else if (is(i, "[") && part <= 2) {
+        name = source(i + 1, closing(i));
+        i = closing(i);
       } else if (is(i, "(") && part <= 2) {
         const std::size_t end = closing(i);
         const std::string address = part == 1 ? component_address(i + 1, end) : std::string();
-        text += std::string(text.back() == '{' ? "" : ", ") + "::assay::cpu::assembly_" +
-                (part == 1 ? "output(" : "input(") + (address.empty() ? "" : "*") +
-                (address.empty() ? std::string(source(i + 1, end)) : address) + ")";
+        operands += std::string(operands.empty() ? "" : ", ") + "::assay::cpu::assembly_" +
+                    (part == 1 ? "output(" : "input(") + (address.empty() ? "" : "*") +
+                    (address.empty() ? std::string(source(i + 1, end)) : address) + ")";
+        names.push_back(std::exchange(name, {}));
         i = end;
       }
     }
+    const std::string text = "::assay::cpu::run_assembly(" + numbered(source(open + 1, text_end), names) +
+                             ", ::std::source_location::current(), {" + operands;
     replace(at_, close + 1, text + "})");
     at_ = close;
   }
 
-  /// The text of an assembly with %0 for %[name], where the operands from `i` on have names.
-  std::string with_numbered_operands(std::string_view text, std::size_t i, std::size_t close) const {
-    std::map<std::string, int> numbers;
-    int part = 0, number = 0;
-    for (; i < close; ++i) {
-      if (is(i, ":") || is(i, "::")) {
-        part += is(i, "::") ? 2 : 1;
-      } else if (is(i, "[") && part <= 2) {
-        numbers.emplace("%[" + std::string(tokens_[i + 1].text) + "]", number);
-        i = closing(i);
-      } else if (is(i, "(") && part <= 2) {
-        i = closing(i);
-        ++number;
-      }
+  /// %[name] becomes the operand's number.
+  static std::string numbered(std::string_view text, const std::vector<std::string_view>& names) {
+    std::string result(text);
+    for (std::size_t n = 0; n < names.size(); ++n) {
+      if (names[n].empty()) continue;
+      const std::string named = "%[" + std::string(names[n]) + "]", number = "%" + std::to_string(n);
+      for (std::size_t at = result.find(named); at != std::string::npos; at = result.find(named, at))
+        result.replace(at, named.size(), number);
     }
-    std::string numbered(text);
-    for (const auto& [name, place] : numbers)
-      for (std::size_t at; (at = numbered.find(name)) != std::string::npos;)
-        numbered.replace(at, name.size(), "%" + std::to_string(place));
-    return numbered;
+    return result;
   }
 
   void rewrite_launch() {
@@ -418,7 +340,6 @@ class pass : source_text {
   std::size_t at_ = 0;
   std::vector<bool> in_function_;
   int guards_ = 0;
-  std::map<std::string_view, std::vector<std::size_t>> words_;  ///< those before a '(', once asked for
 };
 
 }  // namespace

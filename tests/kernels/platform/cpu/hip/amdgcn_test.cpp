@@ -185,6 +185,8 @@ TEST_CASE("MFMA multiplies the matrices that the lanes hold", "[hip][amdgcn]") {
   check_mfma<32, 16, mfma_f16x8, mfma_f32x16, std::uint16_t>(f16, ASSAY_CALL(f32_32x32x16_f16));
   check_mfma<16, 16, mfma_b16x4, mfma_f32x4, std::uint16_t>(bf16, ASSAY_CALL(f32_16x16x16bf16_1k));
   check_mfma<32, 8, mfma_b16x4, mfma_f32x16, std::uint16_t>(bf16, ASSAY_CALL(f32_32x32x8bf16_1k));
+  using bits = unsigned short __attribute__((ext_vector_type(4)));
+  check_mfma<16, 16, bits, mfma_f32x4, std::uint16_t>(bf16, ASSAY_CALL(f32_16x16x16bf16_1k));
   check_mfma<16, 32, mfma_b16x8, mfma_f32x4, std::uint16_t>(bf16, ASSAY_CALL(f32_16x16x32_bf16));
   check_mfma<32, 16, mfma_b16x8, mfma_f32x16, std::uint16_t>(bf16, ASSAY_CALL(f32_32x32x16_bf16));
   check_mfma<16, 32, long, mfma_i32x4, std::int8_t>(i8, ASSAY_CALL(i32_16x16x32_i8));

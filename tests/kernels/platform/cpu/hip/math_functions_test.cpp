@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <type_traits>
 
 #include "tests/kernels/platform/cpu/launching.hpp"
@@ -98,6 +99,10 @@ TEST_CASE("The device is that of the launch: its wave size, its LDS, and nothing
   CHECK(hipDeviceGetAttribute(&value, hipDeviceAttributeMaxSharedMemoryPerBlock, 0) == hipSuccess);
   CHECK(value == 4096);
   CHECK(hipGetDeviceProperties(&properties, 1) == hipErrorInvalidValue);
+  // A file that says which GPU it is compiled for sees that one.
+  CHECK(std::string(properties.gcnArchName) == "cpu");
+  REQUIRE(hipGetDeviceProperties<64, 0x90a>(&properties, 0) == hipSuccess);
+  CHECK(std::string(properties.gcnArchName) == "gfx90a");
   CHECK(hipSetDevice(1) == hipErrorInvalidValue);
   CHECK(hipGetLastError() == hipErrorInvalidValue);
   const auto kernel = [](void (*f)(int), int bytes) {

@@ -8,6 +8,7 @@
 #include <hip/hip_fp8.h>
 #include <hip/hip_runtime.h>
 
+#include <bit>
 #include <cassert>
 #include <cmath>
 #include <cstdint>
@@ -23,6 +24,27 @@ std::vector<probe>& table() {
 
 struct entry {
   explicit entry(const probe& p) { table().push_back(p); }
+};
+
+using half_vector = unsigned short __attribute__((ext_vector_type(4)));
+
+/// HIP overloads by where a function runs: constructors, operators and specialisations, too. The device's is compiled.
+struct twin {
+  __host__ explicit twin(int given) : value(given) {}
+  __device__ explicit twin(int given) : value{5 * given} {}
+  template <class T>
+  __host__ void operator()(T& result) const;
+  template <class T>
+  __device__ void operator()(T& result) const;
+  template <>
+  __host__ void operator()<int>(int& result) const {
+    result = 1;
+  }
+  template <>
+  __device__ void operator()<int>(int& result) const {
+    result = 2;
+  }
+  int value;
 };
 
 // PROBE(name, what lane i must get, the kernel's body, which sets `result`).
@@ -197,6 +219,19 @@ PROBE(amd_assembly_of_halves, i * 2.5 + 1, uint32_t two; uint32_t sum; float x =
       uint16_t low = static_cast<uint16_t>(sum & 0xFFFF); uint16_t high = static_cast<uint16_t>(sum >> 16);
       uint16_t all; asm volatile("v_add_f16 %0, %1, %2;\n" : "=v"(all) : "v"(low), "v"(high));
       asm volatile("v_cvt_f32_f16 %0, %1;" : "=v"(back) : "v"(all)); result = back;)
+PROBE(amd_named_operands, 2.5, float back; uint16_t sum;
+      asm volatile("v_add_f16 %[sum], %[a], %1" : [sum] "=v"(sum) : "v"(uint16_t{0x3C00}), [a] "v"(uint16_t{0x3E00}));
+      asm volatile("v_cvt_f32_f16 %[to], %[from]" : [to] "=v"(back) : [from] "v"(sum)); result = back;)
+PROBE(amd_assembly_of_a_half, 3, half_vector v{}; v.lo = v.hi = {0x3C00, 0x3C00};
+      asm volatile("v_pk_add_f16 %0, %1, %2" : "=v"(v.hi) : "v"(v.lo), "v"(v.hi));
+      result = (v[3] == 0x4000) + (v[2] == 0x4000) + (v[1] == 0x3C00);)
+PROBE(amd_present_lanes, 1, result = std::popcount(__builtin_amdgcn_read_exec()) == warpSize;)
+PROBE(amd_distances, 7 + 3 + 1, result = __builtin_amdgcn_sad_u16(0x0008'0001U, 0x0001'0004U, 1U);)
+PROBE(amd_root, 1.5, result = __builtin_amdgcn_sqrt(2.25);)
+PROBE(ocml, 1 + 2 + 0.25, result = __ocml_exp_f32(0.0F) + static_cast<double>(__ocml_floor_f16(_Float16{2.5F}));
+      result += __ocml_native_recip_f32(4.0F);)
+PROBE(functions_of_std, 3, result = std::sqrtf(4.0F) + std::cosf(0.0F);)
+PROBE(twins, 12, twin made(2); int by_call = 0; made(by_call); result = made.value + by_call;)
 PROBE(amd_permute, i ^ 1, result = __builtin_amdgcn_ds_bpermute(4 * (static_cast<int>(__lane_id()) ^ 1), i);)
 
 // The host.

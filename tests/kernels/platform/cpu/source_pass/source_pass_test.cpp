@@ -64,6 +64,7 @@ TEST_CASE("The address of what may be a vector's element, only where an address 
   CHECK(rewritten(in_function("return &p->y;")) == in_function("return " + address("*(p)", 1, "y") + ";"));
   CHECK(rewritten(in_function("f(&n::a.b(1)->c.z);")) == in_function("f(" + address("n::a.b(1)->c", 2, "z") + ");"));
   CHECK(rewritten(in_function("*(T*)&(p->x) = 1;")) == in_function("*(T*)" + address("*(p)", 0, "x") + " = 1;"));
+  CHECK(rewritten(in_function("p = &v.hi;")).find("half_of<1>(object)") != std::string::npos);
   for (const std::string same : {"p = &(v.x)[1];", "a = b &v.x;", "a = (b) & c.x;", "a = b && c.x;", "p = &v.x.y[0];",
                                  "p = &v.x();", "p = &v.data;", "p = &x;", "p = &this->x;", "auto& r = v.x;"})
     CHECK(rewritten(in_function(same)) == in_function(same));
@@ -113,6 +114,9 @@ TEST_CASE("Inline assembly becomes a call with its operands", "[source_pass]") {
   CHECK(rewritten(in_function("asm(\"a %[to], %[of], %[to], %2\" : [to] \"=v\"(x) : [of] \"v\"(y), \"v\"(z));")) ==
         call("\"a %0, %1, %0, %2\"",
              "::assay::cpu::assembly_output(x), ::assay::cpu::assembly_input(y), ::assay::cpu::assembly_input(z)"));
+  CHECK(rewritten(in_function("asm(\"a %[r], %1, %[given]\" : [r] \"=v\"(x) : \"v\"(y), [given] \"v\"(z[0]));")) ==
+        call("\"a %0, %1, %2\"",
+             "::assay::cpu::assembly_output(x), ::assay::cpu::assembly_input(y), ::assay::cpu::assembly_input(z[0])"));
   const std::string of_element = rewritten(in_function("__asm__ __volatile__(\"a\" : \"=r\"(v.y));"));
   CHECK(of_element.find("assembly_output(*[](auto& object)") != std::string::npos);
   // Not in system headers, and no label of a declaration.
@@ -128,14 +132,20 @@ TEST_CASE("A function of the host is left out beside its twin for the device, an
         "struct s { public:  static int f(int a) { return 1; } };");
   CHECK(rewritten("inline int f()\n{ return 1; }\n" + host + "int f()\n{\n return 2; }\nint g();") ==
         "inline int f()\n{ return 1; }\n\n\n\nint g();");
-  CHECK(rewritten("template <> " + host +
-                  "int f<int>(int a) { return a; } template <> int f<int>(int a) { return 1; }") ==
-        " template <> int f<int>(int a) { return 1; }");
-  CHECK(rewritten("struct s { s(int a) : b(a), c{} { b = 1; } " + host + "s(int a) : s(a, 2) {} };") ==
-        "struct s { s(int a) : b(a), c{} { b = 1; }  };");
-  for (const std::string rest : {"int f() { return 1; } int f(int) { return 2; }",  // other parameters
-                                 "template <> int f<int>() { return 1; } template <> int f<char>() { return 2; }",
-                                 "struct s { s(int a) : b(a) {} s(char a) : b(a) {} };",
+  // Specialisations of templates, each by its arguments.
+  CHECK(rewritten("template <> " + host + "int f<a::b>(int c) { return c; } template <> " + host +
+                  "int f<d>(int c) { return c; } template <> int f<a::b>(int c) { return 1; }") ==
+        " template <>  int f<d>(int c) { return c; } template <> int f<a::b>(int c) { return 1; }");
+  // Constructors, which may differ in how they begin; operators; and members that are declared alone.
+  CHECK(rewritten("struct s { s(int a) : x(a) {} " + host + "s(int a) : x{a}, y(1) { y = 2; } int x, y; };") ==
+        "struct s { s(int a) : x(a) {}  int x, y; };");
+  CHECK(rewritten("struct s { " + host + "int operator()(int a) const; int operator()(int a) const { return 1; } };") ==
+        "struct s {  int operator()(int a) const { return 1; } };");
+  CHECK(rewritten("template <> int f::operator()<int>() { return 1; } template <> " + host +
+                  "int f::operator()<int>() { return 2; }") == "template <> int f::operator()<int>() { return 1; } ");
+  CHECK(rewritten("int f() const { return 1; } " + host + "int f() { return 2; }") ==
+        "int f() const { return 1; }  int f() { return 2; }");
+  for (const std::string rest : {"int f() { return 1; } int f(int) { return 2; }",               // other parameters
                                  "int f() { return 1; } namespace n { int f() { return 2; } }",  // another scope
                                  "int f(); int f() { return 1; }",                               // declared and defined
                                  "int a = f(1);", "auto l = [](int i) { return i; };"})

@@ -232,11 +232,6 @@ inline unsigned int __builtin_amdgcn_ubfe(unsigned int x, unsigned int offset, u
   width &= 31;
   return x >> (offset & 31) & ((1U << width) - 1);
 }
-/// The differences of the lower and of the upper halves, without their signs, added to `sum`.
-inline unsigned int __builtin_amdgcn_sad_u16(unsigned int a, unsigned int b, unsigned int sum) {
-  const auto apart = [](unsigned int x, unsigned int y) { return x > y ? x - y : y - x; };
-  return sum + apart(a & 0xFFFF, b & 0xFFFF) + apart(a >> 16, b >> 16);
-}
 inline int __builtin_amdgcn_sbfe(int x, unsigned int offset, unsigned int width) {
   width &= 31;
   if (width == 0) return 0;

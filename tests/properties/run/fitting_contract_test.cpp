@@ -75,5 +75,24 @@ TEST_CASE("a wrong kernel gets no hint that its contract is wrong") {
   CHECK(hint_for(*wrong, c, v).empty());
 }
 
+TEST_CASE("the hint on a wrong kernel is what contributes wrongly") {
+  attention_case c = several_tiles();
+  c.causal = false;
+  const auto wrong = testing::faulty_library([](testing::call& one) {
+    std::vector<std::int32_t> keys;
+    for (std::int64_t s = 0; s < one.stated.num_seqs; ++s) keys.push_back(one.i32("seqlens_k", s) - 1);
+    one.at("seqlens_k").view.data = keys.data();
+    return one.run();
+  });
+  wrong->checks.accesses = false;  // the checker knows the case's own lengths
+  const verdict v = run_case(*wrong, c);
+  REQUIRE(v.origin == "enclosure");
+  const std::string hint = hint_for(*wrong, c, v);
+  INFO(hint);
+  CHECK(hint.starts_with("before it was shrunk, "));
+  CHECK(hint.find("% too little to o: ") != std::string::npos);
+  CHECK((hint.find("the last visible key") != std::string::npos || hint.find("key 299") != std::string::npos));
+}
+
 }  // namespace
 }  // namespace assay

@@ -120,16 +120,31 @@ static void launch(const assay::problem& p, const assay::attention_tensors& t) {
 
 ASSAY_ATTENTION_LIBRARY("split_kv", aiter_example::takes, aiter_example::declare, aiter_example::launch)
 
-#if defined(AITER_V1) || defined(AITER_MTP)
-/// What fields cannot say: the kernels are compiled for a number of rows, and cap what a window hides (README.md).
+#if defined(AITER_V1) || defined(AITER_MTP) || defined(AITER_FP8)
+/// Whether a number of the tensor is larger than FP8 has one.
+static bool is_beyond_fp8(const DLTensor& t) {
+  std::int64_t count = 1;
+  for (int d = 0; d < t.ndim; ++d) count *= t.shape[d];
+  const auto* const codes =
+      reinterpret_cast<const std::uint16_t*>(static_cast<const std::byte*>(t.data) + t.byte_offset);
+  const int most = t.dtype.code == kDLBfloat ? 0x4370 : 0x5B80;  // 240
+  return std::any_of(codes, codes + count, [&](int code) { return (code & 0x7FFF) > most; });
+}
+
+/// What fields cannot say: the kernels are compiled for a number of rows, cap what a window hides, and make NaN of a
+/// query that is too large for FP8 (README.md).
 extern "C" [[gnu::visibility("default")]] assay_status assay_supports_case_v1(const char*, const assay::problem* p,
-                                                                              const assay_tensor*, std::int32_t) {
+                                                                              const assay_tensor* tensors,
+                                                                              std::int32_t num_tensors) {
   constexpr int rows = aiter_example::rows_of_sequence;
   if (rows > 1 && p->num_seqs > 0 && p->max_q != rows)
     return assay::refuse(ASSAY_UNSUPPORTED, "each sequence has %d rows", rows);
 #ifndef AITER_EVERYTHING
   if (p->window > 0 && p->soft_cap > 0) return assay::refuse(ASSAY_UNSUPPORTED, "a window and a soft cap");
 #endif
+  for (const assay_tensor* t = tensors; p->k_type != p->q_type && t != tensors + num_tensors; ++t)
+    if (std::strcmp(t->name, "q") == 0 && is_beyond_fp8(t->view))
+      return assay::refuse(ASSAY_UNSUPPORTED, "a query beyond 240");
   return {};
 }
 #endif

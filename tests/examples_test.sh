@@ -102,3 +102,7 @@ fi
 if adapter llama_cpp LLAMA_CPP_DIR ASSAY_LLAMA_CPP_DIR; then
   checked 0 examples/llama_cpp/build/llama_cpp.so 60 "$blunt" --accept-blunt
 fi
+if adapter aiter AITER_DIR ASSAY_AITER_DIR; then
+  checked 0 examples/aiter/build/aiter_pa_ragged.so 60 "$blunt" --accept-blunt
+  checked 1 examples/aiter/build/aiter_pa_ragged_everything.so 60 '^DEFECT'
+fi

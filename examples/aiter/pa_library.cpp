@@ -90,7 +90,7 @@ static void set_last_page_lens(const assay::problem& p, const assay::attention_t
 static void launch(const assay::problem& p, const assay::attention_tensors& t) {
   const int partitions = (p.max_k + partition_size - 1) / partition_size;
   const auto places =
-      static_cast<std::size_t>(p.num_seqs) * static_cast<std::size_t>(p.heads_q) * static_cast<std::size_t>(partitions);
+      static_cast<std::size_t>(p.total_q) * static_cast<std::size_t>(p.heads_q) * static_cast<std::size_t>(partitions);
   const device_memory last_page_lens(static_cast<std::size_t>(p.num_seqs) * sizeof(int));
   const device_memory exp_sums(places * sizeof(float)), max_logits(places * sizeof(float));
   const device_memory scales(2 * sizeof(float)), tmp_out(places * static_cast<std::size_t>(p.head_dim_v) * 2);

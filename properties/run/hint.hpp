@@ -8,7 +8,8 @@
 namespace assay {
 
 /// Of a case whose outputs lie outside of their enclosure: which keys contribute too much or too little
-/// (residual_check.hpp), else whether another contract describes the outputs (fitting_contract.hpp). Runs the case again, in this process; empty where there is nothing to say.
+/// (residual_check.hpp), else whether another contract describes the outputs (fitting_contract.hpp). Runs the case
+/// again, in this process; empty where there is nothing to say.
 std::string hint_for(const library& lib, const attention_case& c, const verdict& failed);
 
 }  // namespace assay

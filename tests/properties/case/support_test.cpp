@@ -112,8 +112,7 @@ TEST_CASE("the JSON form holds every field") {
   s.input_alignment = 8;
   s.output_alignment = 4;
   const std::int32_t one = 1;
-  for (std::size_t at = offsetof(assay_support, no_causal); at <= offsetof(assay_support, no_dead_nan);
-       at += 4)
+  for (std::size_t at = offsetof(assay_support, no_causal); at <= offsetof(assay_support, no_dead_nan); at += 4)
     std::memcpy(bytes + at, &one, sizeof one);
   const assay_support back = support_from_json(support_to_json(read_support(s)));
   CHECK(std::memcmp(&back, &s, sizeof s) == 0);

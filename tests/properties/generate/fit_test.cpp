@@ -69,8 +69,7 @@ assay_support any_support(std::mt19937_64& random) {
   if (one_in(3)) s.output_alignment = 1 << below(5);
   auto* bytes = reinterpret_cast<std::byte*>(&s);
   const std::int32_t one = 1;
-  for (std::size_t at = offsetof(assay_support, no_causal); at <= offsetof(assay_support, no_dead_nan);
-       at += 4)
+  for (std::size_t at = offsetof(assay_support, no_causal); at <= offsetof(assay_support, no_dead_nan); at += 4)
     if (one_in(rarity)) std::memcpy(bytes + at, &one, sizeof one);
   return s;
 }

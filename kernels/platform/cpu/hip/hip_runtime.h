@@ -3,7 +3,8 @@
 /// - Static __shared__ variables start with what the last block on the same OS thread left, dynamic LDS with 0xFF
 ///   bytes. Neither is initialised on a GPU: in a checked launch a read of either before a write is a defect.
 /// - Dynamic LDS is named by HIP_DYNAMIC_SHARED, or by extern __shared__ through assay_hip.
-/// - This is plain C++: sources with <<<>>> or extern __shared__ are compiled through assay_hip (source_pass/assay_hip.cpp).
+/// - This is plain C++: sources with <<<>>> or extern __shared__ are compiled through assay_hip
+/// (source_pass/assay_hip.cpp).
 /// - A loop that polls plain memory without any barrier, collective, atomic or fence never ends.
 #pragma once
 

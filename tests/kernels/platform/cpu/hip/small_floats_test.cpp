@@ -134,7 +134,8 @@ TEST_CASE("Pairs are two numbers", "[hip]") {
 }
 
 TEST_CASE("Small floats lie in unions, as their HIP types do", "[hip]") {
-  static_assert(std::is_trivially_default_constructible_v<__half> && std::is_trivially_default_constructible_v<__half2>);
+  static_assert(std::is_trivially_default_constructible_v<__half> &&
+                std::is_trivially_default_constructible_v<__half2>);
   static_assert(std::is_trivially_default_constructible_v<__hip_bfloat162>);
   static_assert(std::is_trivially_default_constructible_v<__hip_fp8_e4m3>);
   static_assert(std::is_trivially_default_constructible_v<__hip_fp8x2_e4m3>);

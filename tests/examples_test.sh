@@ -106,3 +106,7 @@ if adapter aiter AITER_DIR ASSAY_AITER_DIR; then
   checked 0 examples/aiter/build/aiter_pa_ragged.so 60 "$blunt" --accept-blunt
   checked 1 examples/aiter/build/aiter_pa_ragged_everything.so 60 '^DEFECT'
 fi
+if adapter composable_kernel CK_DIR ASSAY_CK_DIR; then
+  checked 0 examples/composable_kernel/build/ck_split_kv_f16.so 20 "$blunt" --accept-blunt \
+    --accept examples/composable_kernel/accepted.txt
+fi

@@ -221,6 +221,11 @@ class filler {
 
   void fill_descales(buffer& b, bool is_k) const {
     poison_all(b, case_.data.poison);
+    // Of a descale times a code, which must not overflow: where dead numbers are promised, it would be an infinity.
+    constexpr double huge_descale = 0x1p100;
+    if (case_.data.poison == poison_kind::huge)
+      for (const index_range& r : b.accessible())
+        for (std::int64_t at = r.begin / 4; at < r.end / 4; ++at) set(b, at, round_to_bits(dtype::f32, huge_descale));
     content_.for_each_live_page([&](std::int64_t page, std::int64_t s, std::int64_t ordinal) {
       for (std::int64_t h = 0; h < case_.heads_kv; ++h)
         set(b, b.view().offset(page, h), recipe_.descale(is_k, {s, ordinal, h, 0}));

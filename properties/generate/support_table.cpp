@@ -137,8 +137,9 @@ bool has_infinity(const attention_case& c) {
   return c.data.specials == special_kind::infinities || c.data.specials == special_kind::both;
 }
 void take_nan(attention_case& c) {
-  const bool has_wide = size_bytes(c.q_type) >= 2 || size_bytes(v_type(c)) >= 2;
-  c.data.specials = c.data.specials == special_kind::both && has_wide ? special_kind::infinities : special_kind::none;
+  const bool takes_infinity = has_infinities(c.q_type) || has_infinities(v_type(c));
+  c.data.specials =
+      c.data.specials == special_kind::both && takes_infinity ? special_kind::infinities : special_kind::none;
 }
 void take_infinity(attention_case& c) {
   c.data.specials = c.data.specials == special_kind::both ? special_kind::nans : special_kind::none;

@@ -92,6 +92,7 @@ bool is_relevant(const supported_feature& f, const assay_support& s, const std::
 
 constexpr const char* other_bits = "runs may differ in bits";
 constexpr const char* no_refusals = "bad problems are not refused";
+constexpr const char* no_dead_nan = "no NaN in dead memory";
 
 feature_words features_of(std::string_view kernel, const assay_support& s) {
   const operation_set operation = operation_of(kernel);
@@ -125,6 +126,8 @@ std::string support_line(std::string_view kernel, const assay_support& takes, co
     parts.push_back(fmt::format("{}", fmt::join(features.taken, ", ")));
   if (takes.no_same_bits != 0) parts.emplace_back(other_bits);
   if (takes.no_refusals != 0) parts.emplace_back(no_refusals);
+  // Of a long list of what is lacking, only what is taken is printed.
+  if (takes.no_dead_nan != 0 && features.lacking.size() > few) parts.emplace_back(no_dead_nan);
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 

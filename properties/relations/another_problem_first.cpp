@@ -29,7 +29,10 @@ verdict check(const library& lib, const attention_case& c) {
   attention_case other = fit(other_case(c, numbers), lib.support_of(c.kernel));
   for (int draws = 1; draws < most_draws && !refused_by_predicate(lib, other).empty(); ++draws)
     other = fit(other_case(c, numbers), lib.support_of(c.kernel));
-  if (!refused_by_predicate(lib, other).empty()) return r.conclude();
+  if (const std::string why = refused_by_predicate(lib, other); !why.empty()) {
+    r.discard("the library's predicate refuses each other problem that was drawn: " + why);
+    return r.conclude();
+  }
   inputs of_other = fill(other);
   // What its own run shows belongs to its own case: here it only comes first.
   execute(lib, other, of_other);

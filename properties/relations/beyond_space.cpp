@@ -8,6 +8,7 @@
 #include "properties/case/tensor_plan.hpp"
 #include "properties/generate/large.hpp"
 #include "properties/generate/space.hpp"
+#include "properties/generate/support_table.hpp"
 #include "properties/relations/adapt.hpp"
 #include "properties/relations/beyond_support.hpp"
 #include "properties/run/execute.hpp"
@@ -134,9 +135,11 @@ verdict verdict_of_made(const library& lib, const attention_case& made) {
   }
 }
 
-/// By what plan() does not see: the data, and what the library's predicate is for.
+/// By what plan() does not see: the data, and what the library's predicate is for. The predicate is about cases within
+/// the support alone: of others, the host has to refuse.
 bool is_beyond_by_its_data(const library& lib, const attention_case& c) {
-  return has_unseen_lack(c, lib.support_of(c.kernel)) || !refused_by_predicate(lib, c).empty();
+  const assay_support& takes = lib.support_of(c.kernel);
+  return has_unseen_lack(c, takes) || (unsupported_by(takes, c).empty() && !refused_by_predicate(lib, c).empty());
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ verdict check(const library& lib, const attention_case& c) {
   attention_case other = c;
   for (const poison_kind poison : {poison_kind::nan, poison_kind::huge, poison_kind::zero}) {
     if (r.decided() || poison == c.data.poison) continue;
+    if (poison == poison_kind::nan && lib.support_of(c.kernel).no_dead_nan != 0) continue;
     other.data.poison = poison;
     inputs edited = fill(other);
     const std::string change =

@@ -56,16 +56,19 @@ std::optional<execution> relation::run_into(outputs written, inputs& edited, con
 std::optional<execution> relation::taken(execution ran, const inputs& given, const std::string& change) {
   result_.kernel_seconds += ran.seconds;
   result_.accesses_checked += ran.accesses_checked;
+  // What the predicate does not take, the library has promised nothing of.
+  if (lib_.has_predicate()) {
+    const outputs none =
+        ran.written.buffers.empty() ? make_outputs(ran.planned, layout_of(case_), given, left_out_) : outputs{};
+    const std::string why =
+        refused_by_predicate(lib_, case_.kernel, ran.planned, given, ran.written.buffers.empty() ? none : ran.written);
+    if (!why.empty()) {
+      discard("after " + change + " the library does not support the problem: " + why);
+      return std::nullopt;
+    }
+  }
   if (auto v = verdict_of(ran)) {
     const bool is_unsupported = v->result == outcome::discard;
-    if (is_unsupported && lib_.has_predicate()) {
-      outputs out = ran.written.buffers.empty() ? make_outputs(ran.planned, layout_of(case_), given, left_out_)
-                                                : std::move(ran.written);
-      if (const std::string why = refused_by_predicate(lib_, case_.kernel, ran.planned, given, out); !why.empty()) {
-        discard("after " + change + " the library does not support the problem: " + why);
-        return std::nullopt;
-      }
-    }
     if (is_unsupported || v->origin == refusal_origin) {
       fail("after " + change + " the library says: " + v->what);
     } else {

@@ -155,6 +155,9 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
     if (said.defects.empty()) throw;
     ran.status.code = ASSAY_FAILED;
     std::snprintf(ran.status.message, sizeof ran.status.message, "%s", e.what());
+  } catch (...) {  // of a type of its own
+    if (said.defects.empty()) throw;
+    ran.status = {ASSAY_FAILED, "the host code throws"};
   }
   const std::string device_fault = staged ? finish_on_device(*staged) : std::string{};
   ran.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

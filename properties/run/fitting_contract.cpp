@@ -62,7 +62,8 @@ std::vector<part> parts_of(const contract& c) {
     return std::string(x == split_rule::of_sequence ? "of_sequence" : "of_longest");
   };
   add(all, "tile_keys", &contract::tile_keys, c, {16, 32, 64, 128, 256, 8}, number);
-  add(all, "p_type", &contract::p_type, c, {dtype::f32, dtype::f16, dtype::bf16, dtype::e4m3fn, dtype::e4m3fnuz}, type);
+  add(all, "p_type", &contract::p_type, c,
+      {dtype::f32, dtype::f16, dtype::bf16, dtype::e4m3fn, dtype::e4m3fnuz, dtype::e5m2, dtype::e5m2fnuz}, type);
   add(all, "order", &contract::order, c, {tile_order::ascending, tile_order::descending}, order);
   add(all, "splits", &contract::splits, c, {split_rule::of_longest, split_rule::of_sequence}, rule);
   add(all, "p_shift", &contract::p_shift, c, {0, 4, 7, 8}, number);

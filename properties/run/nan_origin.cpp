@@ -141,7 +141,8 @@ class load_watch {
   std::string death_of(const std::string& name, const std::vector<std::int64_t>& index) const {
     const bool is_pool = std::ranges::find(pool_tensors, name) != std::end(pool_tensors);
     if (is_pool && !std::ranges::binary_search(used_pages_, index[0])) return "dead: no sequence uses the page";
-    const bool has_slots = (name == "k" && case_.k_order == key_order::plain) || name == "v" || name == "k_row_scale";
+    if (name == "k" && case_.k_order == key_order::preshuffled) return "dead: no row sees it";
+    const bool has_slots = name == "k" || name == "v" || name == "k_row_scale";
     if (is_pool && (!has_slots || holds_key(case_, index[0], index[1]))) return "dead: of keys that no row sees";
     if (is_pool) return "dead: a slot behind the sequence's end";
     if (name == "block_table" || name == "page_indices") return "dead: a spare entry";

@@ -125,7 +125,7 @@ constexpr reachable_thing table[] = {
     {"live_infinity", "infinities among live data", [](auto& c, auto&) { return live_specials(c).infinities() > 0; }},
     {"scales", "scales of whole tensors", has_scales},
     {"page_descales", "descales that differ between pages", has_descales},
-    {"fp8", "FP8 keys", [](auto& c, auto&) { return c.kv_type == dtype::e4m3fn || c.kv_type == dtype::e4m3fnuz; }},
+    {"fp8", "FP8 keys", [](auto& c, auto&) { return is_fp8(c.kv_type); }},
     {"block_table", "a block table", [](auto& c, auto&) { return c.page_table == page_table_kind::block_table; }},
     {"page_list", "a page list", [](auto& c, auto&) { return c.page_table == page_table_kind::page_list; }},
     {"layout_nhd", "a pool in NHD order", [](auto& c, auto&) { return c.layout == pool_layout::nhd; }},

@@ -46,15 +46,16 @@ std::vector<std::string> kernels_of(const suite_options& options) {
   return drawable(options.kernels);
 }
 
+bool has_fp8(const std::string& types) {
+  return types.find("e4m3") != std::string::npos || types.find("e5m2") != std::string::npos;
+}
 bool is_quantised(const std::string& types) {
-  return types.find("e4m3") != std::string::npos || types.find("i8") != std::string::npos;
+  return has_fp8(types) || types.find("i8") != std::string::npos;
 }
 
 /// Whether cases of these types can reach it: floats have no scales.
 bool fits_types(const std::vector<std::string>& types, std::string_view thing) {
-  const bool has_fp8 =
-      std::ranges::any_of(types, [](const std::string& t) { return t.find("e4m3") != std::string::npos; });
-  if (thing == "fp8" || thing == "page_descales") return has_fp8;
+  if (thing == "fp8" || thing == "page_descales") return std::ranges::any_of(types, has_fp8);
   return thing != "scales" || std::ranges::any_of(types, is_quantised);
 }
 

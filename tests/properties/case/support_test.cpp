@@ -1,5 +1,6 @@
 #include "properties/case/support.hpp"
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <cstddef>
@@ -115,7 +116,9 @@ TEST_CASE("the JSON form holds every field") {
   for (std::size_t at = offsetof(assay_support, no_causal); at <= offsetof(assay_support, no_dead_nan); at += 4)
     std::memcpy(bytes + at, &one, sizeof one);
   const assay_support back = support_from_json(support_to_json(read_support(s)));
-  CHECK(std::memcmp(&back, &s, sizeof s) == 0);
+  // To the last field: what lies behind it is padding.
+  constexpr std::size_t size = offsetof(assay_support, no_dead_nan) + sizeof s.no_dead_nan;
+  CHECK(std::equal(bytes, bytes + size, reinterpret_cast<const std::byte*>(&back)));
   CHECK_THROWS_AS(support_from_json({{"no_lse", 7}}), case_error);
   CHECK_THROWS_AS(support_from_json({{"no_lse", "yes"}}), case_error);
 }

@@ -6,6 +6,7 @@
 #include "properties/data/difference.hpp"
 #include "properties/generate/support_table.hpp"
 #include "properties/relations/relations.hpp"
+#include "properties/suite/minimize.hpp"
 #include "tests/properties/faulty_library.hpp"
 
 using namespace assay;
@@ -116,4 +117,28 @@ TEST_CASE("a legal problem is not tried beyond the support by what only its data
   CHECK(verdict_beyond_space(*strict, c).result == outcome::fail);
   strict->supports["split_kv"] = lacking(&assay_support::no_sequences_without_rows);
   CHECK(verdict_beyond_space(*strict, c).result == outcome::pass);
+}
+
+TEST_CASE("a predicate does not stand for the host's refusal of what the support excludes", "[relations]") {
+  const auto wrong_dims = testing::corrupting_library([](testing::call& c) {
+    if (c.stated.head_dim_qk % 64 == 0) return;
+    const tensor o = c.view("o");
+    for (std::int64_t i = 0; i < o.shape[0]; ++i) set_bits(o, o.offset(i), bits_at(o, o.offset(i)) ^ 0x4000U);
+  });
+  wrong_dims->supports["split_kv"] = lacking(&assay_support::no_window);
+  wrong_dims->supports["split_kv"].head_dims.values[0] = 64;
+  CHECK(verdict_beyond_space(*wrong_dims, seeded(1)).result == outcome::fail);
+  wrong_dims->predicate = [](const char*, const problem* p, const assay_tensor*, std::int32_t) {
+    return p->head_dim_qk % 64 == 0 ? assay_status{} : assay_status{ASSAY_UNSUPPORTED, "only multiples of 64"};
+  };
+  CHECK(verdict_beyond_space(*wrong_dims, seeded(1)).result == outcome::fail);
+}
+
+TEST_CASE("where the predicate refuses each other problem, none ran first, and the case is discarded", "[relations]") {
+  const auto lib = testing::faulty_library([](testing::call& c) { return c.run(); });
+  lib->predicate = [](const char*, const problem* p, const assay_tensor*, std::int32_t) {
+    return p->total_q == 4 && p->heads_q == 4 && p->max_k == 37 ? assay_status{}
+                                                                : assay_status{ASSAY_UNSUPPORTED, "another problem"};
+  };
+  CHECK(check_property(*lib, relations::another_problem_first, seeded(1)).result == outcome::discard);
 }

@@ -115,8 +115,7 @@ product_error dot_errors_of(const contract& declared, const problem& stated) {
   constexpr double most_f16 = 65504.5;
   if (declared.query_type == dtype::f16) e.most_of_query = most_f16 / of_query;
   // Kernels differ in what becomes of larger ones: the largest number, or NaN.
-  const bool is_fp8 = declared.query_type == dtype::e4m3fn || declared.query_type == dtype::e4m3fnuz;
-  if (is_fp8) e.most_of_query = largest(declared.query_type) / of_query;
+  if (is_fp8(declared.query_type)) e.most_of_query = largest(declared.query_type) / of_query;
   if (declared.cache_type == dtype::f16) e.most_of_key = most_f16 / of_key;
   return e;
 }

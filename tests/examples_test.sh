@@ -74,7 +74,8 @@ sed 's/^  int32_t order;.*//' "$source/kernels/library.h" >changed.h # of which 
   fail "a field that C lacks is not noticed"
 grep -q "no member named 'order'" log || { cat log; fail "a field that C lacks has another effect"; }
 
-# The adapters to kernels of others: of each whose source tree VARIABLE names; else it must say that it lacks one.
+# Builds an adapter to kernels of others, if the variable names their source tree. If it names none, the adapter must say
+# that it lacks one, and is left out: status 1.
 adapter() { # FOLDER OPTION VARIABLE
   local tree=${!3:-}
   if [[ -n $tree ]]; then

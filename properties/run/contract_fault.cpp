@@ -127,9 +127,8 @@ std::string any_order_fault(const contract& c) {
   for (const named_type& t : types) {
     const bool is_query = t.name == std::string_view("query_type");
     const bool is_of_products = is_query || t.name == std::string_view("cache_type");
-    const bool is_fp8 = t.type == dtype::e4m3fn || t.type == dtype::e4m3fnuz;
     if (t.type == dtype::f32 || t.type == dtype::f16 || t.type == dtype::bf16) continue;
-    if ((t.type == dtype::tf32 && is_of_products) || (is_fp8 && is_query)) continue;
+    if ((t.type == dtype::tf32 && is_of_products) || (is_query && is_fp8(t.type))) continue;
     return fmt::format("{} is {}, must be f32, f16{}", t.name, static_cast<int>(t.type),
                        is_query         ? ", bf16, tf32 or FP8"
                        : is_of_products ? ", bf16 or tf32"

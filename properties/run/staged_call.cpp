@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::int64_t alignment = 256;
 constexpr std::int64_t canary_bytes = 512;
+constexpr std::byte unwritten{oracle::unwritten_byte};
 
 /// No two neighbours are equal, and the pattern is not that of the host's guards.
 std::byte canary(std::int64_t at) {
@@ -24,6 +25,10 @@ std::int64_t phase_of(const buffer& b) {
 
 std::string input_written(const buffer& b, std::int64_t at) {
   return fmt::format("input {} was written, at byte {} of {}", b.name(), at, b.size_bytes());
+}
+
+std::string outside(const buffer& b, std::int64_t at) {
+  return fmt::format("{} was written outside its memory, at byte {} of {}", b.name(), at, b.size_bytes());
 }
 
 }  // namespace
@@ -56,7 +61,7 @@ void staged_call::place(const buffer& b, buffer* result) {
 }
 
 staged_call::sparse::sparse(const buffer& b, buffer* to, device_driver& on)
-    : of(&b), result(to), memory(on, b.reserved(), b.accessible(), std::byte{oracle::unwritten_byte}) {}
+    : of(&b), result(to), memory(on, b.reserved(), b.accessible(), unwritten) {}
 
 void staged_call::send() {
   sent_.resize(static_cast<std::size_t>(block_bytes_));
@@ -101,20 +106,32 @@ std::string staged_call::take_back(const staged& s, const std::byte* returned) c
   return at == was + s.host.size() ? std::string{} : input_written(*s.of, at - was + s.host.begin);
 }
 
+/// Pages of the device are larger than those of the host: what lies beside the elements in them must stay unwritten.
 std::string staged_call::take_back(const sparse& s) {
   std::string fault;
   std::vector<std::byte> returned;
-  for (const index_range& r : s.of->accessible()) {
-    returned.resize(static_cast<std::size_t>(r.size()));
-    on_.copy_out(returned.data(), s.memory.body() + r.begin, r.size());
+  const std::vector<index_range> elements = s.of->accessible();
+  std::size_t next = 0;
+  for (const index_range& page : s.memory.pages()) {
+    returned.resize(static_cast<std::size_t>(page.size()));
+    on_.copy_out(returned.data(), s.memory.body() + page.begin, page.size());
     on_.finish();
-    if (s.result != nullptr) {
-      std::ranges::copy(returned, s.result->bytes(r).begin());
-      continue;
+    const auto byte_at = [&](std::int64_t at) { return returned.begin() + (at - page.begin); };
+    for (std::int64_t at = page.begin; at < page.end;) {
+      const bool has_elements = next < elements.size() && elements[next].begin < page.end;
+      const std::int64_t beside = has_elements ? elements[next].begin : page.end;
+      const auto changed = std::find_if(byte_at(at), byte_at(beside), [](std::byte b) { return b != unwritten; });
+      if (changed != byte_at(beside) && fault.empty()) fault = outside(*s.of, changed - returned.begin() + page.begin);
+      if (!has_elements) break;
+      const index_range r = elements[next++];
+      if (s.result != nullptr) {
+        std::copy(byte_at(r.begin), byte_at(r.end), s.result->bytes(r).begin());
+      } else if (const auto was = s.of->bytes(r); fault.empty()) {
+        const auto differs = std::mismatch(was.begin(), was.end(), byte_at(r.begin)).first;
+        if (differs != was.end()) fault = input_written(*s.of, differs - was.begin() + r.begin);
+      }
+      at = r.end;
     }
-    const auto was = s.of->bytes(r);
-    const auto at = std::ranges::mismatch(was, returned).in1;
-    if (at != was.end() && fault.empty()) fault = input_written(*s.of, at - was.begin() + r.begin);
   }
   return fault;
 }
@@ -127,8 +144,7 @@ std::string staged_call::changed_canary(const std::byte* returned) const {
       if (returned[at] == canary(at)) continue;
       // Of the tensor before it, if there is one: stores past an end are the usual ones.
       const staged& s = dense_[i == 0 ? 0 : i - 1];
-      return fmt::format("{} was written outside its memory, at byte {} of {}", s.of->name(), at - s.at,
-                         s.of->size_bytes());
+      return outside(*s.of, at - s.at);
     }
     if (i < dense_.size()) begin = dense_[i].at + dense_[i].host.end;
   }

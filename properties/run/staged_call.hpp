@@ -14,9 +14,9 @@
 namespace assay {
 
 /// Dense tensors lie in one block, between canaries and at addresses of the same alignment as on the host. Sparse ones
-/// have addresses of their own, of which only the pages in use have memory: an access elsewhere is the device's error.
-/// What the host checks behind a run (guards, gaps, unwritten elements) then holds for the device, since whole
-/// allocations come back.
+/// have addresses of their own, of which only the device's pages in use have memory (2 MiB on NVIDIA GPUs): an access
+/// elsewhere is the device's error, a store beside the elements is found, and a load there reads 0xFF bytes. What the
+/// host checks behind a run (guards, gaps, unwritten elements) then holds for the device, since all of it comes back.
 class staged_call {
  public:
   /// Copies the buffers of the call's tensors, which it makes device tensors. All must outlive it.

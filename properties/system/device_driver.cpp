@@ -203,7 +203,7 @@ void device_driver::finish() {
 
 mapped_memory::mapped_memory(device_driver& on, index_range reserved, const std::vector<index_range>& used,
                              std::byte filled)
-    : on_(on) {
+    : on_(on), pages_(pages_of(used, on.page_bytes())) {
   const std::int64_t grain = on.page_bytes();
   const std::int64_t before = (-reserved.begin + grain - 1) / grain * grain;
   reserved_bytes_ = before + (reserved.end + grain - 1) / grain * grain;
@@ -212,7 +212,7 @@ mapped_memory::mapped_memory(device_driver& on, index_range reserved, const std:
                               nullptr, 0));
   body_ = reserved_ + before;
   try {
-    for (const index_range& pages : pages_of(used, grain)) map(pages, filled);
+    for (const index_range& pages : pages_) map(pages, filled);
   } catch (...) {
     release();
     throw;

@@ -68,6 +68,8 @@ class mapped_memory {
 
   /// A multiple of the page.
   std::byte* body() const { return body_; }
+  /// What has memory, relative to the body: whole pages, ascending, not adjacent.
+  const std::vector<index_range>& pages() const { return pages_; }
 
  private:
   struct mapping {
@@ -82,6 +84,7 @@ class mapped_memory {
   std::byte* reserved_ = nullptr;
   std::int64_t reserved_bytes_ = 0;
   std::byte* body_ = nullptr;
+  std::vector<index_range> pages_;
   std::vector<mapping> mappings_;
 };
 

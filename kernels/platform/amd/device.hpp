@@ -8,6 +8,7 @@
 
 #include "kernels/library.h"
 #include "kernels/platform/common/math_errors.hpp"
+#include "kernels/platform/common/stream_of_call.hpp"
 #include "kernels/platform/common/tanh_by_exp.hpp"
 
 #define ASSAY_UNROLL _Pragma("unroll")
@@ -51,24 +52,6 @@ inline int compute_units() {
                      hipDeviceGetAttribute(&count, hipDeviceAttributeMultiprocessorCount, device) == hipSuccess;
   return known && count > 0 ? count : 1;
 }
-
-/// On which kernels of a call are launched: what its launch_guard has.
-inline thread_local hipStream_t stream_of_call = nullptr;
-inline hipStream_t stream() {
-  return stream_of_call;
-}
-
-/// What a launch holds while it runs: its stream. The constructor clears an error that an earlier call left behind.
-class launch_guard {
- public:
-  launch_guard(const assay_launch& launch, std::span<const assay_tensor>) {
-    static_cast<void>(hipGetLastError());
-    stream_of_call = static_cast<hipStream_t>(launch.stream);
-  }
-  ~launch_guard() { stream_of_call = nullptr; }
-  launch_guard(const launch_guard&) = delete;
-  launch_guard& operator=(const launch_guard&) = delete;
-};
 
 /// The hardware's wave size. Only the cpu platform honours the request.
 inline bool has_wave_size(int) {

@@ -112,3 +112,18 @@ TEST_CASE("long_tail: all terms but one are 2^-25 to 2^-40 of it", "[recipe]") {
     }
   }
 }
+
+TEST_CASE("dead descales that are numbers keep codes and their products with P numbers, in f32") {
+  attention_case c = paged_case(descale_size::near_1);
+  c.pool_pages = 40;  // ten that no sequence uses
+  c.data.poison = poison_kind::huge;
+  for (const dtype type : {dtype::e4m3fn, dtype::e5m2}) {
+    c.q_type = c.kv_type = type;
+    const float largest = type == dtype::e5m2 ? 57344.0F : 448.0F;
+    const inputs in = fill(c);
+    for (const char* name : {"k_descale", "v_descale"}) {
+      CHECK(count(in, name, [&](double x) { return std::isfinite(static_cast<float>(x) * largest); }) == 80);
+      CHECK(count(in, name, [](double x) { return x > 0x1p90; }) == 20);  // and would show in any output
+    }
+  }
+}

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/host/attention_library.hpp"
+#include "kernels/platform/cpu/hip/runtime_api.h"
 #include "properties/run/execute.hpp"
 #include "tests/properties/faulty_library.hpp"
 
@@ -41,4 +42,24 @@ TEST_CASE("the launch of an attention library may refuse what its author checks"
     return status;
   });
   CHECK(run_case(*lib, testing::small_case()).result == outcome::discard);
+}
+
+namespace {
+
+/// A launch that fails and does not look: the platform remembers the error.
+void failing_launch(const problem&, const attention_tensors&) {
+  int nothing_of_hip_malloc = 0;
+  static_cast<void>(hipFree(&nothing_of_hip_malloc));
+}
+
+}  // namespace
+
+TEST_CASE("an error that the launch of an attention library does not ask for fails the call", "[run]") {
+  using kit = attention_library<takes_all, no_declaration, failing_launch>;
+  const auto lib = testing::faulty_library([](testing::call& c) {
+    return kit::run(&c.stated, c.tensors.data(), static_cast<std::int32_t>(c.tensors.size()), &c.launch);
+  });
+  const verdict v = run_case(*lib, testing::small_case());
+  CHECK(v.result == outcome::fail);
+  CHECK(v.what.find("the kernel: invalid") != std::string::npos);
 }

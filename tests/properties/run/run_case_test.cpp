@@ -227,6 +227,13 @@ TEST_CASE("host code that throws since its launch failed leaves the defect as th
   CHECK(v.what.find("load behind the end of mask") != std::string::npos);
   c.sequences.resize(1);
   CHECK_THROWS_AS(run_case(*lib, c), std::runtime_error);
+
+  const auto of_own_type = testing::faulty_library([](call& one) -> assay_status {
+    const assay_defect defect{ASSAY_OUT_OF_BOUNDS, "kernel", "load behind the end of mask", {0, 0, 0}, 0, 0};
+    one.launch.on_defect(one.launch.context, &defect);
+    throw 7;
+  });
+  CHECK(run_case(*of_own_type, small_case()).origin == "out of bounds");
 }
 
 TEST_CASE("a kernel that the library does not have is a discard") {

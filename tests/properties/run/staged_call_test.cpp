@@ -120,13 +120,25 @@ TEST_CASE("a pool of 64 GiB has memory on the device for its pages in use, and n
   const verdict v = run_case(*device_library(), c);
   INFO(v.what);
   CHECK(v.result == outcome::pass);
-  // A page that no sequence uses has no memory: the fake device faults there as the host does.
-  const auto reading = device_library([](call& one) {
-    const tensor k = one.view("k");
-    if (bits_at(k, k.offset(12345)) == 0x1234) set_bits(k, 0, 0);
-  });
-  const judge_function judge = isolated_judge(*reading, enclosure_property(), 20);
-  CHECK(judge(c).result == outcome::fail);
+  const auto what_of = [&](const auto& then) {
+    const verdict judged = isolated_judge(*device_library(then), enclosure_property(), 20)(c);
+    CHECK(judged.result == outcome::fail);
+    CHECK(judged.origin == "memory");
+    return judged.what;
+  };
+  // A page that no sequence uses, far from those in use, has no memory: the fake device faults there as the host does.
+  CHECK_FALSE(what_of([](call& one) {
+                const tensor k = one.view("k");
+                if (bits_at(k, k.offset(12345)) == 0x1234) set_bits(k, 0, 0);
+              }).empty());
+  // Beside a page in use, within the device's larger page, there is memory.
+  const std::int64_t beside = c.sequences[0].pages[0] - 1;
+  CHECK(what_of([=](call& one) {
+          set_bits(one.view("k"), one.view("k").offset(beside, 3), 0x1234);
+        }).starts_with("k was written outside its memory, at byte "));
+  CHECK(what_of([=](call& one) {
+          set_bits(one.view("k"), one.view("k").offset(beside + 1, 3), 0x1234);
+        }).starts_with("input k was written, at byte "));
 }
 
 TEST_CASE("an error of the device ends the worker, and the next case has another one", "[device]") {

@@ -380,6 +380,17 @@ TEST_CASE("limits of the built-in kernels are demanded of no library that declar
   CHECK(declared.result == outcome::pass);
 }
 
+TEST_CASE("the scope says that no NaN was in dead memory, however much else is lacking") {
+  assay_support s = narrow();
+  CHECK(support_line("split_kv", s, {"f16"}).find("NaN in dead memory") == std::string::npos);
+  s.no_dead_nan = 1;
+  CHECK(support_line("split_kv", s, {"f16"}).ends_with("no NaN in dead memory"));
+  assay_support few{};
+  few.size_bytes = sizeof few;
+  few.no_dead_nan = 1;
+  CHECK(support_line("split_kv", few, {"f16"}).find("all features but dead NaN") != std::string::npos);
+}
+
 TEST_CASE("unequal head dims that are not taken are named, where the dims could differ") {
   assay_support s{};
   s.size_bytes = sizeof s;

@@ -157,6 +157,33 @@ TEST_CASE("each thing that a space declares is asked for, of runs that draw from
   CHECK(missing_reach(options, result).empty());
 }
 
+TEST_CASE("a library with caches of e5m2 alone must reach FP8, too") {
+  suite_options options = options_for(100);
+  options.selected.clear();
+  for (const property& p : properties())
+    if (can_be_checked(p, options)) options.selected.push_back(&p);
+  const auto asks_for_fp8 = [&](std::int32_t cache) {
+    assay_support takes{};
+    takes.size_bytes = sizeof takes;
+    takes.types[0] = {ASSAY_TYPE_F16, cache, ASSAY_TYPE_F16};
+    options.supports["split_kv"] = read_support(takes);
+    options.types.clear();
+    suite_result result;
+    result.total.pass = 100;
+    const std::vector<std::string> lines = missing_reach(options, result);
+    return std::ranges::any_of(lines, [](const std::string& l) { return l.find("FP8") != std::string::npos; });
+  };
+  CHECK(asks_for_fp8(ASSAY_TYPE_E5M2));
+  CHECK(asks_for_fp8(ASSAY_TYPE_E4M3FN));
+  CHECK_FALSE(asks_for_fp8(ASSAY_TYPE_F16));
+  const auto fp8 = std::ranges::find(reachable(), std::string_view("fp8"), &reachable_thing::name);
+  attention_case c = testing::small_case();
+  for (const auto& [type, is_fp8] : {std::pair{dtype::e5m2fnuz, true}, {dtype::f16, false}}) {
+    c.kv_type = type;
+    CHECK(fp8->holds(c, {}) == is_fp8);
+  }
+}
+
 TEST_CASE("what only contracts or outputs can have is asked for where a case had it") {
   const suite_options options = options_for(100);
   suite_result result;

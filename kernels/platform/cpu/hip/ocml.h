@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-#include <cmath>
-
 extern "C" {
 #define ASSAY_OCML(name)                                            \
   inline float __ocml_##name##_f32(float x) {                       \
@@ -34,39 +32,3 @@ inline float __ocml_native_recip_f32(float x) {
   return 1.0F / x;
 }
 }
-
-// clang's headers for HIP have them here, too, which libstdc++ has not before its version 14.
-namespace std {
-using ::acosf;
-using ::acoshf;
-using ::asinf;
-using ::asinhf;
-using ::atan2f;
-using ::atanf;
-using ::atanhf;
-using ::cbrtf;
-using ::ceilf;
-using ::cosf;
-using ::coshf;
-using ::erff;
-using ::exp2f;
-using ::expf;
-using ::fabsf;
-using ::floorf;
-using ::fmaf;
-using ::fmaxf;
-using ::fminf;
-using ::fmodf;
-using ::log10f;
-using ::log2f;
-using ::logf;
-using ::powf;
-using ::rintf;
-using ::roundf;
-using ::sinf;
-using ::sinhf;
-using ::sqrtf;
-using ::tanf;
-using ::tanhf;
-using ::truncf;
-}  // namespace std

@@ -64,7 +64,7 @@ TEST_CASE("the named checks catch the fault: small cases, and the checker names 
   const fault f = planted();
   const auto faulty = library_of(f);
   suite_options options;
-  options.seed = 1;
+  options.seed = static_cast<std::uint64_t>(f.seed);
   options.findings = fs::path(ASSAY_BINARY_DIR) / "fault_findings" / f.name;
   const std::vector<std::string> places =
       f.checker.empty() ? std::vector<std::string>{}

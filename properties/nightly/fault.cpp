@@ -63,6 +63,8 @@ bool set(fault& f, const std::string& key, const std::string& value, const std::
     f.heads = positive(value, where + ": Heads");
   else if (key == "Cases")
     f.cases = positive(value, where + ": Cases");
+  else if (key == "Seed")
+    f.seed = positive(value, where + ": Seed");
   else if (key == "Races")
     f.races = value == "yes";
   else if (key == "Upstream")

@@ -22,6 +22,7 @@ struct fault {
   std::string types = "f16";        ///< "Types: <types>": the only combination that is built
   int heads = 1;                    ///< "Heads: <n>": query heads of the smallest failing case
   int cases = 700;                  ///< "Cases: <n>": how many cases the suite may need
+  int seed = 1;                     ///< "Seed: <n>": of its test, which it keeps short; other seeds may need all cases
   bool races = false;               ///< "Races: yes": blocks write the same element, so some findings are flaky
   // Of faults that an upstream project had. `upstream` empty: the fault is our own, and the others are empty, too.
   // NOLINTBEGIN(readability-redundant-member-init): may be left out

@@ -40,7 +40,7 @@ TEST_CASE("a patch's head says what catches the fault; a wrong one is named") {
   const testing::scratch here;
   here.write("p/a.patch",
              "Something is\nwrong: really.\nCaught-by: enclosure, other_rows\nChecker: data race\nLine: x: y\nHeads: "
-             "2\nRaces: yes\n--- a/x\nCases: 9\n");
+             "2\nSeed: 9\nRaces: yes\n--- a/x\nCases: 9\n");
   const fault f = read_fault(here.file("p/a.patch"));
   CHECK(f.name == "a");
   CHECK(f.summary == "Something is wrong: really.");
@@ -49,6 +49,7 @@ TEST_CASE("a patch's head says what catches the fault; a wrong one is named") {
   CHECK(f.line == "x: y");
   CHECK(f.kernel == "split_kv");
   CHECK(f.heads == 2);
+  CHECK(f.seed == 9);
   CHECK(f.cases == 700);  // what follows the head is the patch
   CHECK(f.races);
   CHECK(read_faults(here.file("p")).size() == 1);

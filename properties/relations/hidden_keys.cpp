@@ -71,16 +71,18 @@ page_choice unseen_pages(const slot_set& seen) {
   return [&seen](std::int64_t page) { return !seen.contains(page); };
 }
 
-/// Poisons the bias of every key that its row does not see.
-void poison_hidden_bias(inputs& in) {
+/// Replaces the bias of every key that its row does not see: by poison, or by other numbers where NaN is not taken.
+void replace_hidden_bias(inputs& in, bool takes_nan) {
   buffer* b = find_buffer(in.buffers, "bias");
   if (b == nullptr) return;
   const tensor& t = b->view();
   for_each_row(in, [&](std::int64_t s, std::int64_t i) {
     for (std::int64_t j = 0; j < t.shape[2]; ++j) {
       if (j < keys_of(in, s) && is_visible(in, s, i, j)) continue;
-      for (std::int64_t h = 0; h < t.shape[0]; ++h)
-        set_bits(t, t.offset(h, first_row_of(in, s) + i, j), poison_bits(t.type));
+      for (std::int64_t h = 0; h < t.shape[0]; ++h) {
+        const std::int64_t at = t.offset(h, first_row_of(in, s) + i, j);
+        set_bits(t, at, takes_nan ? poison_bits(t.type) : other_bits(t.type, bits_at(t, at)));
+      }
     }
   });
 }
@@ -108,7 +110,7 @@ verdict check(const library& lib, const attention_case& c) {
   const bool had_nan = !takes_nan || c.data.poison == poison_kind::nan;
   replace_unseen(poisoned, seen_by_any,
                  [&](dtype type, std::uint32_t bits) { return had_nan ? other_bits(type, bits) : poison_bits(type); });
-  if (takes_nan) poison_hidden_bias(poisoned);
+  replace_hidden_bias(poisoned, takes_nan);
   set_descales(poisoned, unseen_pages(seen_by_any), had_nan ? 2.0F : std::numeric_limits<float>::quiet_NaN());
   r.expect_same_bits(poisoned, c, "replacing the keys that no row sees");
 

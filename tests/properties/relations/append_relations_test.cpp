@@ -1,6 +1,7 @@
 // The properties of append_kv: they hold for the clean kernel, and each fails for the right reason on a damaged one.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <cmath>
 #include <cstring>
 #include <functional>
 
@@ -41,13 +42,16 @@ assay_status run_planted(const problem* p, const assay_tensor* tensors, std::int
   return planted()(one);
 }
 
-/// The verdict on a library that runs `how` in place of the kernel; its attention kernels are the built-in ones.
-verdict check_planted(const property& p, const attention_case& c, std::function<assay_status(testing::call&)> how) {
+/// The verdict on a library that runs `how` in place of the kernel; its attention kernels are the built-in ones. It
+/// declares `takes`, if that has a size.
+verdict check_planted(const property& p, const attention_case& c, std::function<assay_status(testing::call&)> how,
+                      const assay_support& takes = {}) {
   planted() = std::move(how);
   const assay_kernel kernels[] = {*library::built_in()->find("split_kv"),
                                   {"append_kv", clean()->plan, clean()->declare, run_planted}};
   const assay_library table = ASSAY_LIBRARY("cpu", kernels, 2);
-  const library faulty(&table, "faulty");
+  library faulty(&table, "faulty");
+  if (takes.size_bytes != 0) faulty.supports["append_kv"] = takes;
   return p.check(faulty, c);
 }
 
@@ -99,6 +103,25 @@ TEST_CASE("a new element that is off by its last bit lies outside of its enclosu
   CHECK(v.result == outcome::fail);
   CHECK(v.origin == "enclosure");
   CHECK(v.what.starts_with("k[0, 3, 1, 5]"));
+}
+
+TEST_CASE("named_slots fills dead memory with NaN, but not for a library that takes none there") {
+  attention_case c = append_case();
+  c.data.poison = poison_kind::zero;
+  assay_support takes{};
+  takes.size_bytes = sizeof takes;
+  bool saw_nan = false;
+  const auto looks = [&saw_nan](const testing::call& one) {
+    const tensor k = one.view("k");  // no sequence has page 4
+    saw_nan = saw_nan || std::isnan(value_at(k, k.offset(4, 0, 0, 0)));
+    return run_clean(one);
+  };
+  CHECK(check_planted(named_slots, c, looks, takes).result == outcome::pass);
+  CHECK(saw_nan);
+  saw_nan = false;
+  takes.no_dead_nan = 1;
+  CHECK(check_planted(named_slots, c, looks, takes).result == outcome::pass);
+  CHECK_FALSE(saw_nan);
 }
 
 TEST_CASE("an old slot of a page that a row goes to must keep its bits, a NaN's included") {

@@ -157,8 +157,9 @@ std::string report_text(const suite_options& options, const suite_result& result
                         result.outputs_judged,
                         100 * static_cast<double>(result.outputs_sharp) / static_cast<double>(result.outputs_judged));
   if (result.rows_regressed > 0)
-    text += fmt::format("residuals of {} rows and heads of o tested against the shares of pages, tiles and splits\n",
-                        result.rows_regressed);
+    text += fmt::format(
+        "residuals of {} rows and heads of o, and of {} of lse, tested against the shares of pages, tiles and splits\n",
+        result.rows_regressed, result.lse_regressed);
   text += result.accesses_checked > 0
               ? fmt::format("{:.3g} loads and stores checked\n", static_cast<double>(result.accesses_checked))
               : "loads and stores were not checked\n";

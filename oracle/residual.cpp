@@ -50,8 +50,8 @@ class search {
     for (const group_level& level : shared_levels(planned)) of_case_.emplace_back(level, 0);
   }
 
-  residual_result run() {
-    result_.unsuited = rows_.visit({}, [this](const residual_row& row, const value_block& values) {
+  residual_result run(std::int64_t sequence) {
+    result_.unsuited = rows_.visit({.sequence = sequence}, [this](const residual_row& row, const value_block& values) {
       begin(row.sequence, row.head / rows_.view().heads_per_group());
       add(row, values);
       lse_.add(row);
@@ -199,10 +199,10 @@ const tensor* lse_of(const problem& planned, std::span<const named_tensor> outpu
 }  // namespace
 
 residual_result test_residuals(const problem& planned, std::span<const named_tensor> inputs,
-                               std::span<const named_tensor> outputs, const contract& declared) {
+                               std::span<const named_tensor> outputs, const contract& declared, std::int64_t sequence) {
   const ieee_arithmetic arithmetic_of_the_proofs;
   residual_rows rows(planned, inputs, outputs);
-  return search(planned, declared, lse_of(planned, outputs), rows).run();
+  return search(planned, declared, lse_of(planned, outputs), rows).run(sequence);
 }
 
 }  // namespace assay::oracle

@@ -101,8 +101,9 @@ inline constexpr double residual_threshold = 10;
 
 /// Tests o and, where there is one, lse of `outputs` against the exact attention of the inputs. Of the contract it
 /// heeds how matrix atoms truncate and the base of the LSE. The problem is planned: num_splits is at least 1. Without a
-/// row that suits, the result has no finding.
+/// row that suits, the result has no finding. With `sequence` only its rows are looked at.
 residual_result test_residuals(const problem& planned, std::span<const named_tensor> inputs,
-                               std::span<const named_tensor> outputs, const contract& declared);
+                               std::span<const named_tensor> outputs, const contract& declared,
+                               std::int64_t sequence = -1);
 
 }  // namespace assay::oracle

@@ -79,7 +79,6 @@ ordered_options any_kernel(std::mt19937_64& random, const options& o) {
   how.lse = one_of(random, std::array{lse_manner::plain, lse_manner::plain, lse_manner::biased, lse_manner::half,
                                       lse_manner::bfloat, lse_manner::base_2, lse_manner::with_epsilon});
   how.half_scale = random() % 4 == 0;
-  how.half_keys = random() % 4 == 0;
   how.half_values = o.v_type == dtype::e4m3fn && random() % 2 == 0;
   return how;
 }
@@ -110,12 +109,14 @@ TEST_CASE("residuals: sound kernels of all orders raise no alarm", "[.residual_c
     rows += r.rows, unsuited += r.unsuited, groups += r.groups, cases += r.rows > 0 ? 1 : 0;
     if (r.largest_sigmas > 6.5 || r.lse_largest > 6) {
       std::printf(
-          "  case %lld: %.2f sigmas (LSE %.2f), %s, P %d (scale %g, sums %d, values %d), V %d, O %d, %d keys, %d x %d "
+          "  case %lld: %.2f sigmas (LSE %.2f), %s, P %d (scale %g, sums %d, values %d, f16 scale %d), V %d, O %d, %d "
+          "keys, %d x %d "
           "rows, "
           "dim %d\n",
           static_cast<long long>(cases), r.largest_sigmas, r.lse_largest, name_of(how.in), static_cast<int>(how.p_type),
-          static_cast<double>(how.p_scale), how.sums_rounded, how.half_values, static_cast<int>(o.v_type),
-          static_cast<int>(o.o_type), o.sequences[0].k, o.sequences[0].q, o.heads_q, o.dim_v);
+          static_cast<double>(how.p_scale), how.sums_rounded, how.half_values, how.half_scale,
+          static_cast<int>(o.v_type), static_cast<int>(o.o_type), o.sequences[0].k, o.sequences[0].q, o.heads_q,
+          o.dim_v);
       std::fflush(stdout);
     }
     CHECK_FALSE(r.finding);

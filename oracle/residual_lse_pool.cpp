@@ -142,6 +142,7 @@ void lse_pool::orthonormalise() {
       taken[i] = 1 / static_cast<double>(sequences_[s + 1] - sequences_[s]);
   for (std::size_t n = 0; n < std::tuple_size_v<decltype(lse_row::nuisances)>; ++n) {
     std::vector<double> x;
+    x.reserve(rows_.size());
     for (const lse_row* r : rows_) x.push_back(r->nuisances[n]);
     const double before = square_sum(x);
     take_out(x);

@@ -1,5 +1,5 @@
-/// The residual test of a case: attention's output and LSE against their exact values, group of keys by group of keys, without the
-/// contract. oracle/residual.hpp describes it.
+/// The residual test of a case: attention's output and LSE against their exact values, group of keys by group of keys,
+/// without the contract. oracle/residual.hpp describes it.
 #pragma once
 
 #include <string>

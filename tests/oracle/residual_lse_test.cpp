@@ -64,7 +64,7 @@ TEST_CASE("residuals of the LSE: faults in it alone are found as what they are",
       const residual_result r = tested(s, {.in = in, .p_type = dtype::bf16, .of_lse = e.planted});
       INFO("largest " << r.lse_largest << " of " << lse_threshold(r.lse_groups, r.lse_rows));
       CHECK(r.lse_rows > 120);
-    REQUIRE(r.finding);
+      REQUIRE(r.finding);
       CHECK(r.finding->is_of_lse);
       CHECK(r.finding->kind == e.kind);
       CHECK(r.finding->excess > e.least);

@@ -35,6 +35,9 @@ struct exact_weights {
   /// The same of the hidden keys next to the visible ones; NaN where the sequence has no such key or it is not finite.
   /// Their data may be dead.
   double before = 0, behind = 0;
+  double lse = 0;  ///< within 2^-34, where x is not empty
+  double slope =
+      0;  ///< of the LSE, by the logarithm of `scale`: the mean of the logits where nothing caps or biases them
 };
 using weight_evaluation = std::function<exact_weights(std::int64_t seq, std::int64_t i, std::int64_t head)>;
 /// `stated` and the tensors' memory must outlive the result.

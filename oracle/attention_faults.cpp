@@ -20,18 +20,18 @@ struct attempt {
   const fault_setting& given;
   const faulty_row& right;
   dice& chance;
+  std::int64_t& key;  ///< the one that the fault strikes, where it strikes one; the row sees it
+  bool may_move;      ///< whether the fault may choose another key, for all rows
 
   const problem& stated() const { return given.planned; }
   const problem_view& view() const { return right.view(); }
-  std::size_t any_key() const {
-    return static_cast<std::size_t>(chance.below(static_cast<std::int64_t>(right.keys.size())));
-  }
+  std::size_t struck_key() const { return static_cast<std::size_t>(key - right.keys.front().key); }
   split_plan plan() const { return plan_of(view(), given.declared, right.sequence()); }
   std::int64_t split_of(const faulty_key& k) const { return plan().split_of(k.key / given.declared.tile_keys); }
 };
 
 bool drop_key(const attempt& a, faulty_row& row) {
-  row.keys[a.any_key()].weight_factor = 0;
+  row.keys[a.struck_key()].weight_factor = 0;
   return true;
 }
 
@@ -63,7 +63,7 @@ struct page_pair {
 };
 
 std::optional<page_pair> neighbours(const attempt& a, const faulty_row& row) {
-  const std::int64_t size = a.stated().page_size, page = row.keys[a.any_key()].key / size;
+  const std::int64_t size = a.stated().page_size, page = row.keys[a.struck_key()].key / size;
   const auto in = [&](std::int64_t wanted) {
     return std::ranges::find_if(row.keys, [&](const faulty_key& k) { return k.key / size == wanted; });
   };
@@ -128,13 +128,19 @@ bool miss_rescale(const attempt& a, faulty_row& row) {
       moves.push_back({begin, first, std::exp(maximum - before)});
   }
   if (moves.empty()) return false;
-  const move& m = moves[static_cast<std::size_t>(a.chance.below(static_cast<std::int64_t>(moves.size())))];
+  if (a.may_move)
+    a.key = row.keys[moves[static_cast<std::size_t>(a.chance.below(static_cast<std::int64_t>(moves.size())))].at].key;
+  const auto at = std::ranges::find_if(moves, [&](const move& m) {
+    return row.keys[m.at].key / a.given.declared.tile_keys == a.key / a.given.declared.tile_keys;
+  });
+  if (at == moves.end()) return false;
+  const move& m = *at;
   for (std::size_t j = m.begin; j < m.at; ++j) row.keys[j].output_factor = m.factor;
   return true;
 }
 
 bool weigh_split(const attempt& a, faulty_row& row, double factor) {
-  const std::int64_t split = a.split_of(row.keys[a.any_key()]);
+  const std::int64_t split = a.split_of(row.keys[a.struck_key()]);
   bool others = false;
   for (faulty_key& k : row.keys) {
     const bool is_in = a.split_of(k) == split;
@@ -168,14 +174,14 @@ bool lose_sink(const attempt& /*a*/, faulty_row& row) {
 
 bool lose_soft_cap_of_key(const attempt& a, faulty_row& row) {
   if (!(a.stated().soft_cap > 0)) return false;
-  faulty_key& k = row.keys[a.any_key()];
+  faulty_key& k = row.keys[a.struck_key()];
   k.bias += k.dot * k.k_descale + k.bias - row.logit(k);
   return true;
 }
 
 bool take_bias_of_neighbour(const attempt& a, faulty_row& row) {
   if (!a.view().has_bias() || row.keys.size() < 2) return false;
-  const std::size_t j = a.any_key(), other = j > 0 ? j - 1 : 1;
+  const std::size_t j = a.struck_key(), other = j > 0 ? j - 1 : 1;
   if (row.keys[j].bias == row.keys[other].bias) return false;
   row.keys[j].bias = row.keys[other].bias;
   return true;
@@ -206,7 +212,7 @@ bool truncate_p(const attempt& a, faulty_row& row) {
 
 bool misread_k_code(const attempt& a, faulty_row& row) {
   if (!is_fp8(a.stated().k_type)) return false;
-  faulty_key& k = row.keys[a.any_key()];
+  faulty_key& k = row.keys[a.struck_key()];
   std::vector<double> key(row.query().size());
   a.view().load_key(k.place, row.head() / a.view().heads_per_group(), key.data());
   const auto d = static_cast<std::size_t>(a.chance.below(static_cast<std::int64_t>(key.size())));
@@ -216,7 +222,7 @@ bool misread_k_code(const attempt& a, faulty_row& row) {
 
 bool misread_v_code(const attempt& a, faulty_row& row) {
   if (!is_fp8(a.stated().v_type)) return false;
-  std::vector<double>& value = row.values[a.any_key()];
+  std::vector<double>& value = row.values[a.struck_key()];
   double& v = value[static_cast<std::size_t>(a.chance.below(static_cast<std::int64_t>(value.size())))];
   v = as_fp8_twin(a.stated().v_type, v);
   return true;
@@ -333,11 +339,15 @@ void append_effects(const fault_setting& given, const faulty_row& right, std::ve
   if (!effects.is_finite()) return;
   const std::int64_t cost = static_cast<std::int64_t>(right.keys.size()) * (std::int64_t{p.head_dim_qk} + p.head_dim_v);
   const std::int64_t one_in = std::max<std::int64_t>(1, cost / budget_of_row);
-  const attempt a{given, right, given.chance};
   for (const key_fault& k : key_faults) {
     if (!given.chance.one_in(one_in)) continue;
+    const auto at = static_cast<std::size_t>(given.chance.below(static_cast<std::int64_t>(right.keys.size())));
+    fault_place place{right.sequence(), right.keys[at].key, given.chance.next()};
+    dice chance(place.seed);
     faulty_row faulty = right;
-    if (k.apply(a, faulty)) all.push_back(effects.of_row(k.fault.name, faulty));
+    if (!k.apply({given, right, chance, place.key, true}, faulty)) continue;
+    all.push_back(effects.of_row(k.fault.name, faulty));
+    all.back().place = place;
   }
   if (effects.lse() != 0) all.push_back(effects.of_lse(lse_in_base_2.name, effects.lse() * log2_e));
   if (right.factor() != 1 && right.factor() != 0 && p.soft_cap == 0 && !right.view().has_bias())
@@ -383,6 +393,37 @@ std::vector<fault_effect> attention_effects(const fault_setting& given) {
     if (keys == 0 || keys * (std::int64_t{p.head_dim_qk} + p.head_dim_v) > most_of_row) continue;
     append_effects(given, faulty_row(view, seq, i, head), all);
     ++found;
+  }
+  return all;
+}
+
+std::optional<fault_effect> spread_attention(const fault_setting& given, const fault_effect& of_row,
+                                             std::int64_t budget) {
+  const problem& p = given.planned;
+  const problem_view view(p, given.inputs);
+  fault_place place = *of_row.place;
+  const auto* const k = std::ranges::find(key_faults, std::string_view(of_row.fault->name),
+                                          [](const key_fault& each) { return std::string_view(each.fault.name); });
+  if (k == std::end(key_faults)) return std::nullopt;
+  std::int64_t numbers = 0;
+  for (std::int64_t i = 0; i < view.row_count(place.sequence); ++i)
+    numbers += view.visible(place.sequence, i).size() * p.heads_q * (std::int64_t{p.head_dim_qk} + p.head_dim_v);
+  if (numbers > budget) return std::nullopt;
+  fault_effect all{of_row.fault, {{0, {}}, {1, {}}}};
+  for (std::int64_t i = 0; i < view.row_count(place.sequence); ++i) {
+    const key_range seen = view.visible(place.sequence, i);
+    if (place.key < seen.begin || place.key >= seen.end) continue;
+    for (std::int64_t head = 0; head < p.heads_q; ++head) {
+      const faulty_row right(view, place.sequence, i, head);
+      faulty_row faulty = right;
+      dice chance(place.seed);
+      const effects_of_row effects(given, right);
+      if (!effects.is_finite() || !k->apply({given, right, chance, place.key, false}, faulty)) continue;
+      const fault_effect effect = effects.of_row(k->fault.name, faulty);
+      for (std::size_t t = 0; t < all.tensors.size(); ++t)
+        all.tensors[t].elements.insert(all.tensors[t].elements.end(), effect.tensors[t].elements.begin(),
+                                       effect.tensors[t].elements.end());
+    }
   }
   return all;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -61,6 +62,8 @@ struct fault_setting {
 
 std::span<const standard_fault> attention_faults();
 std::vector<fault_effect> attention_effects(const fault_setting& given);
+std::optional<fault_effect> spread_attention(const fault_setting& given, const fault_effect& of_row,
+                                             std::int64_t budget);
 std::span<const standard_fault> mqa_logits_faults();
 std::vector<fault_effect> mqa_logits_effects(const fault_setting& given);
 std::span<const standard_fault> append_kv_faults();

@@ -24,6 +24,7 @@ namespace {
 template <class Real>
 struct exact_logits {
   std::vector<Real> x;
+  std::vector<double> slopes;  ///< by the logarithm of the scale; rounded
   double error = 0;
   double magnitude = 0;
   bool is_finite = true;
@@ -113,6 +114,8 @@ class definition {
     result.before = neighbour(result.visible.begin - 1);
     result.behind = neighbour(result.visible.end);
     for (const Real& x : logits.x) result.x.push_back(static_cast<double>(x - lse));
+    result.lse = static_cast<double>(lse);
+    for (std::size_t j = 0; j < result.x.size(); ++j) result.slope += std::exp(result.x[j]) * logits.slopes[j];
     return result;
   }
 
@@ -150,8 +153,11 @@ class definition {
       }
       Real x = scale * Real(descale) * dot;
       double error = (static_cast<double>(dim) + 7) * unit * std::fabs(static_cast<double>(scale) * descale) * absolute;
+      double slope = static_cast<double>(x);
       if (problem_.soft_cap > 0) {
         x = soft_cap * tanh(x / soft_cap);
+        const double share = static_cast<double>(x) / static_cast<double>(problem_.soft_cap);
+        slope *= 1 - share * share;
         error += 4 * unit * static_cast<double>(problem_.soft_cap);
       }
       if (view_.has_bias()) {
@@ -159,6 +165,7 @@ class definition {
         x += Real(bias);
         if (bias == -infinity && std::isfinite(absolute) && is_descale(descale)) {
           logits.x.push_back(x);
+          logits.slopes.push_back(0);
           continue;
         }
         error += 2 * unit * (std::fabs(bias) + std::fabs(static_cast<double>(x)));
@@ -167,6 +174,7 @@ class definition {
       logits.error = std::max(logits.error, error);
       logits.magnitude = std::max(logits.magnitude, std::fabs(static_cast<double>(x)));
       logits.x.push_back(std::move(x));
+      logits.slopes.push_back(slope);
     }
     return logits;
   }

@@ -21,7 +21,7 @@ enclosure without_counts(const problem& planned, std::span<const named_tensor> i
 
 constexpr operation operations[] = {
     {operation_kind::attention, enclose_attention, evaluate_attention_exactly, evaluate_attention_in_binary64,
-     attention_faults, attention_effects},
+     attention_faults, attention_effects, spread_attention},
     {operation_kind::mqa_logits, without_counts<enclose_mqa_logits>, evaluate_mqa_logits_exactly,
      evaluate_mqa_logits_in_binary64, mqa_logits_faults, mqa_logits_effects},
     {operation_kind::append_kv, without_counts<enclose_append_kv>, evaluate_append_kv_exactly, nullptr,

@@ -1,6 +1,7 @@
 /// The oracle's table of operations. The public functions of enclosure.hpp use only this table.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "oracle/code_counts.hpp"
@@ -21,6 +22,9 @@ struct operation {
   definition_evaluation evaluate_in_binary64;  ///< null: the exact evaluation is fast enough
   std::span<const standard_fault> (*standard_faults)();
   std::vector<fault_effect> (*fault_effects)(const fault_setting& given);
+  /// See spread(); null: no fault has a place.
+  std::optional<fault_effect> (*spread)(const fault_setting& given, const fault_effect& of_row,
+                                        std::int64_t budget) = nullptr;
 };
 
 /// Throws std::invalid_argument, with its number, for an operation that is not in the table.

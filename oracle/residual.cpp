@@ -9,6 +9,7 @@
 #include "oracle/residual_confirm.hpp"
 #include "oracle/residual_evidence.hpp"
 #include "oracle/residual_groups.hpp"
+#include "oracle/residual_lse.hpp"
 
 namespace assay::oracle {
 namespace {
@@ -41,15 +42,19 @@ struct pool {
 
 class search {
  public:
-  search(const problem& planned, const accumulation& pv, residual_rows& rows)
-      : planned_(planned), pv_(pv), rows_(rows) {
+  search(const problem& planned, const contract& declared, const tensor* lse, residual_rows& rows)
+      : planned_(planned),
+        pv_(declared.pv),
+        rows_(rows),
+        lse_(planned, rows.view(), lse, {declared.base_of_lse, declared.qk}) {
     for (const group_level& level : shared_levels(planned)) of_case_.emplace_back(level, 0);
   }
 
-  residual_result run() {
-    result_.unsuited = rows_.visit({}, [this](const residual_row& row, const value_block& values) {
+  residual_result run(std::int64_t sequence) {
+    result_.unsuited = rows_.visit({.sequence = sequence}, [this](const residual_row& row, const value_block& values) {
       begin(row.sequence, row.head / rows_.view().heads_per_group());
       add(row, values);
+      lse_.add(row);
     });
     begin(-1, -1);
     consider(of_case_, {});
@@ -65,6 +70,7 @@ class search {
       return result_;
     }
     choose();
+    lse_.finish(result_);
     return result_;
   }
 
@@ -175,19 +181,28 @@ class search {
   const problem& planned_;
   const accumulation& pv_;
   residual_rows& rows_;
+  lse_test lse_;
   std::int64_t sequence_ = -1, head_kv_ = -1, keys_ = 0;
   std::vector<pool> of_head_, of_sequence_, of_case_;
   std::vector<candidate> candidates_;
   residual_result result_;
 };
 
+/// Null where the kernel writes none.
+const tensor* lse_of(const problem& planned, std::span<const named_tensor> outputs) {
+  const tensor* const lse = find(outputs, "lse");
+  const bool fits =
+      lse != nullptr && lse->rank == 2 && lse->shape[0] == planned.total_q && lse->shape[1] == planned.heads_q;
+  return fits ? lse : nullptr;
+}
+
 }  // namespace
 
 residual_result test_residuals(const problem& planned, std::span<const named_tensor> inputs,
-                               std::span<const named_tensor> outputs, const accumulation& pv) {
+                               std::span<const named_tensor> outputs, const contract& declared, std::int64_t sequence) {
   const ieee_arithmetic arithmetic_of_the_proofs;
   residual_rows rows(planned, inputs, outputs);
-  return search(planned, pv, rows).run();
+  return search(planned, declared, lse_of(planned, outputs), rows).run(sequence);
 }
 
 }  // namespace assay::oracle

@@ -39,9 +39,9 @@
 /// Which rows suit: at least 8 visible keys and 8 columns; no weight that FP8's P loses (below 2^-9 of the largest) has
 /// a say; V is finite, and not all along one direction; few keys have nearly the same weight, since P's roundings of
 /// such keys are the same. Groups of a row whose keys are all alike are left out for the same reason. Other rows are
-/// left out. They are never evidence of anything. LSE has one number a row, and its error is that of the whole sum: a
-/// group's part of it is nearly the same in all rows, so that a wrong group and a biased logarithm look alike. There is
-/// no such test of LSE.
+/// left out. They are never evidence of anything.
+///
+/// LSE has one number a row. Where 64 rows times heads suit, it is tested too: residual_lse.hpp.
 #pragma once
 
 #include <cstdint>
@@ -73,31 +73,37 @@ enum class group_kind : std::uint8_t {
 /// A group that contributes too much or too little.
 struct residual_finding {
   group_kind kind = group_kind::key;
-  std::int64_t sequence = -1;       ///< -1: of all
-  std::int64_t head_kv = -1;        ///< -1: of all
-  std::int64_t row = -1;            ///< within the sequence; -1: of all
-  std::int64_t head = -1;           ///< with `row`
-  std::int64_t begin = 0, end = 0;  ///< keys of the sequence; of page, split, tile, key and prefix
-  std::int64_t page = -1;           ///< of page
-  std::int64_t unit = 1, ways = 1, index = 0;
+  std::int64_t sequence = -1;                  ///< -1: of all
+  std::int64_t head_kv = -1;                   ///< -1: of all
+  std::int64_t row = -1;                       ///< within the sequence; -1: of all
+  std::int64_t head = -1;                      ///< with `row`
+  std::int64_t begin = 0, end = 0;             ///< keys of the sequence; of page, split, tile, key and prefix
+  std::int64_t page = -1;                      ///< of page
+  std::int64_t unit = 1, ways = 1, index = 0;  ///< of share; with begin = end, index is that of a split
+  bool is_of_lse = false;                      ///< else of o
   double excess = 0;  ///< beta_g: 0.017 is 1.7% too much, -1 is nothing at all; of hidden keys, their weight's share
   double sigmas = 0;  ///< > 0; infinite for not_finite
   std::int64_t rows = 0;  ///< rows times heads that show it
 };
 
 struct residual_result {
-  std::int64_t rows = 0;                    ///< rows times heads that suit
-  std::int64_t unsuited = 0;                ///< rows times heads that do not
-  std::int64_t groups = 0;                  ///< tested, counted once for each scope
-  double largest_sigmas = 0;                ///< of all groups, by the estimate that the search uses
-  std::optional<residual_finding> finding;  ///< the clearest one beyond the threshold
+  std::int64_t rows = 0;      ///< rows times heads that suit
+  std::int64_t unsuited = 0;  ///< rows times heads that do not
+  std::int64_t groups = 0;    ///< tested, counted once for each scope
+  double largest_sigmas = 0;  ///< of all groups, by the estimate that the search uses
+  std::int64_t lse_rows = 0;  ///< rows times heads whose LSE was tested
+  std::int64_t lse_groups = 0;
+  double lse_largest = 0;                   ///< sigmas of all groups of the LSE
+  std::optional<residual_finding> finding;  ///< the clearest one beyond the threshold; of o, where there is one
 };
 
 inline constexpr double residual_threshold = 10;
 
-/// Tests o of `outputs` against the exact attention of the inputs. `pv` bounds the atoms' truncation. The problem is
-/// planned: num_splits is at least 1. Without a row that suits, the result has no finding.
+/// Tests o and, where there is one, lse of `outputs` against the exact attention of the inputs. Of the contract it
+/// heeds how matrix atoms truncate and the base of the LSE. The problem is planned: num_splits is at least 1. Without a
+/// row that suits, the result has no finding. With `sequence` only its rows are looked at.
 residual_result test_residuals(const problem& planned, std::span<const named_tensor> inputs,
-                               std::span<const named_tensor> outputs, const accumulation& pv);
+                               std::span<const named_tensor> outputs, const contract& declared,
+                               std::int64_t sequence = -1);
 
 }  // namespace assay::oracle

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace assay::oracle {
 namespace {
@@ -13,11 +14,6 @@ constexpr std::int64_t atom_keys = 16;  // the least that matrix atoms reduce ov
 void add_blocks(std::vector<group_level>& levels, group_kind kind, std::int64_t unit, std::int64_t keys) {
   const bool is_new = std::ranges::find(levels, unit, &group_level::unit) == levels.end();
   if (is_new && unit < keys) levels.push_back({kind, unit});
-}
-
-std::int64_t split_keys(const problem& planned, std::int64_t keys) {
-  const std::int64_t tiles = (keys + tile_keys - 1) / tile_keys;
-  return (tiles + planned.num_splits - 1) / planned.num_splits * tile_keys;
 }
 
 /// A hidden neighbour's sums, as if it had been visible: its part outside of o.
@@ -62,6 +58,24 @@ std::vector<group_level> shared_levels(const problem& planned) {
                                 group_kind::key_behind, group_kind::all_keys})
     levels.push_back({edge});
   return levels;
+}
+
+std::vector<group_level> positions_of_case(const problem& planned) {
+  std::vector<group_level> levels;
+  constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max();
+  add_blocks(levels, group_kind::tile, tile_keys, any);
+  add_blocks(levels, group_kind::tile, planned.page_size, any);
+  add_blocks(levels, group_kind::tile, atom_keys, any);
+  levels.push_back({group_kind::prefix, atom_keys});
+  if (planned.num_splits > 1) levels.push_back({group_kind::split, 0});
+  for (const group_level& level : shared_levels(planned))
+    if (level.kind != group_kind::all_keys) levels.push_back(level);
+  return levels;
+}
+
+std::int64_t split_keys(const problem& planned, std::int64_t keys) {
+  const std::int64_t tiles = (keys + tile_keys - 1) / tile_keys;
+  return (tiles + planned.num_splits - 1) / planned.num_splits * tile_keys;
 }
 
 std::int64_t count_of(const group_level& level, std::int64_t keys) {

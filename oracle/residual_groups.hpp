@@ -24,6 +24,12 @@ std::vector<group_level> levels_of(const problem& planned, std::int64_t keys);
 /// Those that all sequences share; they are the same for all.
 std::vector<group_level> shared_levels(const problem& planned);
 
+/// Those of a case whose groups have the same keys, by their position, in all sequences: the shared ones that are not
+/// the sum of all, tiles, prefixes, and splits by their number (`unit` 0).
+std::vector<group_level> positions_of_case(const problem& planned);
+/// Keys of a split of a sequence of so many keys.
+std::int64_t split_keys(const problem& planned, std::int64_t keys);
+
 /// Number of groups of a level in a sequence of so many keys.
 std::int64_t count_of(const group_level& level, std::int64_t keys);
 

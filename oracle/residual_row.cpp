@@ -168,6 +168,8 @@ bool residual_rows::load_weights(residual_row& row) {
     const double weight = std::exp(x);
     return weight <= most_hidden_weight ? weight : 0;
   };
+  row.lse = given.lse;
+  row.slope = given.slope;
   row.before = hidden(given.before);
   row.behind = hidden(given.behind);
   return true;

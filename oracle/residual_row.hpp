@@ -45,6 +45,7 @@ struct residual_row {
   std::int64_t columns = 0;
   std::vector<double> weights;    ///< of the visible keys
   double before = 0, behind = 0;  ///< weights of the hidden neighbours; 0: none, or not to be used
+  double lse = 0, slope = 0;      ///< of exact_weights
   std::vector<double> exact;      ///< o
   std::vector<double> residual;   ///< r'
   double along = 0;               ///< <r, o> / trace

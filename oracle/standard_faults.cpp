@@ -127,6 +127,18 @@ std::vector<fault_effect> fault_effects(const problem& planned, std::span<const 
   return operation_of(planned.operation).fault_effects({planned, inputs, declared, written, chance});
 }
 
+std::optional<fault_effect> spread(const problem& planned, std::span<const named_tensor> inputs,
+                                   const contract& declared, const enclosure& bounds,
+                                   std::span<const named_tensor> outputs, const fault_effect& of_row,
+                                   std::int64_t budget) {
+  const auto spread_of_operation = operation_of(planned.operation).spread;
+  if (!of_row.place || spread_of_operation == nullptr) return std::nullopt;
+  const ieee_arithmetic arithmetic_of_the_proofs;
+  const results written(bounds, outputs);
+  dice chance(of_row.place->seed);
+  return spread_of_operation({planned, inputs, declared, written, chance}, of_row, budget);
+}
+
 fault_sighting ask_judge(const fault_effect& effect, const enclosure& bounds, std::span<const named_tensor> outputs) {
   const results written(bounds, outputs);
   fault_sighting sighting;

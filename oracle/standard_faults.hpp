@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -38,11 +39,19 @@ struct changed_tensor {
   std::vector<changed_element> elements;
 };
 
+/// Where a fault strikes that is no accident of one row: its sequence, and what tells the same choice for all rows.
+struct fault_place {
+  std::int64_t sequence = 0;
+  std::int64_t key = 0;    ///< of the sequence; rows that do not see it may lack the fault
+  std::uint64_t seed = 0;  ///< of what else is chosen
+};
+
 /// A fault at one place of a case. `tensors` holds elements that keep their bits too: they are those that the fault
 /// reaches.
 struct fault_effect {
   const standard_fault* fault = nullptr;
   std::vector<changed_tensor> tensors;
+  std::optional<fault_place> place = std::nullopt;  ///< where spread() takes it
 };
 
 /// All faults of an operation, in the order of reports.
@@ -53,6 +62,13 @@ std::span<const standard_fault> standard_faults(operation_kind kind);
 std::vector<fault_effect> fault_effects(const problem& planned, std::span<const named_tensor> inputs,
                                         const contract& declared, const enclosure& bounds,
                                         std::span<const named_tensor> outputs, std::uint64_t seed);
+
+/// An effect as a kernel shows it that has the fault in every row: in all rows and heads of the place's sequence that
+/// can have it. Nothing without a place, and where more than `budget` numbers of K and V would be read.
+std::optional<fault_effect> spread(const problem& planned, std::span<const named_tensor> inputs,
+                                   const contract& declared, const enclosure& bounds,
+                                   std::span<const named_tensor> outputs, const fault_effect& of_row,
+                                   std::int64_t budget);
 
 /// What the judge says of an effect.
 struct fault_sighting {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iostream>
 #include <limits>
 #include <ostream>
 
@@ -11,6 +12,7 @@
 #include "properties/generate/support_table.hpp"
 #include "properties/suite/report.hpp"
 #include "properties/suite/sufficiency.hpp"
+#include "properties/system/terminal.hpp"
 #include "properties/system/write_file.hpp"
 
 namespace assay {
@@ -115,7 +117,8 @@ int run(const run_arguments& given, const cli_context& context) {
   require_place("--findings", options.findings / "finding");
   context.out << fmt::format("{} kernels of {}, seed {}\n\n", lib->platform(), lib->path(), options.seed) << std::flush;
   const suite_result result = run_suite(*lib, options);
-  context.out << report_text(options, result) << std::flush;
+  const std::size_t columns = &context.out == &std::cout ? columns_of_stdout() : 0;
+  context.out << report_text(options, result, columns) << std::flush;
   int status = exit_status(options, result);
   if (!given.json.empty()) status = write_report(context, given.json, report_json(*lib, options, result), status);
   if (!given.junit.empty()) status = write_report(context, given.junit, report_junit(options, result), status);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "properties/generate/support_fields.hpp"
 #include "properties/generate/support_table.hpp"
 
 namespace assay {
@@ -140,6 +141,7 @@ std::string support_list(std::string_view kernel, const assay_support& takes) {
   if (!features.lacking.empty()) text += fmt::format("  lacks   {}\n", fmt::join(features.lacking, ", "));
   if (takes.no_same_bits != 0) text += fmt::format("  note    {}\n", other_bits);
   if (takes.no_refusals != 0) text += fmt::format("  note    {}\n", no_refusals);
+  if (const std::string fields = support_fields(takes); !fields.empty()) text += fmt::format("  fields  {}\n", fields);
   return text;
 }
 

@@ -13,7 +13,7 @@ namespace assay {
 /// Of a kernel that lacks little: "..., everything but windows". `types`: those to name.
 std::string support_line(std::string_view kernel, const assay_support& takes, const std::vector<std::string>& types);
 
-/// The same in several lines, each with an indent, for a list.
+/// The same in several lines, each with an indent, for a list. The last one has the fields of support.h.
 std::string support_list(std::string_view kernel, const assay_support& takes);
 
 }  // namespace assay

@@ -30,7 +30,9 @@ std::string subject_of(const oracle::residual_finding& f) {
   const std::string scope = scope_of(f);
   switch (f.kind) {
     case group_kind::page: return fmt::format("page {} ({} of {})", f.page, keys_of(f), scope);
-    case group_kind::split: return fmt::format("the split of {} ({})", keys_of(f), scope);
+    case group_kind::split:
+      if (f.begin == f.end) return fmt::format("split {} ({})", f.index, scope);
+      return fmt::format("the split of {} ({})", keys_of(f), scope);
     case group_kind::tile: return fmt::format("the tile of {} ({})", keys_of(f), scope);
     case group_kind::key: return fmt::format("key {} ({})", f.begin, scope);
     case group_kind::prefix: return fmt::format("what lies before key {} ({})", f.end, scope);
@@ -66,17 +68,19 @@ std::string describe(const oracle::residual_finding& found) {
   const std::string amount =
       is_hidden ? fmt::format("{}{} of its weight", found.excess < 0 ? "minus " : "", percent(found.excess))
                 : fmt::format("{} too {}", percent(found.excess), found.excess > 0 ? "much" : "little");
-  return fmt::format("{} contributes {} to o: {:.0f} sigma, by {} row{}", subject_of(found), amount, found.sigmas,
-                     found.rows, found.rows == 1 ? "" : "s");
+  const char* const verb = found.is_of_lse ? "counts" : "contributes";
+  return fmt::format("{}{} {} {}{}: {:.0f} sigma, by {} row{}", found.is_of_lse ? "LSE: " : "", subject_of(found), verb,
+                     amount, found.is_of_lse ? "" : " to o", found.sigmas, found.rows, found.rows == 1 ? "" : "s");
 }
 
 void judge_residuals(verdict& v, const attention_case& c, const inputs& in, const execution& ran) {
   if (v.result == outcome::fail || !suits_residuals(c)) return;
   const auto start = std::chrono::steady_clock::now();
   const oracle::residual_result tested =
-      oracle::test_residuals(ran.planned, in.tensors(), ran.written.tensors(), ran.declared.pv);
+      oracle::test_residuals(ran.planned, in.tensors(), ran.written.tensors(), ran.declared);
   v.oracle_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   v.rows_regressed = tested.rows;
+  v.lse_regressed = tested.lse_rows;
   if (!tested.finding) return;
   v.result = outcome::fail;
   v.origin = residual_origin;

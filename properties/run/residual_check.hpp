@@ -1,5 +1,5 @@
-/// The residual test of a case: attention's output against its exact value, group of keys by group of keys, without the
-/// contract. oracle/residual.hpp describes it.
+/// The residual test of a case: attention's output and LSE against their exact values, group of keys by group of keys,
+/// without the contract. oracle/residual.hpp describes it.
 #pragma once
 
 #include <string>
@@ -19,7 +19,8 @@ inline constexpr const char* residual_origin = "residual";
 /// finite data.
 bool suits_residuals(const attention_case& c);
 
-/// One line: "page 4096 (keys 64 to 127 of sequence 0) contributes 1.7% too much to o: 41 sigma, by 32 rows".
+/// One line: "page 4096 (keys 64 to 127 of sequence 0) contributes 1.7% too much to o: 41 sigma, by 32 rows", or
+/// "LSE: page 4096 (...) counts 1.7% too much: 11 sigma, by 128 rows".
 std::string describe(const oracle::residual_finding& found);
 
 /// Makes a failure of a verdict that is none, where the test finds something. Adds the time that it took.

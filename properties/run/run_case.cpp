@@ -166,7 +166,7 @@ verdict judge_case(const library& lib, const attention_case& c, const inputs& in
   v.reached = reached_by(c, ran);
   if (lib.measures_teeth && v.result == outcome::pass) {
     const auto start = std::chrono::steady_clock::now();
-    v.teeth = measure_teeth(in, ran, judged_by, c.data.seed);
+    v.teeth = measure_teeth(in, ran, judged_by, c.data.seed, v.rows_regressed > 0);
     v.oracle_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
   return v;

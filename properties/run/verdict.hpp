@@ -27,6 +27,7 @@ struct verdict {
   std::int64_t outputs_judged = 0;    ///< elements of the results whose enclosure is not a point
   std::int64_t outputs_sharp = 0;     ///< those of them whose enclosure admits at most two values
   std::int64_t rows_regressed = 0;    ///< of o, times heads: those of which the residual test says something
+  std::int64_t lse_regressed = 0;     ///< the same of lse
   std::int64_t accesses_checked = 0;  ///< loads and stores of the kernel, except those to its own stack
   double kernel_seconds = 0;
   double oracle_seconds = 0;

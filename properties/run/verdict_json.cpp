@@ -49,6 +49,7 @@ std::string verdict_to_json(const verdict& v) {
                                                     {"outputs_judged", v.outputs_judged},
                                                     {"outputs_sharp", v.outputs_sharp},
                                                     {"rows_regressed", v.rows_regressed},
+                                                    {"lse_regressed", v.lse_regressed},
                                                     {"accesses_checked", v.accesses_checked},
                                                     {"kernel_seconds", v.kernel_seconds},
                                                     {"oracle_seconds", v.oracle_seconds},
@@ -72,6 +73,7 @@ verdict verdict_from_json(const std::string& text) {
   v.outputs_judged = o.at("outputs_judged").to_number<std::int64_t>();
   v.outputs_sharp = o.at("outputs_sharp").to_number<std::int64_t>();
   v.rows_regressed = o.at("rows_regressed").to_number<std::int64_t>();
+  v.lse_regressed = o.at("lse_regressed").to_number<std::int64_t>();
   v.accesses_checked = o.at("accesses_checked").to_number<std::int64_t>();
   v.kernel_seconds = o.at("kernel_seconds").to_number<double>();
   v.oracle_seconds = o.at("oracle_seconds").to_number<double>();

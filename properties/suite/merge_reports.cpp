@@ -129,6 +129,7 @@ suite_report report_of(const json::object& o) {
   r.result.outputs_judged = whole_at(o, "outputs_judged");
   r.result.outputs_sharp = whole_at(o, "outputs_sharp");
   r.result.rows_regressed = whole_at(o, "rows_regressed");
+  r.result.lse_regressed = whole_at(o, "lse_regressed");
   r.result.accesses_checked = whole_at(o, "accesses_checked");
   r.result.redrawn = whole_at(o, "redrawn");
   r.result.checked = value_at<std::map<std::string, std::int64_t>>(o, "checked");
@@ -228,6 +229,7 @@ void add(suite_result& sum, const suite_result& shard) {
   sum.outputs_judged += shard.outputs_judged;
   sum.outputs_sharp += shard.outputs_sharp;
   sum.rows_regressed += shard.rows_regressed;
+  sum.lse_regressed += shard.lse_regressed;
   sum.accesses_checked += shard.accesses_checked;
   sum.redrawn += shard.redrawn;
   for (const auto& [kernel, times] : shard.checked) sum.checked[kernel] += times;

@@ -83,11 +83,28 @@ std::string replay_line(const std::string& arguments, const std::filesystem::pat
 
 namespace {
 
+/// Of longer lines the beginning.
+std::string with_short_lines(const std::string& text, std::size_t most_columns) {
+  constexpr std::string_view mark = " ...";
+  std::string result;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    if (end - begin > most_columns && most_columns > mark.size())
+      result.append(text, begin, most_columns - mark.size()).append(mark);
+    else
+      result.append(text, begin, end - begin);
+    result += '\n';
+    begin = end + 1;
+  }
+  return result;
+}
+
 /// The case, but of thousands of sequences only the beginning: the file has all.
-std::string case_text(const finding& f) {
+std::string case_text(const finding& f, std::size_t most_columns) {
   constexpr std::size_t most_lines = 100, shown_lines = 60;
   std::string json = to_json(f.shrunk.smallest);
   if (!json.ends_with('\n')) json += '\n';
+  if (most_columns > 0 && !f.file.empty()) json = with_short_lines(json, most_columns);
   const auto lines = static_cast<std::size_t>(std::ranges::count(json, '\n'));
   if (lines <= most_lines || f.file.empty()) return json;
   std::size_t end = 0;
@@ -97,7 +114,7 @@ std::string case_text(const finding& f) {
 
 }  // namespace
 
-std::string finding_text(const suite_options& options, const finding& f) {
+std::string finding_text(const suite_options& options, const finding& f, std::size_t most_columns) {
   std::string text = fmt::format("FAIL {}: {}\n", f.broken->name, f.broken->sentence);
   if (f.shrunk.reproduced) {
     text += fmt::format("  {}: {}\n", f.shrunk.result.origin, f.shrunk.result.what);
@@ -110,7 +127,7 @@ std::string finding_text(const suite_options& options, const finding& f) {
     text += fmt::format("  {}: {}\n  case {} of seed {} failed so once, but not when repeated: it is flaky\n", f.origin,
                         f.what, f.index, options.seed);
   }
-  text += case_text(f);
+  text += case_text(f, most_columns);
   if (f.file.empty()) return text + "This case could not be written: copy it from here\n";
   return text + replay_line(options.library_arguments, f.file) + "\n";
 }
@@ -131,7 +148,7 @@ std::string undecided_text(const suite_options& options, const suite_result& res
 
 }  // namespace
 
-std::string report_text(const suite_options& options, const suite_result& result) {
+std::string report_text(const suite_options& options, const suite_result& result, std::size_t most_columns) {
   std::string text;
   std::set<std::string> kernels;
   for (const auto& [key, cell] : result.table) kernels.insert(std::get<0>(key));
@@ -144,7 +161,7 @@ std::string report_text(const suite_options& options, const suite_result& result
   for (const std::string& line : left_out_lines(options)) text += "left out: " + line + "\n";
   if (!left_out_lines(options).empty()) text += "\n";
   text += undecided_text(options, result);
-  for (const finding& f : result.findings) text += finding_text(options, f) + "\n";
+  for (const finding& f : result.findings) text += finding_text(options, f, most_columns) + "\n";
   for (const std::string& why : result.unwritten) text += why + "\n";
   const auto all = static_cast<double>(std::max<std::int64_t>(1, result.total.total()));
   text +=
@@ -157,8 +174,9 @@ std::string report_text(const suite_options& options, const suite_result& result
                         result.outputs_judged,
                         100 * static_cast<double>(result.outputs_sharp) / static_cast<double>(result.outputs_judged));
   if (result.rows_regressed > 0)
-    text += fmt::format("residuals of {} rows and heads of o tested against the shares of pages, tiles and splits\n",
-                        result.rows_regressed);
+    text += fmt::format(
+        "residuals of {} rows and heads of o, and of {} of lse, tested against the shares of pages, tiles and splits\n",
+        result.rows_regressed, result.lse_regressed);
   text += result.accesses_checked > 0
               ? fmt::format("{:.3g} loads and stores checked\n", static_cast<double>(result.accesses_checked))
               : "loads and stores were not checked\n";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/json/value_from.hpp>
+#include <cstddef>
 #include <filesystem>
 #include <string>
 
@@ -9,8 +10,9 @@
 
 namespace assay {
 
-/// The table of what ran, the discards by reason, the findings, and the verdict in one line.
-std::string report_text(const suite_options& options, const suite_result& result);
+/// The table of what ran, the discards by reason, the findings, and the verdict in one line. Of a
+/// case's lines that are longer than `most_columns` only the beginning is shown, where a file has them; 0: all.
+std::string report_text(const suite_options& options, const suite_result& result, std::size_t most_columns = 0);
 
 /// The standard faults: for each kernel and its types the share of places at which the judge saw them.
 std::string teeth_text(const suite_result& result);
@@ -22,7 +24,7 @@ std::string pairs_text(const suite_options& options, const suite_result& result)
 std::string missing_text(const suite_options& options, const suite_result& result);
 
 /// One finding: the property that failed, what is wrong and where, the shrunk case, and the line that replays it.
-std::string finding_text(const suite_options& options, const finding& f);
+std::string finding_text(const suite_options& options, const finding& f, std::size_t most_columns = 0);
 
 /// The report as JSON with stable keys, version 1. Names the library by path and platform.
 std::string report_json(const std::string& path, const std::string& platform, const suite_options& options,

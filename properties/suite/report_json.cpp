@@ -117,6 +117,7 @@ std::string report_json(const std::string& path, const std::string& platform, co
                             {"outputs_judged", result.outputs_judged},
                             {"outputs_sharp", result.outputs_sharp},
                             {"rows_regressed", result.rows_regressed},
+                            {"lse_regressed", result.lse_regressed},
                             {"accesses_checked", result.accesses_checked},
                             {"redrawn", result.redrawn},
                             {"checked", json::value_from(result.checked)},

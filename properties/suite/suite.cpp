@@ -153,6 +153,7 @@ class tally {
     result_.outputs_judged += v.outputs_judged;
     result_.outputs_sharp += v.outputs_sharp;
     result_.rows_regressed += v.rows_regressed;
+    result_.lse_regressed += v.lse_regressed;
     result_.accesses_checked += v.accesses_checked;
     result_.redrawn += v.draw;
     if (v.could_check) result_.checked[c.kernel] += v.accesses_checked;

@@ -86,6 +86,7 @@ struct suite_result {
   std::int64_t outputs_judged = 0;    ///< elements of o or logits whose enclosure is inexact
   std::int64_t outputs_sharp = 0;     ///< those of them whose enclosure allows at most two values
   std::int64_t rows_regressed = 0;    ///< verdict::rows_regressed
+  std::int64_t lse_regressed = 0;     ///< verdict::lse_regressed
   std::int64_t accesses_checked = 0;  ///< loads and stores of the kernels
   std::int64_t redrawn = 0;           ///< draws that the library's predicate refused
   /// By kernel, of cases whose loads and stores were to be checked, in a library that was compiled for it: how many

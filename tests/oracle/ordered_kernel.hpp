@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/oracle/setting.hpp"
@@ -50,6 +52,18 @@ inline const char* name_of(residual_fault f) {
   return names[static_cast<int>(f)];
 }
 
+/// What is wrong in the LSE, and in it alone.
+enum class lse_fault {
+  none,
+  heavy_page,      ///< one page counts 1.7% too much
+  lost_last_key,   ///< the last visible key does not count
+  heavy_last_key,  ///< it counts 30% too much
+  hidden_key,      ///< the one behind it counts
+  heavy_wave,      ///< one of four interleaved shares of 16 keys counts 1.7% too much
+};
+/// What a sound kernel's LSE may be.
+enum class lse_manner { plain, biased, half, bfloat, base_2, with_epsilon };
+
 struct ordered_options {
   order in = order::ascending;
   dtype p_type = dtype::f32;
@@ -58,6 +72,10 @@ struct ordered_options {
   bool half_partials = false;  ///< tokens: partials are bf16
   bool half_values = false;    ///< V times v_scale is rounded to bf16
   residual_fault planted = residual_fault::none;
+  lse_fault of_lse = lse_fault::none;
+  lse_manner lse = lse_manner::plain;
+  bool half_keys = false;   ///< K times k_scale is rounded to bf16
+  bool half_scale = false;  ///< the scale is rounded to f16
 };
 
 /// The nearest number of a type, ties to even.
@@ -79,8 +97,10 @@ class ordered_kernel {
  public:
   ordered_kernel(const setting& s, const ordered_options& how) : p_(s.stated), s_(s), how_(how) {}
 
-  memory run() {
-    memory o("o", p_.o_type, {p_.total_q, p_.heads_q, p_.head_dim_v});
+  memory run() { return run_with_lse().first; }
+  /// o and lse.
+  std::pair<memory, memory> run_with_lse() {
+    memory o("o", p_.o_type, {p_.total_q, p_.heads_q, p_.head_dim_v}), lse("lse", dtype::f32, {p_.total_q, p_.heads_q});
     dims_ = static_cast<std::size_t>(p_.head_dim_v);
     for (std::int32_t seq = 0; seq < p_.num_seqs; ++seq)
       for (std::int64_t head = 0; head < p_.heads_q; ++head) {
@@ -90,12 +110,13 @@ class ordered_kernel {
         for (std::int64_t i = 0; i < rows; ++i) {
           score(first + i, i, rows, head);
           const std::vector<float> result = row();
+          lse.set(lse.view.offset(first + i, head), static_cast<double>(stored_lse()));
           for (std::size_t d = 0; d < dims_; ++d)
             o.set(o.view.offset(first + i, head, static_cast<std::int64_t>(d)), static_cast<double>(result[d]));
         }
       }
     if (how_.planted == residual_fault::nan_output) o.set(1, std::nan(""));
-    return o;
+    return {o, lse};
   }
 
  private:
@@ -144,13 +165,15 @@ class ordered_kernel {
       if (how_.planted == residual_fault::wrong_v_scale) vd *= 1.01F;
       auto &to_k = keys_[static_cast<std::size_t>(key)], &to_v = values_[static_cast<std::size_t>(key)];
       for (std::int64_t d = 0; d < p_.head_dim_qk; ++d)
-        to_k.push_back(kd * static_cast<float>(element("k", k.view.offset(page, slot, head, d))));
+        to_k.push_back(key_element(kd * static_cast<float>(element("k", k.view.offset(page, slot, head, d)))));
       for (std::int64_t d = 0; d < p_.head_dim_v; ++d) {
         const float x = vd * p_.v_scale * static_cast<float>(element("v", v.view.offset(page, slot, head, d)));
         to_v.push_back(how_.half_values ? rounded_to(dtype::bf16, x) : x);
       }
     }
   }
+  /// With half_keys it holds k_scale already.
+  float key_element(float x) const { return how_.half_keys ? rounded_to(dtype::bf16, x * p_.k_scale) : x; }
   std::int64_t struck_page() const { return 1; }
 
   /// Logits of the row's visible keys.
@@ -165,9 +188,11 @@ class ordered_kernel {
     for (std::int64_t d = 0; d < p_.head_dim_qk; ++d)
       q[static_cast<std::size_t>(d)] = static_cast<float>(element("q", s_["q"].view.offset(row, head, d)));
     x_.assign(static_cast<std::size_t>(n), -std::numeric_limits<float>::infinity());
-    const float scale = p_.scale * p_.q_scale * p_.k_scale;
+    float scale = p_.scale * p_.q_scale * (how_.half_keys ? 1 : p_.k_scale);
+    if (how_.half_scale) scale = rounded_to(dtype::f16, scale);
     const std::int64_t struck = begin_ + (end_ - begin_) / 3;
-    for (std::int64_t key = begin_; key < end_; ++key) {
+    hidden_.reset();
+    for (std::int64_t key = begin_; key < std::min(n, end_ + 1); ++key) {
       if (key == struck && how_.planted == residual_fault::dropped_key) continue;
       const std::vector<float>& k = keys_[static_cast<std::size_t>(key)];
       float lanes[8] = {};
@@ -178,7 +203,44 @@ class ordered_kernel {
       if (p_.soft_cap > 0) x = p_.soft_cap * std::tanh(x / p_.soft_cap);
       // Twice the weight is a key that was read twice.
       if (key == struck && how_.planted == residual_fault::doubled_key) x += 0.69314718F;
-      x_[static_cast<std::size_t>(key)] = x;
+      if (key < end_)
+        x_[static_cast<std::size_t>(key)] = x;
+      else
+        hidden_ = x;
+    }
+  }
+
+  /// What the faulty keys add to 1.
+  double faulty_share() const {
+    const auto share = [&](std::int64_t key) {
+      return std::exp(static_cast<double>(x_[static_cast<std::size_t>(key)]) - static_cast<double>(lse_));
+    };
+    double sum = 0;
+    switch (how_.of_lse) {
+      case lse_fault::none: break;
+      case lse_fault::heavy_page:
+        for (std::int64_t key = begin_; key < end_; ++key) sum += key / p_.page_size == 1 ? 0.017 * share(key) : 0;
+        break;
+      case lse_fault::lost_last_key: return -share(end_ - 1);
+      case lse_fault::heavy_last_key: return 0.3 * share(end_ - 1);
+      case lse_fault::hidden_key: return hidden_ ? std::exp(static_cast<double>(*hidden_ - lse_)) : 0;
+      case lse_fault::heavy_wave:
+        for (std::int64_t key = begin_; key < end_; ++key) sum += key / 16 % 4 == 2 ? 0.017 * share(key) : 0;
+    }
+    return sum;
+  }
+  float stored_lse() const {
+    const float lse = lse_ + static_cast<float>(std::log1p(faulty_share()));
+    switch (how_.lse) {
+      case lse_manner::biased: return lse + 1e-3F;
+      case lse_manner::half: return rounded_to(dtype::f16, lse);
+      case lse_manner::bfloat: return rounded_to(dtype::bf16, lse);
+      case lse_manner::base_2: return lse * 1.44269504F;
+      case lse_manner::with_epsilon: {
+        const float most = *std::max_element(x_.begin() + begin_, x_.begin() + end_);
+        return lse + 1e-3F * std::exp(most - lse);
+      }
+      default: return lse;
     }
   }
 
@@ -206,13 +268,14 @@ class ordered_kernel {
     }
   }
 
-  std::vector<float> finish(state s) const {
+  std::vector<float> finish(state s) {
     s.o.resize(dims_);
     for (float& o : s.o) o /= s.l;
+    lse_ = s.m + std::log(s.l);
     return s.o;
   }
 
-  std::vector<float> row() const {
+  std::vector<float> row() {
     constexpr std::int64_t keys = 64;
     const auto all = [](std::int64_t) { return true; };
     switch (how_.in) {
@@ -236,7 +299,7 @@ class ordered_kernel {
     }
   }
 
-  std::vector<float> by_waves() const {
+  std::vector<float> by_waves() {
     state waves[4];
     float most = -std::numeric_limits<float>::infinity();
     for (int w = 0; w < 4; ++w) {
@@ -246,6 +309,7 @@ class ordered_kernel {
       most = std::max(most, waves[w].m);
     }
     state whole;
+    whole.m = most;
     whole.o.resize(dims_);
     for (int w = 0; w < 4; ++w) {
       if (waves[w].o.empty() || (w == 1 && how_.planted == residual_fault::lost_wave)) continue;
@@ -257,7 +321,7 @@ class ordered_kernel {
     return finish(whole);
   }
 
-  std::vector<float> by_tokens() const {
+  std::vector<float> by_tokens() {
     const std::int64_t share = (end_ - begin_ + 2) / 3;
     std::vector<std::vector<float>> partials;
     std::vector<float> lse;
@@ -268,11 +332,12 @@ class ordered_kernel {
         tile(s, t, std::min(t + 32, last), true, [](std::int64_t) { return true; });
       if (s.o.empty()) continue;
       partials.push_back(finish(s));
-      lse.push_back(s.m + std::log(s.l));
+      lse.push_back(lse_);
       for (float& o : partials.back()) o = how_.half_partials ? rounded_to(dtype::bf16, o) : o;
     }
     const float most = *std::max_element(lse.begin(), lse.end());
     state whole;
+    whole.m = most;
     whole.o.resize(dims_);
     for (std::size_t n = 0; n < partials.size(); ++n) {
       const float weight = std::exp(lse[n] - most);
@@ -282,7 +347,7 @@ class ordered_kernel {
     return finish(whole);
   }
 
-  std::vector<float> in_two_passes() const {
+  std::vector<float> in_two_passes() {
     const float most = *std::max_element(x_.begin() + begin_, x_.begin() + end_);
     std::vector<float> p(x_.size());
     float l = 0;
@@ -290,6 +355,7 @@ class ordered_kernel {
       const auto at = static_cast<std::size_t>(key);
       l += p[at] = std::exp(x_[at] - most);
     }
+    lse_ = most + std::log(l);
     std::vector<float> o(dims_);
     const bool is_divided = how_.in == order::normalised;
     for (std::int64_t key = begin_; key < end_; ++key) {
@@ -308,6 +374,8 @@ class ordered_kernel {
   std::vector<std::vector<float>> keys_, values_;  ///< of a sequence and kv head
   std::int64_t begin_ = 0, end_ = 0;
   std::vector<float> x_;
+  std::optional<float> hidden_;  ///< logit of the key behind the last visible one
+  float lse_ = 0;                ///< of the present row
 };
 
 }  // namespace assay::testing

@@ -16,9 +16,11 @@ namespace {
 using namespace assay::testing;
 
 residual_result tested(const setting& s, const ordered_options& how) {
-  const memory o = ordered_kernel(s, how).run();
-  const std::vector<named_tensor> inputs = s.tensors(), outputs = {{"o", o.view}};
-  return test_residuals(s.stated, inputs, outputs, accumulation{});
+  const auto [o, lse] = ordered_kernel(s, how).run_with_lse();
+  const std::vector<named_tensor> inputs = s.tensors(), outputs = {{"o", o.view}, {"lse", lse.view}};
+  contract declared;
+  if (how.lse == lse_manner::base_2) declared.base_of_lse = lse_base::two;
+  return test_residuals(s.stated, inputs, outputs, declared);
 }
 
 template <class T, std::size_t N>
@@ -39,8 +41,10 @@ options any_problem(std::mt19937_64& random) {
   o.dim_v = one_of(random, std::array{16, 64, 128});
   o.page_size = one_of(random, std::array{1, 16, 64, 100, 256});
   const auto keys = static_cast<std::int32_t>(std::exp2(3 + 8 * uniform(random)));
-  o.sequences = {{one_of(random, std::array{1, 1, 2, 8, 16}), keys}};
+  o.sequences = {{one_of(random, std::array{1, 1, 2, 8, 16, 48}), keys}};
   if (random() % 4 == 0) o.sequences.push_back({3, one_of(random, std::array{64, 77, 300})});
+  if (random() % 8 == 0)
+    for (int s = 0; s < 20; ++s) o.sequences.push_back({1, 40 + static_cast<std::int32_t>(random() % 300)});
   for (sequence_shape& s : o.sequences) s.q = std::min(s.q, s.k);
   o.causal = random() % 2 == 0;
   if (random() % 4 == 0) o.window = one_of(random, std::array{20, 100, 1000});
@@ -72,6 +76,9 @@ ordered_options any_kernel(std::mt19937_64& random, const options& o) {
   if (how.p_type == dtype::e4m3fn) how.p_scale = one_of(random, std::array{1.0F, 1.0F, 256.0F});
   how.sums_rounded = random() % 3 == 0;
   how.half_partials = random() % 3 == 0;
+  how.lse = one_of(random, std::array{lse_manner::plain, lse_manner::plain, lse_manner::biased, lse_manner::half,
+                                      lse_manner::bfloat, lse_manner::base_2, lse_manner::with_epsilon});
+  how.half_scale = random() % 4 == 0;
   how.half_values = o.v_type == dtype::e4m3fn && random() % 2 == 0;
   return how;
 }
@@ -87,9 +94,9 @@ TEST_CASE("residuals: sound kernels of all orders raise no alarm", "[.residual_c
   std::mt19937_64 random(static_cast<std::uint64_t>(number_from("ASSAY_RESIDUAL_SEED", 1)));
   struct {
     std::int64_t cases = 0, rows = 0, alarms = 0;
-    double largest = 0;
+    double largest = 0, largest_of_lse = 0;
   } of[std::size(orders)];
-  std::int64_t rows = 0, unsuited = 0, groups = 0, cases = 0;
+  std::int64_t rows = 0, unsuited = 0, groups = 0, cases = 0, lse_groups = 0, lse_cases = 0;
   while (rows < wanted) {
     const options o = any_problem(random);
     const ordered_options how = any_kernel(random, o);
@@ -97,26 +104,32 @@ TEST_CASE("residuals: sound kernels of all orders raise no alarm", "[.residual_c
     auto& sum = of[static_cast<int>(how.in)];
     sum.cases += r.rows > 0 ? 1 : 0, sum.rows += r.rows, sum.alarms += r.finding ? 1 : 0;
     sum.largest = std::max(sum.largest, r.largest_sigmas);
+    sum.largest_of_lse = std::max(sum.largest_of_lse, r.lse_largest);
+    lse_groups += r.lse_groups, lse_cases += r.lse_groups > 0 ? 1 : 0;
     rows += r.rows, unsuited += r.unsuited, groups += r.groups, cases += r.rows > 0 ? 1 : 0;
-    if (r.largest_sigmas > 6.5) {
+    if (r.largest_sigmas > 6.5 || r.lse_largest > 6) {
       std::printf(
-          "  case %lld: %.2f sigmas, %s, P %d (scale %g, sums %d, values %d), V %d, O %d, %d keys, %d x %d rows, "
+          "  case %lld: %.2f sigmas (LSE %.2f), %s, P %d (scale %g, sums %d, values %d, f16 scale %d), V %d, O %d, %d "
+          "keys, %d x %d "
+          "rows, "
           "dim %d\n",
-          static_cast<long long>(cases), r.largest_sigmas, name_of(how.in), static_cast<int>(how.p_type),
-          static_cast<double>(how.p_scale), how.sums_rounded, how.half_values, static_cast<int>(o.v_type),
-          static_cast<int>(o.o_type), o.sequences[0].k, o.sequences[0].q, o.heads_q, o.dim_v);
+          static_cast<long long>(cases), r.largest_sigmas, r.lse_largest, name_of(how.in), static_cast<int>(how.p_type),
+          static_cast<double>(how.p_scale), how.sums_rounded, how.half_values, how.half_scale,
+          static_cast<int>(o.v_type), static_cast<int>(o.o_type), o.sequences[0].k, o.sequences[0].q, o.heads_q,
+          o.dim_v);
       std::fflush(stdout);
     }
     CHECK_FALSE(r.finding);
   }
   for (const order in : orders) {
     const auto& sum = of[static_cast<int>(in)];
-    std::printf("%-11s %7lld cases %8lld rows, largest %.2f sigmas, %lld alarms\n", name_of(in),
-                static_cast<long long>(sum.cases), static_cast<long long>(sum.rows), sum.largest,
+    std::printf("%-11s %7lld cases %8lld rows, largest %.2f sigmas, of the LSE %.2f, %lld alarms\n", name_of(in),
+                static_cast<long long>(sum.cases), static_cast<long long>(sum.rows), sum.largest, sum.largest_of_lse,
                 static_cast<long long>(sum.alarms));
   }
-  std::printf("%lld cases, %lld rows, %lld rows that do not suit, %lld groups\n", static_cast<long long>(cases),
-              static_cast<long long>(rows), static_cast<long long>(unsuited), static_cast<long long>(groups));
+  std::printf("%lld cases, %lld rows, %lld rows that do not suit, %lld groups; LSE: %lld cases, %lld groups\n",
+              static_cast<long long>(cases), static_cast<long long>(rows), static_cast<long long>(unsuited),
+              static_cast<long long>(groups), static_cast<long long>(lse_cases), static_cast<long long>(lse_groups));
 }
 
 /// 4 heads of 8 rows over 128 columns; `data` 0: normal with logits of deviation 1; 1: as the fill even_weights.
@@ -190,7 +203,7 @@ TEST_CASE("residuals: what the test costs", "[.residual_campaign]") {
       return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC / repeats;
     };
     const double exact = seconds([&] { evaluate_in_binary64(s.stated, inputs); });
-    const double test = seconds([&] { test_residuals(s.stated, inputs, outputs, accumulation{}); });
+    const double test = seconds([&] { test_residuals(s.stated, inputs, outputs, contract{}); });
     std::printf("%d keys, 32 rows: exact in binary64 %.2f ms, residuals %.2f ms\n", keys, 1e3 * exact, 1e3 * test);
   }
 }

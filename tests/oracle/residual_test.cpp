@@ -34,7 +34,7 @@ options usual(std::int32_t keys = 400) {
 residual_result tested(const setting& s, const ordered_options& how) {
   const memory o = ordered_kernel(s, how).run();
   const std::vector<named_tensor> inputs = s.tensors(), outputs = {{"o", o.view}};
-  return test_residuals(s.stated, inputs, outputs, accumulation{});
+  return test_residuals(s.stated, inputs, outputs, contract{});
 }
 
 TEST_CASE("residuals: a page whose keys all have the same logit shares P's rounding, and is no wrong page",
@@ -220,8 +220,8 @@ TEST_CASE("residuals: an output of another shape is refused", "[residual]") {
   const setting s = make_setting(usual());
   const memory o("o", dtype::bf16, {1, 8, 64});
   const std::vector<named_tensor> inputs = s.tensors(), outputs = {{"o", o.view}};
-  CHECK_THROWS_AS(test_residuals(s.stated, inputs, outputs, accumulation{}), std::invalid_argument);
-  CHECK_THROWS_AS(test_residuals(s.stated, inputs, {}, accumulation{}), std::invalid_argument);
+  CHECK_THROWS_AS(test_residuals(s.stated, inputs, outputs, contract{}), std::invalid_argument);
+  CHECK_THROWS_AS(test_residuals(s.stated, inputs, {}, contract{}), std::invalid_argument);
 }
 
 TEST_CASE("residuals: sigmas are the normal deviate of the same tail", "[residual]") {

@@ -60,6 +60,9 @@ TEST_CASE("what the kernels of a library take is listed") {
   CHECK(a.out.find("split_kv\n  types   f16\n  sizes   head dim 128\n  takes   causal, not causal, prefix offset") !=
         std::string::npos);
   CHECK(a.out.find("\n  lacks   window\n") != std::string::npos);
+  CHECK(a.out.find("\n  fields  .types = {{ASSAY_TYPE_F16, ASSAY_TYPE_F16, ASSAY_TYPE_F16}}, .head_dims = {.values = "
+                   "{128}}, ") != std::string::npos);
+  CHECK(a.out.find(".no_window = 1") != std::string::npos);
   CHECK(a.out.find("append_kv\n") != std::string::npos);
 }
 

@@ -1,7 +1,9 @@
 #include "properties/run/residual_check.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "properties/data/difference.hpp"
 #include "properties/run/execute.hpp"
@@ -103,6 +105,40 @@ TEST_CASE("the clean kernel passes by its residuals as well", "[residual]") {
   CHECK(run_case(*library::built_in(), c).result == outcome::pass);
 }
 
+/// tests/orders/library.cpp, which declares nothing, computing in such a way for the life of this.
+struct order_environment {
+  explicit order_environment(const char* order) { setenv("ASSAY_ORDER", order, 1); }
+  ~order_environment() { unsetenv("ASSAY_ORDER"); }
+  order_environment(const order_environment&) = delete;
+  order_environment& operator=(const order_environment&) = delete;
+};
+
+TEST_CASE("a wrong LSE beside a right O is found with nothing declared, where its enclosure admits it", "[residual]") {
+  const std::string path = ASSAY_BINARY_DIR "/lib/orders.so";
+  if (!std::filesystem::exists(path)) SKIP("orders.so is not built");
+  attention_case c = usual_case();
+  c.q_type = c.kv_type = c.o_type = dtype::bf16;
+  c.sequences.front().q = 32;
+  for (const char* const order : {"ascending", "two_pass", "light_lse"}) {
+    INFO(order);
+    const order_environment as(order);
+    const auto lib = library::load(path);
+    const detailed_run run = run_in_detail(*lib, c);
+    CHECK(judge_execution(run.given, run.ran).result == outcome::pass);
+    CHECK(run.result.lse_regressed > 120);
+    CHECK(verdict_from_json(verdict_to_json(run.result)).lse_regressed == run.result.lse_regressed);
+    if (order != std::string_view("light_lse")) {
+      CHECK(run.result.result == outcome::pass);
+      continue;
+    }
+    CAPTURE(run.result.what);
+    CHECK(run.result.result == outcome::fail);
+    CHECK(run.result.origin == residual_origin);
+    CHECK(run.result.what.find("LSE: the share of keys with (key / 16) mod 4 = 3 (sequence 0) counts 1.") == 0);
+    CHECK(run.result.what.find("% too little: ") != std::string::npos);
+  }
+}
+
 TEST_CASE("findings read as sentences", "[residual]") {
   CHECK(describe({.kind = group_kind::page,
                   .sequence = 0,
@@ -139,6 +175,18 @@ TEST_CASE("findings read as sentences", "[residual]") {
   CHECK(describe({.kind = group_kind::key_behind, .excess = 0.98, .sigmas = 20, .rows = 9}) ==
         "the hidden key behind the last visible one (all sequences) contributes 98% of its weight to o: 20 sigma, by 9 "
         "rows");
+  CHECK(describe({.kind = group_kind::page,
+                  .sequence = 0,
+                  .begin = 64,
+                  .end = 128,
+                  .page = 7,
+                  .is_of_lse = true,
+                  .excess = 0.0172,
+                  .sigmas = 11.2,
+                  .rows = 128}) ==
+        "LSE: page 7 (keys 64 to 127 of sequence 0) counts 1.7% too much: 11 sigma, by 128 rows");
+  CHECK(describe({.kind = group_kind::split, .index = 2, .is_of_lse = true, .excess = -1, .sigmas = 9, .rows = 99}) ==
+        "LSE: split 2 (all sequences) counts 100% too little: 9 sigma, by 99 rows");
   CHECK(describe({.kind = group_kind::not_finite, .sequence = 0, .head_kv = 0, .row = 1, .head = 2, .rows = 1}) ==
         "o is not finite in row 1 of sequence 0, head 2, where its exact value is");
 }

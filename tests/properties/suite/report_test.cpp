@@ -72,6 +72,27 @@ TEST_CASE("of a case of thousands of sequences the report shows the beginning, a
   CHECK(text.find(" lines more: see out/findings/x.json\n./assay replay out/findings/x.json\n") != std::string::npos);
 }
 
+TEST_CASE("a narrow terminal shows the beginning of a case's long lines, where a file has them") {
+  const suite_options options = some_options();
+  suite_result result = some_result(options);
+  finding& f = result.findings[0];
+  f.shrunk.smallest.sequences = {{.q = 1, .k = 900, .prefix_offset = {}, .pages = std::vector<std::int64_t>(90, 7)}};
+  const auto longest_of_case = [](const std::string& text) {
+    std::size_t longest = 0;
+    std::istringstream lines(text.substr(text.find("\n{\n")));
+    for (std::string line; std::getline(lines, line) && !line.starts_with("./assay");)
+      longest = std::max(longest, line.size());
+    return longest;
+  };
+  CHECK(longest_of_case(finding_text(options, f)) > 200);
+  CHECK(longest_of_case(finding_text(options, f, 80)) == 80);
+  CHECK(finding_text(options, f, 80).find(" ...\n") != std::string::npos);
+  CHECK(report_text(options, result, 80).find(finding_text(options, f, 80)) != std::string::npos);
+  CHECK(report_junit(options, result).find(" ...") == std::string::npos);
+  f.file.clear();  // then it is to be copied from here
+  CHECK(longest_of_case(finding_text(options, f, 80)) > 200);
+}
+
 TEST_CASE("JUnit stays well-formed whatever the messages hold") {
   const suite_options options = some_options();
   std::istringstream text(report_junit(options, some_result(options)));

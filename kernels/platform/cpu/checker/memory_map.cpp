@@ -62,6 +62,10 @@ std::string memory_region::shape() const {
   std::string text = name + " of shape [";
   for (std::size_t d = 0; d < dimensions.size(); ++d)
     text += (d == 0 ? "" : ", ") + std::to_string(dimensions[d].extent);
+  if (is_dense) return text + "]";
+  text += "] and strides [";
+  for (std::size_t d = 0; d < dimensions.size(); ++d)
+    text += (d == 0 ? "" : ", ") + std::to_string(dimensions[d].stride);
   return text + "]";
 }
 

@@ -71,7 +71,7 @@ struct memory_region {
   run run_at(std::uint64_t offset) const;
   /// "o[1, 0, 3]": the element at that offset. Outside of the tensor, an index is past its extent.
   std::string describe(std::int64_t offset) const;
-  /// "o of shape [4, 8, 64]".
+  /// "o of shape [4, 8, 64]", with "and strides [1024, 64, 1]" where gaps lie between its elements.
   std::string shape() const;
 
  private:

@@ -131,6 +131,23 @@ void launch_kernel(const char* name, void (*kernel)(Parameters...), dim3 grid, d
   launch(grid_launch{name, grid, block, shared_bytes, call, &bound, sizeof bound, WaveSize});
 }
 
+/// A launch of what only a call names: a function template of which the arguments tell template arguments. `call`
+/// takes them as they are given; each thread gets copies.
+template <int WaveSize = compiled_wave_size, class Call, class... Arguments>
+void launch_call(const char* name, const Call& call, dim3 grid, dim3 block, std::size_t shared_bytes, hipStream_t,
+                 Arguments&&... arguments) {
+  struct closure {
+    Call call;
+    std::tuple<std::decay_t<Arguments>...> arguments;
+  };
+  const closure bound{call, std::tuple<std::decay_t<Arguments>...>(std::forward<Arguments>(arguments)...)};
+  const auto run = [](const void* given) {
+    const closure& c = *static_cast<const closure*>(given);
+    std::apply(c.call, c.arguments);
+  };
+  launch(grid_launch{name, grid, block, shared_bytes, run, &bound, sizeof bound, WaveSize});
+}
+
 /// A launch with addresses of the arguments.
 template <int WaveSize = compiled_wave_size, class... Parameters>
 hipError_t launch_with_addresses(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block,

@@ -1,6 +1,7 @@
 /// The functions of a source: their names, parameters and bodies, and which are declared twice.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <string_view>
@@ -114,8 +115,37 @@ class function_text : protected source_text {
     return 0;
   }
 
+  /// Whether the function templates of that name want more arguments than so many, from a call: deduced ones.
+  bool wants_deduction(std::string_view name, std::size_t given) {
+    if (templates_.empty())
+      for (std::size_t i = 0; i < tokens_.size(); ++i)
+        if (is(i, "template") && is(i + 1, "<")) note_template(i + 1);
+    const auto at = templates_.find(name);
+    return at != templates_.end() &&
+           std::ranges::all_of(at->second, [given](std::size_t wanted) { return wanted > given; });
+  }
+
  private:
-  std::map<std::string_view, std::vector<std::size_t>> words_;  ///< names, and each '(' behind them, once asked for
+  /// Notes how many of a template's parameters have no default, if it is of functions. A pack may be empty.
+  void note_template(std::size_t angle) {
+    std::size_t i = angle + 1, wanted = 0;
+    bool has_default = false, is_empty = true;
+    for (int depth = 1; i < tokens_.size(); ++i) {
+      if (is(i, "(") || is(i, "{")) i = closing(i);
+      if (is(i, "<")) ++depth;
+      if (is(i, ">")) --depth;
+      const bool ends = depth == 0 || (depth == 1 && is(i, ","));
+      if (ends && !is_empty && !has_default) ++wanted;
+      if (depth == 0) break;
+      has_default = !ends && (has_default || (depth == 1 && (is(i, "=") || is(i, "..."))));
+      is_empty = ends;
+    }
+    if (const std::size_t open = parameters_behind(i + 1); open != 0)
+      templates_[tokens_[name_before(open)].text].push_back(wanted);
+  }
+
+  std::map<std::string_view, std::vector<std::size_t>> templates_;  ///< names, and what each wants, once asked for
+  std::map<std::string_view, std::vector<std::size_t>> words_;      ///< names, and each '(' behind them, once asked for
 };
 
 }  // namespace assay::source_pass

@@ -309,6 +309,25 @@ class pass : function_text {
     return result;
   }
 
+  /// Whether the call tells the kernel's last template arguments. Then the kernel has no address of its own.
+  bool is_deduced(std::size_t past) {
+    std::size_t name = past - 1, given = 0;
+    if (is(name, ">")) {
+      const std::size_t angle = opening_angle(name);
+      if (angle + 1 < name) given = 1;
+      int depth = 0;
+      for (std::size_t i = angle + 1; i < name; ++i) {
+        if (is(i, "(") || is(i, "{")) i = closing(i);
+        if (is(i, "<")) ++depth;
+        if (is(i, ">")) --depth;
+        if (depth == 0 && is(i, ",")) ++given;
+      }
+      if (angle == 0) return false;
+      name = angle - 1;
+    }
+    return is_word(name) && wants_deduction(tokens_[name].text, given);
+  }
+
   void rewrite_launch() {
     const std::size_t open = at_, kernel = kernel_begin(open);
     std::vector<std::string> given{""};
@@ -328,8 +347,11 @@ class pass : function_text {
     if (given.size() < 3) given.emplace_back("0");
     if (given.size() < 4) given.emplace_back("nullptr");
     const std::size_t call = i + 3, end = closing(call);
-    std::string text =
-        "::assay::cpu::launch_kernel(\"" + name_of(kernel, open) + "\", " + std::string(source(kernel, open));
+    const std::string called(source(kernel, open));
+    std::string text = "::assay::cpu::launch_kernel(\"" + name_of(kernel, open) + "\", " + called;
+    if (is_deduced(open))
+      text = "::assay::cpu::launch_call(\"" + name_of(kernel, open) + "\", [&](const auto&... given) { " + called +
+             "(given...); }";
     // A line marker stays at the start of its line.
     for (const std::string& argument : given) text += (argument.starts_with('#') ? ",\n" : ", ") + argument;
     // The call's arguments may hold launches of their own, in lambdas: they stay as they are, for this pass to see.

@@ -1,6 +1,9 @@
 /// What HIP's own compiler knows and C++ does not, rewritten in preprocessed source, line by line where it stood:
 ///
 ///   kernel<<<grid, block, bytes, stream>>>(arguments)   becomes   ::assay::cpu::launch_kernel("kernel", kernel, ...)
+///   kernel<T><<<grid, block>>>(arguments)                becomes   ::assay::cpu::launch_call("kernel<T>", [&]...,
+///   ...),
+///                                                       where a call deduces the other template arguments
 ///   extern __shared__ T name[];                         becomes   a pointer to the block's dynamic LDS
 ///   __shared__ T name[n];                               becomes   a thread-local variable (hip/hip_runtime.h says why)
 ///   __host__ T f() {} beside __device__ T f() {}        is left out

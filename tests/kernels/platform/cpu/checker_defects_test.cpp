@@ -69,7 +69,7 @@ TEST_CASE("A store to the row after the last, or past the end of a row, is out o
   require_silence(tensors, [&] { hipLaunchKernelGGL(store_rows, 1, threads, 0, nullptr, data, 4, 8, 12); });
   require_finding(tensors, ASSAY_OUT_OF_BOUNDS, "store of 4 bytes",
                   [&] { hipLaunchKernelGGL(store_rows, 1, threads, 0, nullptr, data, 5, 8, 12); });
-  require_finding(tensors, ASSAY_OUT_OF_BOUNDS, "outside of out of shape [4, 8]: out[0, 8]",
+  require_finding(tensors, ASSAY_OUT_OF_BOUNDS, "outside of out of shape [4, 8] and strides [12, 1]: out[0, 8]",
                   [&] { hipLaunchKernelGGL(store_rows, 1, 9, 0, nullptr, data, 4, 9, 12); });
 }
 
@@ -348,10 +348,10 @@ TEST_CASE("An in-out tensor holds data from the start, and may be read and writt
   const std::array tensors{pool.get(), out.get()};
   require_silence(tensors,
                   [&] { hipLaunchKernelGGL(sum_partials, 1, threads, 0, nullptr, held.data(), results.data(), 2); });
-  require_finding(tensors, ASSAY_OUT_OF_BOUNDS, "outside of pool of shape [128, 2]: pool[0, 2]",
+  require_finding(tensors, ASSAY_OUT_OF_BOUNDS, "outside of pool of shape [128, 2] and strides [3, 1]: pool[0, 2]",
                   [&] { hipLaunchKernelGGL(sum_partials, 1, threads, 0, nullptr, held.data(), results.data(), 3); });
   require_silence(tensors, [&] { hipLaunchKernelGGL(store_rows, 1, threads, 0, nullptr, held.data(), 64, 2, 3); });
-  require_finding(tensors, ASSAY_OUT_OF_BOUNDS, "outside of pool of shape [128, 2]: pool[0, 2]",
+  require_finding(tensors, ASSAY_OUT_OF_BOUNDS, "outside of pool of shape [128, 2] and strides [3, 1]: pool[0, 2]",
                   [&] { hipLaunchKernelGGL(store_rows, 1, 3, 0, nullptr, held.data(), 1, 3, 3); });
 
   toy_tensor both("both", held.data(), {threads}, {1}, ASSAY_IN_OUT);

@@ -62,8 +62,18 @@ __global__ void copy_element(unsigned short* out, const unsigned short* in, long
   out[0] = in[at];
 }
 
+/// Of its template arguments, a launch may leave the last two to be deduced; the third has a default.
+template <int Factor, class T, class U, int More = 1>
+__global__ void __launch_bounds__(64) scale_into(T* out, const U* in, T shift) {
+  out[threadIdx.x] = static_cast<T>(in[threadIdx.x]) * Factor * More + shift;
+}
+
 }  // namespace
 
+void run_scale(long* out, const int* in) {
+  scale_into<3><<<1, 64>>>(out, in, 5L);
+  scale_into<2, long, int><<<1, 1>>>(out, in, 1L);
+}
 void run_copy_element(unsigned short* out, const unsigned short* in, long at, long before) {
   copy_element<<<1, 1>>>(out, in, at, before);
 }

@@ -5,6 +5,8 @@ namespace launched {
 
 void run_reverse(int* out, const int* in, bool flaw);
 void run_sum(int* out);
+/// out[i] = 3 in[i] + 5 of 64, but out[0] = 2 in[0] + 1.
+void run_scale(long* out, const int* in);
 void run_ones(int* out);
 void run_overrun(int* out);
 /// One thread: out[0] = in[at] as bits, after it loaded in[before].

@@ -30,6 +30,24 @@ TEST_CASE("A launch becomes a call, with what it leaves out", "[source_pass]") {
   CHECK(rewritten("s.k<<<g, b>>>([] { j<<<1, 1>>>(); });") ==
         "::assay::cpu::launch_kernel(\"s.k\", s.k, g, b, 0, nullptr, "
         "[] { ::assay::cpu::launch_kernel(\"j\", j, 1, 1, 0, nullptr); });");
+  // Where a call must deduce template arguments, the kernel is called by name.
+  const std::string of_two =
+      "template <class A, class B, int N = (2 > 1)> __attribute__((global)) void k(A a, B* b);\n";
+  CHECK(rewritten(of_two + "void f() { ns::k<int><<<g, b>>>(x, y); }") ==
+        of_two +
+            "void f() { ::assay::cpu::launch_call(\"ns::k<int>\", [&](const auto&... given) { "
+            "ns::k<int>(given...); }, g, b, 0, nullptr, x, y); }");
+  CHECK(rewritten(of_two + "void f() { k<<<g, b>>>(); }") ==
+        of_two +
+            "void f() { ::assay::cpu::launch_call(\"k\", [&](const auto&... given) { k(given...); }, g, b, 0, "
+            "nullptr); }");
+  CHECK(rewritten(of_two + "void f() { k<int, s<int, 2>><<<g, b>>>(); }") ==
+        of_two + "void f() { ::assay::cpu::launch_kernel(\"k<int,s<int,2>>\", k<int, s<int, 2>>, g, b, 0, nullptr); }");
+  const std::string of_pack = "template <int N, class... T> void k(T... t);\n";
+  CHECK(rewritten(of_pack + "void f() { k<3><<<g, b>>>(x); }") ==
+        of_pack +
+            "void f() { ::assay::cpu::launch_call(\"k<3>\", [&](const auto&... given) { k<3>(given...); }, g, b, "
+            "0, nullptr, x); }");
   // Line markers stay at the start of a line.
   CHECK(rewritten("k<<<g,\n# 7 \"f.h\" 2\nb>>>(x);") ==
         "::assay::cpu::launch_kernel(\"k\", k, g,\n# 7 \"f.h\" 2\nb, 0, nullptr, x);");
@@ -184,6 +202,9 @@ TEST_CASE("A source with HIP's own syntax runs, and is checked at its lines", "[
   std::iota(in.begin(), in.end(), 0);
   toy_tensor given("in", in.data(), {128}, {1}, ASSAY_INPUT), result("out", out.data(), {128}, {1}, ASSAY_OUTPUT);
   const std::array tensors{given.get(), result.get()};
+  std::array<long, 64> wide{};
+  toy_tensor long_result("wide", wide.data(), {64}, {1}, ASSAY_OUTPUT);
+  const std::array scaled{given.get(), long_result.get()};
 #if ASSAY_TSAN
   SKIP("ThreadSanitizer takes the calls that the checker needs");
 #endif
@@ -193,6 +214,9 @@ TEST_CASE("A source with HIP's own syntax runs, and is checked at its lines", "[
     CHECK(out[127] == 64);
     CHECK(checked_defects(l, tensors, [&] { launched::run_sum(out.data()); }).empty());
     CHECK(out[0] == 2 * 63 * 32);
+    CHECK(checked_defects(l, scaled, [&] { launched::run_scale(wide.data(), in.data()); }).empty());
+    CHECK(wide[0] == 1);
+    CHECK(wide[63] == 3 * 63 + 5);
     if (l.wave_size == 64) {
       CHECK(checked_defects(l, tensors, [&] { launched::run_ones(out.data()); }).empty());
       CHECK(out[63] == 64 * 24);

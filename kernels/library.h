@@ -78,6 +78,26 @@ typedef struct assay_accumulation {
   float flush;
 } assay_accumulation;
 
+/* What a matrix unit computes exactly; matrix_atom.hpp has the same layout. All zeros: not declared. */
+typedef struct assay_matrix_atom {
+  int32_t sum; /* undeclared, aligned, fused, pairwise */
+  int32_t products;
+  int32_t group;
+  int32_t run;
+  int32_t parts;
+  int32_t least_exponent;
+  int32_t exponent; /* of_factors, of_product */
+  int32_t fraction_bits;
+  int32_t alignment; /* toward_zero, down, nearest_even */
+  int32_t joins_c_later;
+  int32_t sum_bits;
+  int32_t c_reach;
+  int32_t result; /* as alignment */
+  int32_t result_bits;
+  int32_t flushes_inputs;
+  int32_t flushes_results;
+} assay_matrix_atom;
+
 typedef struct assay_contract {
   int32_t tile_keys;
   assay_accumulation qk;
@@ -114,6 +134,8 @@ typedef struct assay_contract {
   int32_t rescale_slack;
   int32_t normalises_p;
   float sum_epsilon;
+  assay_matrix_atom qk_atom;
+  assay_matrix_atom pv_atom;
 } assay_contract;
 #endif
 

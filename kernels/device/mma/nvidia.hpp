@@ -10,7 +10,7 @@
 #include "kernels/device/convert.hpp"
 #include "kernels/device/mma/gpu_chain.hpp"
 #include "kernels/matrix_atoms.hpp"
-#include "kernels/platform/nvidia/device.hpp"
+#include "kernels/platform/current.hpp"
 
 namespace assay::device {
 

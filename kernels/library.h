@@ -97,6 +97,7 @@ typedef struct assay_matrix_atom {
   int32_t result_bits;
   int32_t flushes_inputs;
   int32_t flushes_results;
+  int32_t adds_c_last;
 } assay_matrix_atom;
 
 typedef struct assay_contract {

@@ -24,6 +24,9 @@
 ///     The exact sum is rounded in the direction `result` to a number of `result_bits` fraction bits and f32's
 ///     exponents (23: f32. 13: the e8m13 of some FP8 atoms).
 ///
+/// With adds_c_last = 1 the first group starts from 0 in place of c, and what the last one leaves is added to c in f32,
+/// to nearest even.
+///
 /// flushes_inputs: an a or b below 2^least_exponent counts as 0, and so does a c below 2^-126. flushes_results: so does
 /// a result below 2^-126 of each f32 operation, of each group's where the group is aligned.
 /// NaN and infinities go as IEEE arithmetic has them. The sign of a sum that is 0 is not stated.
@@ -55,6 +58,7 @@ struct matrix_atom {
   std::int32_t result_bits = 23;     ///< 8 to 23
   std::int32_t flushes_inputs = 0;   ///< 0 or 1
   std::int32_t flushes_results = 0;  ///< 0 or 1
+  std::int32_t adds_c_last = 0;      ///< 0 or 1
 
   friend bool operator==(const matrix_atom&, const matrix_atom&) = default;
 };

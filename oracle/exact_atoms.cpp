@@ -53,11 +53,13 @@ struct factors {
 /// The terms of one group, by part.
 struct group_terms {
   std::vector<factor> part[2];
-  std::vector<factor> tree;  ///< pairwise: all `group` places, those without a term with k < 0
+  bool is_first = false, is_last = false;  ///< of its atom
+  std::vector<factor> tree;                ///< pairwise: all `group` places, those without a term with k < 0
 };
 struct group_view {
   factors part[2];
   factors tree;
+  bool is_first, is_last;  ///< of its atom
 };
 
 /// The atom's constants in the form of the loops.
@@ -326,6 +328,14 @@ ASSAY_INLINE void add_pairwise(const factors& tree, const double* b, std::int64_
   }
 }
 
+ASSAY_INLINE void add_held(const ends& held, const form& f, ends& c) {
+  for (int l = 0; l < block; ++l) {
+    const double lo = sum_in_f32(held.lo[l], c.lo[l]), hi = sum_in_f32(held.hi[l], c.hi[l]);
+    c.lo[l] = f.flushes_results ? flushed(lo, f32_least) : lo;
+    c.hi[l] = f.flushes_results ? flushed(hi, f32_least) : hi;
+  }
+}
+
 form form_of(const matrix_atom& a) {
   form f{};
   f.least = std::ldexp(1.0, a.least_exponent);
@@ -360,6 +370,7 @@ std::vector<group_terms> groups_of(const double* a_least, const double* a_most, 
   const bool changes_c = f.flushes_inputs || f.flushes_results || atom.result_bits < 23 || atom.fraction_bits < 23;
   std::vector<group_terms> all;
   for (std::int64_t base = 0; base < extent; base += products) {
+    const std::size_t before = all.size();
     std::vector<group_terms> of_atom(static_cast<std::size_t>(count));
     if (atom.sum == atom_sum::pairwise)
       for (group_terms& g : of_atom) g.tree.assign(static_cast<std::size_t>(atom.group), factor{0, 0, 0, 0, -1});
@@ -372,6 +383,7 @@ std::vector<group_terms> groups_of(const double* a_least, const double* a_most, 
     }
     for (group_terms& g : of_atom)
       if (changes_c || !g.part[0].empty() || !g.part[1].empty()) all.push_back(std::move(g));
+    if (all.size() > before) all[before].is_first = all.back().is_last = true;
   }
   return all;
 }
@@ -380,11 +392,15 @@ ASSAY_CLONES
 void run_groups(const group_view* groups, std::int64_t count, const double* b, std::int64_t lanes,
                 const matrix_atom& atom, const form& f, bool is_point, double* mid, double* radius) {
   for (std::int64_t first = 0; first < lanes; first += block) {
-    ends c;
+    ends c, held;
     load(mid + first, radius + first, c);
     for (std::int64_t i = 0; i < count; ++i) {
       const group_view& g = groups[i];
       bool all_points = is_point;
+      if (atom.adds_c_last != 0 && g.is_first) {
+        held = c;
+        c = {};
+      }
       for (int l = 0; l < block; ++l) {
         all_points &= c.lo[l] == c.hi[l];
         if (f.flushes_inputs) c.lo[l] = flushed(c.lo[l], f32_least), c.hi[l] = flushed(c.hi[l], f32_least);
@@ -397,6 +413,7 @@ void run_groups(const group_view* groups, std::int64_t count, const double* b, s
         join_later(g, atom.parts == 2, b + first, lanes, f, all_points, c);
       else
         join_together(g, b + first, lanes, f, all_points, c);
+      if (atom.adds_c_last != 0 && g.is_last) add_held(held, f, c);
     }
     store(c, mid + first, radius + first);
   }
@@ -414,7 +431,8 @@ void multiply_exactly(const double* a_least, const double* a_most, const double*
   const auto row = [](const std::vector<factor>& v) { return factors{v.data(), std::ssize(v)}; };
   std::vector<group_view> views;
   views.reserve(groups.size());
-  for (const group_terms& g : groups) views.push_back({{row(g.part[0]), row(g.part[1])}, row(g.tree)});
+  for (const group_terms& g : groups)
+    views.push_back({{row(g.part[0]), row(g.part[1])}, row(g.tree), g.is_first, g.is_last});
   run_groups(views.data(), std::ssize(views), b, lanes, atom, f, is_point, mid, radius);
 }
 

@@ -46,6 +46,7 @@ int run(const probe_arguments& given, const cli_context& context) {
   bool holds = true;
   for (const probe::atom_report& r : probe::probe_atoms(*unit, given.tiles, given.seed)) {
     print(context.out, r);
+    context.out << std::flush;
     holds &= r.holds();
   }
   for (const probe::function_report& r : probe::probe_functions(*unit, given.stride)) {

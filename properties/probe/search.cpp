@@ -91,6 +91,9 @@ void add_aligned(matrix_atom a, std::int32_t depth, std::vector<matrix_atom>& to
             a.result_bits = result_bits;
             a.joins_c_later = 0, a.sum_bits = 0, a.parts = 1, a.c_reach = 0;
             add_groupings(a, depth, to);
+            a.adds_c_last = 1;
+            add_groupings(a, depth, to);
+            a.adds_c_last = 0;
             if (result_bits == 13 || bits < 20) continue;
             for (const std::int32_t parts : {1, 2})
               for (const std::int32_t reach : {0, 25}) {
@@ -104,8 +107,9 @@ void add_aligned(matrix_atom a, std::int32_t depth, std::vector<matrix_atom>& to
 std::vector<matrix_atom> candidates(dtype type, std::int32_t depth) {
   std::vector<matrix_atom> all;
   for (const matrix_atom& known :
-       {hopper_atom(type), ampere_atom(type), turing_atom(type), hopper_fp8_atom(type), ada_fp8_atom(type),
-        cdna3_atom(type), cdna3_fp8_atom(type), cdna2_atom(type), cdna1_atom(type), rdna3_atom(type), ieee_atom(type)})
+       {hopper_atom(type), ampere_atom(type), turing_atom(type), hopper_fp8_atom(type), hopper_fp8_mma_atom(type),
+        ada_fp8_atom(type), cdna3_atom(type), cdna3_fp8_atom(type), cdna2_atom(type), cdna1_atom(type),
+        rdna3_atom(type), ieee_atom(type)})
     if (depth % known.products == 0) all.push_back(known);
   std::vector<std::int32_t> least = {least_exponent_of(type)};
   if (is_fp8(type)) least.push_back(least_exponent_of(dtype::f16));
@@ -162,7 +166,8 @@ std::string to_text(const matrix_atom& a) {
       text += fmt::format(", .joins_c_later = 1, .sum_bits = {}, .c_reach = {}", a.sum_bits, a.c_reach);
     text += fmt::format(", .result = {}, .result_bits = {}", cuts[at(a.result)], a.result_bits);
   }
-  return text + fmt::format(", .flushes_inputs = {}, .flushes_results = {}}}", a.flushes_inputs, a.flushes_results);
+  return text + fmt::format(", .flushes_inputs = {}, .flushes_results = {}, .adds_c_last = {}}}", a.flushes_inputs,
+                            a.flushes_results, a.adds_c_last);
 }
 
 }  // namespace assay::probe

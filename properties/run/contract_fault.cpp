@@ -129,8 +129,9 @@ std::string atom_fault(const char* name, const matrix_atom& a) {
   if (a.run < 1 || a.group % a.run != 0) return wrong("run does not divide its group");
   if (a.sum == atom_sum::pairwise && (a.group & (a.group - 1)) != 0) return wrong("group is not a power of two");
   if (!is_in(a.least_exponent, -126, 0)) return wrong("least_exponent is not -126 to 0");
-  for (const std::int32_t flag : {a.joins_c_later, a.flushes_inputs, a.flushes_results})
-    if (!is_in(flag, 0, 1)) return wrong("joins_c_later, flushes_inputs or flushes_results is neither 0 nor 1");
+  for (const std::int32_t flag : {a.joins_c_later, a.flushes_inputs, a.flushes_results, a.adds_c_last})
+    if (!is_in(flag, 0, 1))
+      return wrong("joins_c_later, flushes_inputs, flushes_results or adds_c_last is neither 0 nor 1");
   if (a.sum != atom_sum::aligned) return {};
   if (!is_in(a.parts, 1, 1 + a.joins_c_later)) return wrong("parts is not 1, or 2 with joins_c_later");
   if (!is_in(a.exponent, 0, 1)) return wrong("exponent is not one of the known ones");

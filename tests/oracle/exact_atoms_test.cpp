@@ -113,6 +113,12 @@ struct reference {
   }
 
   double operator()(const std::vector<double>& a_all, const std::vector<double>& b_all, double c_given) const {
+    if (atom.adds_c_last != 0) {
+      matrix_atom from_zero = atom;
+      from_zero.adds_c_last = 0;
+      const rational sum(reference{from_zero}(a_all, b_all, 0));
+      return result(to_f32(rational(c_given) + sum, cut::nearest_even)).convert_to<double>();
+    }
     rational c(c_given);
     if (atom.sum == atom_sum::fused) {
       for (std::size_t k = 0; k < a_all.size(); ++k)
@@ -197,6 +203,7 @@ std::vector<known> all_atoms() {
   all.push_back({turing_atom(dtype::f16), 10});
   all.push_back({hopper_fp8_atom(dtype::e4m3fn), 3});
   all.push_back({ada_fp8_atom(dtype::e5m2), 2});
+  all.push_back({hopper_fp8_mma_atom(dtype::e4m3fn), 3});
   matrix_atom pairs = ampere_atom(dtype::f16);
   pairs.run = 2;
   all.push_back({pairs, 10});

@@ -103,6 +103,9 @@ TEST_CASE("the probe names units that have no declaration", "[probe]") {
     const atom_report r = probed(type, hopper_fp8_atom(type), {});
     REQUIRE(r.found);
     CHECK(r.found->best == hopper_fp8_atom(type));
+    const atom_report widened = probed(type, hopper_fp8_mma_atom(type), {});
+    REQUIRE(widened.found);
+    CHECK(widened.found->best == hopper_fp8_mma_atom(type));
   }
 }
 

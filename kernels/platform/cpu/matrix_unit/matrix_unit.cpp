@@ -184,13 +184,14 @@ float multiply_add(const matrix_atom& atom, const operand* a, const operand* b, 
     for (std::int32_t k = 0; k < atom.products; ++k) plain += a[k].value * b[k].value;
     return static_cast<float>(plain);
   }
-  if (atom.sum == atom_sum::fused) {
+  const float held = c;
+  if (atom.adds_c_last != 0) c = 0.0F;
+  if (atom.sum == atom_sum::fused)
     for (std::int32_t k = 0; k < atom.products; ++k)
       c = flushed(atom, std::fma(value_of(atom, a[k]), value_of(atom, b[k]), c));
-    return c;
-  }
-  for (std::int32_t group = 0; group < atom.products / atom.group; ++group) c = multiply_group(atom, group, a, b, c);
-  return c;
+  else
+    for (std::int32_t group = 0; group < atom.products / atom.group; ++group) c = multiply_group(atom, group, a, b, c);
+  return atom.adds_c_last != 0 ? flushed(atom, held + c) : c;
 }
 
 const named_atoms* chosen_atoms() {

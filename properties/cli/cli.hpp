@@ -25,7 +25,7 @@ struct library_options {
   std::string platform;
   bool unchecked = false;
   bool lockstep_waves = false;
-  std::string accept;  ///< a file: accepted_defects.hpp
+  std::string accept;                 ///< a file: accepted_defects.hpp
   std::string contract = "declared";  ///< a contract_use
   std::string atoms;                  ///< of known_atoms, or empty: the cpu platform's own arithmetic
   void add_to(CLI::App& command);

@@ -46,8 +46,12 @@ rational cut_of(const rational& x, const rational& unit, cut direction) {
   return rational(taken) * unit;
 }
 
+rational size_of(const rational& x) {
+  return x < 0 ? rational(-x) : x;
+}
+
 int log2_of(const rational& x) {
-  const rational size = abs(x);
+  const rational size = size_of(x);
   int e = static_cast<int>(msb(numerator(size))) - static_cast<int>(msb(denominator(size)));
   while (power(e) > size) --e;
   while (power(e + 1) <= size) ++e;
@@ -59,7 +63,7 @@ rational to_f32(const rational& x, cut direction, int bits = 23) {
 }
 
 rational flushed(const rational& x, int least) {
-  return abs(x) < power(least) ? rational(0) : x;
+  return size_of(x) < power(least) ? rational(0) : x;
 }
 
 struct reference {
@@ -137,6 +141,7 @@ struct reference {
       if (atom.flushes_inputs != 0) c = flushed(c, -126);
       if (atom.sum == atom_sum::pairwise) {
         std::vector<rational> products;
+        products.reserve(a.size());
         for (std::size_t i = 0; i < a.size(); ++i) products.push_back(a[i] * b[i]);
         c = result(to_f32(tree(products, 0, products.size()) + c, cut::nearest_even));
       } else {

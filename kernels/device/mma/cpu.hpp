@@ -162,7 +162,7 @@ void multiply_as(const matrix_atom& atom, const A& a, const B& b, float (&c)[16]
   }
   bool b_is_finite = true;
   for (int k = 0; k < Depth; ++k)
-    for (int n = 0; n < 16; ++n) b_is_finite &= b[k][n] - b[k][n] == 0.0;
+    for (int n = 0; n < 16; ++n) b_is_finite &= __builtin_isfinite(b[k][n]);
   for (int row = 0; row < 16; ++row) {
     if (is_zero[row] && b_is_finite) continue;
     for (int n = 0; n < 16; ++n)

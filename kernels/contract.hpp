@@ -96,6 +96,7 @@
 
 #include <cstdint>
 
+#include "kernels/matrix_atom.hpp"
 #include "kernels/tensor.hpp"
 
 namespace assay {
@@ -114,7 +115,8 @@ enum class lse_base : std::int32_t { natural, two };
 enum class empty_lse : std::int32_t { minus_infinity, plus_infinity };
 
 /// Error model of one matrix atom: a group of `products` exact products (ascending in the reduction index) joined
-/// with the accumulator c. With e_max the largest power of two not above the largest of |c| and the |products|,
+/// with the accumulator c. With e_max the largest power of two not above the largest of |c| and the |products|, where
+/// an operand that is subnormal in its type counts as its type's smallest normal number (matrix units align it so),
 ///   |result - exact| <= alignment_terms * 2^(e_max - alignment_bits) + result_roundoff * |exact|  (+ flush).
 /// The constants of each platform, with their proofs or sources, stand in kernels/device/mma.
 struct accumulation {
@@ -167,6 +169,10 @@ struct contract {
   std::int32_t rescale_slack = 0;      ///< at most 16
   std::int32_t normalises_p = 0;       ///< 0 or 1
   float sum_epsilon = 0.0F;            ///< at most 2^-10
+  /// What the matrix unit computes, exactly, where that is known and the order is declared: then `qk` and `pv` bound
+  /// only what other readers of the contract ask.
+  matrix_atom qk_atom;
+  matrix_atom pv_atom;
 };
 
 }  // namespace assay

@@ -57,6 +57,12 @@ foreach(library assay_kernels_cpu assay_kernels_cpu_unchecked)
   add_kernel_module(${library} $<TARGET_OBJECTS:${library}> $<TARGET_OBJECTS:${library}_device>)
 endforeach()
 
+# What `assay probe` runs.
+file(GLOB sources CONFIGURE_DEPENDS kernels/matrix_unit/*.hip kernels/matrix_unit/*.cpp)
+foreach(library assay_kernels_cpu assay_kernels_cpu_unchecked)
+  add_kernel_sources(${library} "${sources}")
+endforeach()
+
 # add_kernel(NAME TYPE...): the kernel of kernels/NAME/, of which NAME_TYPE.hip instantiates one combination of types
 # each. It has a fuzz target fuzz_NAME (fuzz/targets.cmake) and cases in corpus/NAME. Libraries with a fault
 # (tests/faults/libraries.cmake) compile it in the first combination only.

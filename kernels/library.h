@@ -28,6 +28,7 @@
 
 typedef assay::problem assay_problem;
 typedef assay::contract assay_contract;
+typedef assay::matrix_atom assay_matrix_atom;
 extern "C" {
 #else
 
@@ -78,6 +79,27 @@ typedef struct assay_accumulation {
   float flush;
 } assay_accumulation;
 
+/* What a matrix unit computes exactly; matrix_atom.hpp has the same layout. All zeros: not declared. */
+typedef struct assay_matrix_atom {
+  int32_t sum; /* undeclared, aligned, fused, pairwise */
+  int32_t products;
+  int32_t group;
+  int32_t run;
+  int32_t parts;
+  int32_t least_exponent;
+  int32_t exponent; /* of_factors, of_product */
+  int32_t fraction_bits;
+  int32_t alignment; /* toward_zero, down, nearest_even */
+  int32_t joins_c_later;
+  int32_t sum_bits;
+  int32_t c_reach;
+  int32_t result; /* as alignment */
+  int32_t result_bits;
+  int32_t flushes_inputs;
+  int32_t flushes_results;
+  int32_t adds_c_last;
+} assay_matrix_atom;
+
 typedef struct assay_contract {
   int32_t tile_keys;
   assay_accumulation qk;
@@ -114,6 +136,8 @@ typedef struct assay_contract {
   int32_t rescale_slack;
   int32_t normalises_p;
   float sum_epsilon;
+  assay_matrix_atom qk_atom;
+  assay_matrix_atom pv_atom;
 } assay_contract;
 #endif
 
@@ -293,6 +317,39 @@ const assay_edge_flags* assay_edge_flags_v1(void);
    code that touched the same LDS address one after the other, with a barrier between them. They are set in runs after
    the first call of assay_edge_flags_v1. */
 const assay_edge_flags* assay_conflict_flags_v1(void);
+
+/* A matrix atom that a library can run by itself: D = A B + C, 16 rows by 16 columns. */
+typedef struct assay_unit_atom {
+  const char* name;           /* for people: "f16", "wgmma e4m3fn" */
+  int32_t type;               /* assay_element_type of A and B. C and D are f32; of int8 they are int32 */
+  int32_t depth;              /* k of A and B, at most 64; a multiple of the declared atom's products */
+  assay_matrix_atom declared; /* what it computes; all zeros: not declared */
+} assay_unit_atom;
+
+enum assay_unit_function { ASSAY_EXP2 = 0, ASSAY_LOG = 1, ASSAY_TANH = 2 };
+
+/* The matrix unit and the elementary functions of a library's device, for `assay probe`. Memory is the host's. Structs
+   grow at their ends; both sizes are those of the library. */
+typedef struct assay_matrix_unit {
+  int32_t size_bytes; /* sizeof(assay_matrix_unit) */
+  int32_t atom_bytes; /* sizeof(assay_unit_atom): the distance of two atoms, too */
+  int32_t num_atoms;
+  const assay_unit_atom* atoms;
+  /* Runs atom number `atom` on `count` tiles: A[tile][row][k], B[tile][column][k], C and D[tile][row][column], dense.
+   */
+  assay_status (*multiply)(int32_t atom, int32_t count, const void* a, const void* b, const void* c, void* d);
+  /* y[i] = function(x[i]), an assay_unit_function. */
+  assay_status (*evaluate)(int32_t function, int64_t count, const float* x, float* y);
+  /* The errors that contracts declare of them; contract.hpp says what they mean. */
+  float exp2_relative_error;
+  float exp2_flush;
+  float log_absolute_error;
+  float log_relative_error;
+  float tanh_relative_error;
+} assay_matrix_unit;
+
+/* Optional export of a shared object. */
+const assay_matrix_unit* assay_matrix_unit_v1(void);
 
 #ifdef __cplusplus
 }

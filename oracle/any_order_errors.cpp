@@ -34,6 +34,12 @@ double join_error(const accumulation& model) {
          static_cast<double>(model.result_roundoff);
 }
 
+/// Absolute error of one join whose largest product has a subnormal factor, per magnitude of the other factor. Twice as
+/// much covers later roundings. A product joins once, so that this counts once for each.
+double subnormal_error(const accumulation& model, dtype type) {
+  return 2 * static_cast<double>(model.alignment_terms) * std::ldexp(1.0, -model.alignment_bits) * least_normal(type);
+}
+
 }  // namespace
 
 any_order_errors errors_of(const contract& declared, const problem& stated, std::int64_t keys, double size) {
@@ -68,14 +74,17 @@ any_order_errors errors_of(const contract& declared, const problem& stated, std:
                       1;
   e.absolute_of_p = std::max(least_of(declared.p_type), static_cast<double>(declared.p_flush));
   const double of_p = e.absolute_of_p * std::ldexp(1.0, -declared.p_shift);
-  e.output_absolute = 2 * flush + of_p + 0x1p-140;
+  const double subnormal_p = subnormal_error(declared.pv, declared.p_type) * std::ldexp(1.0, -declared.p_shift);
+  e.output_absolute = 2 * flush + of_p + subnormal_p + 0x1p-140;
   e.normalised_absolute = declared.normalises_p != 0 ? of_p : 0;
 
   const double v_scale = std::fabs(static_cast<double>(stated.v_scale)), scales = std::max(1.0, v_scale);
   // What was rounded after v_scale had been applied counts before it here.
   const double undone = v_scale > 0 ? 1 / std::min(1.0, v_scale) : 1;
   const double joined = (n + 8) * (f32_underflow + static_cast<double>(declared.pv.flush));
-  e.flat = joined +
+  // A subnormal v is aligned as the smallest normal one, beside a P of at most 2^(p_shift + rescale_slack).
+  const double subnormal_v = subnormal_error(declared.pv, stated.v_type) * std::ldexp(1.0, declared.rescale_slack);
+  e.flat = joined + atoms * subnormal_v +
            n * undone * (declared.product_roundings * least_of(declared.product_type) + least_of(declared.cache_type));
   e.normalised_flat = declared.normalises_p != 0 ? e.flat : 0;
   e.ends = (declared.normalise_roundings + 2) * unit + static_cast<double>(declared.sum_epsilon);
@@ -97,15 +106,18 @@ product_error dot_errors_of(const contract& declared, const problem& stated) {
   e.relative = (1 + joins) * (1 + relative_of(declared.query_type)) * (1 + relative_of(declared.cache_type)) *
                    (1 + compound(unit, declared.constant_roundings + 2)) -
                1;
-  e.per_join = atoms * (static_cast<double>(declared.qk.flush) + f32_underflow);
+  const double subnormal_q = subnormal_error(declared.qk, stated.q_type);
+  const double subnormal_k = subnormal_error(declared.qk, stated.k_type);
+  e.per_join =
+      atoms * (static_cast<double>(declared.qk.flush) + f32_underflow + subnormal_q * least_normal(stated.k_type));
   // An element of q or k times scales that underflows. The dot product is multiplied by all scales afterwards, so those
   // that were in the element already are divided out: any of them.
   double least_scale = 1;
   for (const float scale : {stated.scale, stated.q_scale, stated.k_scale})
     least_scale *= std::min(1.0, std::fabs(static_cast<double>(scale)));
   const auto undone = [&](double least) { return least == 0 || least_scale == 0 ? 0 : least * 2 / least_scale; };
-  e.per_query_element = undone(least_of(declared.query_type));
-  e.per_key_element = undone(least_of(declared.cache_type));
+  e.per_query_element = undone(least_of(declared.query_type)) + subnormal_q;
+  e.per_key_element = undone(least_of(declared.cache_type)) + subnormal_k;
   // Beyond 65504 or the largest FP8, with the scales that a kernel may have applied: log2(e) comes with the softmax
   // scale.
   const auto grows = [](double scale) { return std::max(1.0, std::fabs(scale)); };

@@ -74,7 +74,7 @@ struct ball {
 
 ASSAY_CLONES
 void dot_atoms(const double* query, const double* keys, const double* key_bounds, std::int64_t dim, std::int64_t lanes,
-               const accumulation& model, bool snaps, double* mid, double* radius) {
+               const accumulation& model, bool snaps, double* mid, double* radius, const least_operands& least) {
   const atom_error e = error_of(model, snaps);
   for (std::int64_t first = 0; first < lanes; first += block) {
     double acc[block] = {}, r[block] = {};
@@ -86,13 +86,14 @@ void dot_atoms(const double* query, const double* keys, const double* key_bounds
         const double q = query[i];
         const double* k = keys + i * lanes + first;
         query_bound = larger(query_bound, std::fabs(q));
+        const double aligned_q = larger(std::fabs(q), least.a);
         if (e.is_fine) {
           for (int l = 0; l < block; ++l) sum[l] += q * k[l];
         } else {
           for (int l = 0; l < block; ++l) {
             const double product = q * k[l];
             sum[l] += product;
-            top[l] = larger(top[l], std::fabs(product));
+            top[l] = larger(top[l], product != 0 ? aligned_q * larger(std::fabs(k[l]), least.b) : 0.0);
           }
         }
       }
@@ -159,7 +160,7 @@ void dot_exact(const double* query, const double* keys, std::int64_t dim, std::i
 ASSAY_CLONES
 void accumulate_atom(const double* p, const double* p_radius, const double* values, const double* value_bounds,
                      std::int64_t count, std::int64_t lanes, const accumulation& model, bool snaps, double* mid,
-                     double* radius) {
+                     double* radius, const least_operands& least) {
   const atom_error e = error_of(model, snaps);
   double product_bound = 0;
   bool is_ambiguous = false;
@@ -186,7 +187,9 @@ void accumulate_atom(const double* p, const double* p_radius, const double* valu
     if (!e.is_fine)
       for (std::int64_t j = 0; j < count; ++j) {
         const double* v = values + j * lanes + first;
-        for (int l = 0; l < block; ++l) top[l] = larger(top[l], (p[j] + p_radius[j]) * cover * std::fabs(v[l]));
+        const double most = (p[j] + p_radius[j]) * cover, aligned_p = most > 0 ? larger(most, least.a) : 0.0;
+        for (int l = 0; l < block; ++l)
+          top[l] = larger(top[l], v[l] != 0 ? aligned_p * larger(std::fabs(v[l]), least.b) : 0.0);
       }
     for (int l = 0; l < block; ++l) {
       const double held = radius[first + l];

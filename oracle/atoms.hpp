@@ -30,11 +30,18 @@ inline constexpr double cover = 1 + 0x1p-40;
 inline constexpr double f32_largest = 0x1.fffffep127;
 inline constexpr double f32_underflow = 0x1p-149;  ///< absolute error of one f32 rounding below 2^-126, any direction
 
+/// The smallest normal numbers of the types of a and b. A coarse model aligns a product of smaller elements as if they
+/// were these: matrix units do not normalise subnormals.
+struct least_operands {
+  double a = 0;
+  double b = 0;
+};
+
 /// QK: lane j gets dot(q, k_j) as atoms along the head dimension make it, from 0.
 /// `keys` holds k transposed, keys[d * lanes + j], with `dim` padded by zeros to a multiple of model.products;
 /// `key_bounds[j]` >= max_d |k_jd|. Writes mid[lanes], radius[lanes].
 void dot_atoms(const double* query, const double* keys, const double* key_bounds, std::int64_t dim, std::int64_t lanes,
-               const accumulation& model, bool snaps, double* mid, double* radius);
+               const accumulation& model, bool snaps, double* mid, double* radius, const least_operands& least = {});
 
 /// What the elements of q and k pass through before they are multiplied, and how often a product is rounded, in any
 /// tree of sums. See dot_in_any_order().
@@ -61,7 +68,7 @@ void dot_exact(const double* query, const double* keys, std::int64_t dim, std::i
 /// P_j lies within p_radius[j] of p[j]; p[j] has at most 24 significant bits. `value_bounds[j]` >= max_c |v_jc|.
 void accumulate_atom(const double* p, const double* p_radius, const double* values, const double* value_bounds,
                      std::int64_t count, std::int64_t lanes, const accumulation& model, bool snaps, double* mid,
-                     double* radius);
+                     double* radius, const least_operands& least = {});
 
 /// (mid, radius)[lanes] *= alpha, known as (alpha, alpha_radius), with one f32 rounding.
 void rescale(double alpha, double alpha_radius, std::int64_t lanes, double* mid, double* radius);

@@ -218,6 +218,24 @@ double ulp(dtype type, double value) {
   return power_of_two(quantum_exponent_at(f, value));
 }
 
+double least_normal(dtype type) {
+  switch (type) {
+    case dtype::f16:
+    case dtype::e5m2: return 0x1p-14;
+    case dtype::e5m2fnuz: return 0x1p-15;
+    case dtype::e4m3fn: return 0x1p-6;
+    case dtype::e4m3fnuz: return 0x1p-7;
+    case dtype::f32:
+    case dtype::bf16:
+    case dtype::tf32: return 0x1p-126;
+    case dtype::i8:
+    case dtype::i32:
+    case dtype::i64:
+    case dtype::none: break;
+  }
+  return 0;
+}
+
 double largest(dtype type) {
   return format_of(type).largest;
 }

@@ -45,6 +45,9 @@ double next_down(dtype type, double value);
 /// Distance of the type's numbers in the binade of |value|; the smallest distance for 0; infinity beyond the type.
 double ulp(dtype type, double value);
 
+/// The type's smallest normal number; 0 of integers.
+double least_normal(dtype type);
+
 /// The type's largest finite number.
 double largest(dtype type);
 

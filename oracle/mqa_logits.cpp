@@ -25,6 +25,8 @@
 #include "oracle/any_order_errors.hpp"
 #include "oracle/atoms.hpp"
 #include "oracle/clones.hpp"
+#include "oracle/decode.hpp"
+#include "oracle/exact_atoms.hpp"
 #include "oracle/head_sums.hpp"
 #include "oracle/interval.hpp"
 
@@ -225,8 +227,11 @@ class evaluation {
     const double* const query = r.queries.data() + head * dim_;
     if (declared_.order == tile_order::any)
       dot_in_any_order(query, keys_.data(), dim_, keys_together, any_order_, mid, radius);
+    else if (is_declared(declared_.qk_atom))
+      dot_exact_atoms(query, keys_.data(), dim_, keys_together, declared_.qk_atom, mid, radius);
     else
-      dot_atoms(query, keys_.data(), key_bounds_, dim_, keys_together, declared_.qk, true, mid, radius);
+      dot_atoms(query, keys_.data(), key_bounds_, dim_, keys_together, declared_.qk, true, mid, radius,
+                {least_normal(problem_.q_type), least_normal(problem_.k_type)});
     // The atoms' model has an absolute error, which a sum of zeros does not make.
     const double query_bound = r.query_bounds[static_cast<std::size_t>(head)];
     for (std::int64_t j = 0; j < keys_together; ++j)

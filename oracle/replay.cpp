@@ -7,6 +7,7 @@
 #include "oracle/atoms.hpp"
 #include "oracle/clones.hpp"
 #include "oracle/decode.hpp"
+#include "oracle/exact_atoms.hpp"
 #include "oracle/interval.hpp"
 #include "oracle/paging.hpp"
 #include "oracle/tile_logits.hpp"
@@ -94,6 +95,8 @@ interval round_probabilities(const contract& declared, const logit_scale& scale,
       ambiguous += p.lo != p.hi ? 1 : 0;
       zero += p.hi == 0 ? 1 : 0;
     }
+    s.p_least[at] = p.lo;
+    s.p_most[at] = p.hi;
     if (p.lo == p.hi) {
       s.p[at] = p.lo;
       s.p_radius[at] = 0;
@@ -215,13 +218,18 @@ void take_values(const decoded_tile& tile, const contract& declared, std::int64_
   if (!row.has_value) return;
   const bool snaps = declared.p_type != dtype::f32;
   const auto tile_keys = static_cast<std::int64_t>(tile.value_bounds.size());
+  if (snaps && is_declared(declared.pv_atom)) {
+    multiply_exactly(s.p_least.data(), s.p_most.data(), tile.values.data(), begin, end, tile_keys, tile.columns,
+                     declared.pv_atom, row.mid.data(), row.radius.data());
+    return;
+  }
   for (std::int64_t first = 0; first < tile_keys; first += declared.pv.products) {
     // Hidden keys are exact zeros: their memory, which may hold NaN, is not touched.
     const std::int64_t from = std::max(first, begin), to = std::min(first + declared.pv.products, end);
     const std::int64_t at = from < to ? from : 0;
     accumulate_atom(s.p.data() + at, s.p_radius.data() + at, tile.values.data() + at * tile.columns,
                     tile.value_bounds.data() + at, std::max<std::int64_t>(0, to - from), tile.columns, declared.pv,
-                    snaps, row.mid.data(), row.radius.data());
+                    snaps, row.mid.data(), row.radius.data(), {least_normal(declared.p_type), tile.least_value});
   }
 }
 
@@ -238,7 +246,14 @@ decoded_tile::decoded_tile(std::int64_t tile_keys, std::int64_t dim_qk, std::int
       is_negative(static_cast<std::size_t>(columns)) {}
 
 tile_scratch::tile_scratch(std::int64_t lanes)
-    : w(static_cast<std::size_t>(lanes)), e(w), p(w), p_radius(w), bias(w), is_void(static_cast<std::size_t>(lanes)) {}
+    : w(static_cast<std::size_t>(lanes)),
+      e(w),
+      p(w),
+      p_radius(w),
+      p_least(w),
+      p_most(w),
+      bias(w),
+      is_void(static_cast<std::size_t>(lanes)) {}
 
 void row_state::reset() {
   has_maximum = is_lost = is_nan = has_value = false;

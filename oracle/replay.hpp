@@ -26,7 +26,9 @@ struct decoded_tile {
   std::vector<double> value_bounds;  ///< [tile_keys] max |v|
   std::vector<special_value> specials;
   std::vector<char> is_negative;  ///< [columns] a value that some row sees has a sign bit
-  double key_descale = 1;         ///< of the tile's page; 1 with per-tensor descales
+  /// The smallest normal numbers of the types: products of smaller elements are aligned as if they were these.
+  double least_query = 0, least_key = 0, least_value = 0;
+  double key_descale = 1;  ///< of the tile's page; 1 with per-tensor descales
   double value_descale = 1;
 };
 
@@ -59,7 +61,7 @@ struct row_state {
 /// Space for one tile's logits and probabilities.
 struct tile_scratch {
   explicit tile_scratch(std::int64_t lanes);
-  std::vector<double> w, e, p, p_radius, bias;
+  std::vector<double> w, e, p, p_radius, p_least, p_most, bias;
   std::vector<char> is_void;  ///< keys whose logit is -inf: weight 0
 };
 

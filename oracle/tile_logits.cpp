@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "oracle/atoms.hpp"
+#include "oracle/exact_atoms.hpp"
 #include "oracle/interval.hpp"
 
 namespace assay::oracle {
@@ -61,9 +62,11 @@ logits_kind tile_logits(const decoded_tile& tile, const contract& declared, cons
     dot_exact(query, tile.keys.data(), tile.dim, tile.lanes, s.w.data(), s.e.data());
   else if (scale.is_any_order)
     dot_in_any_order(query, tile.keys.data(), tile.dim, tile.lanes, scale.dot, s.w.data(), s.e.data());
+  else if (snaps && is_declared(declared.qk_atom))
+    dot_exact_atoms(query, tile.keys.data(), tile.dim, tile.lanes, declared.qk_atom, s.w.data(), s.e.data());
   else
     dot_atoms(query, tile.keys.data(), tile.key_bounds.data(), tile.dim, tile.lanes, declared.qk, snaps, s.w.data(),
-              s.e.data());
+              s.e.data(), {tile.least_query, tile.least_key});
   logits_kind kind = logits_kind::known;
   if (!are_known(s, begin, end))
     for (std::int64_t j = begin; j < end; ++j) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "oracle/clones.hpp"
+#include "oracle/decode.hpp"
 
 namespace assay::oracle {
 namespace {
@@ -73,6 +74,9 @@ void decode_tile(const problem_view& view, std::int64_t seq, std::int64_t head_k
   // Eight keys at a time: the transposition then writes whole cache lines.
   std::vector<double> rows(static_cast<std::size_t>(together * dim));
   const std::int64_t begin = range.begin - first, end = range.end - first;
+  tile.least_query = least_normal(view.stated().q_type);
+  tile.least_key = least_normal(view.stated().k_type);
+  tile.least_value = least_normal(view.stated().v_type);
   tile.specials.clear();
   std::ranges::fill(tile.is_negative, static_cast<char>(0));
   if (view.has_page_descales()) {

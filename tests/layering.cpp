@@ -18,6 +18,7 @@ const std::vector<std::string> areas = {"kernels", "oracle", "properties", "fuzz
 const std::map<std::string, int> floors = {
     {"kernels", 0},  // the face: kernels/*.hpp
     {"kernels/platform/cpu/base", 1},
+    {"kernels/platform/cpu/matrix_unit", 1},
     {"kernels/platform/cpu/checker", 2},
     {"kernels/platform/cpu/executor", 3},
     {"kernels/platform/cpu/hip", 4},
@@ -41,6 +42,7 @@ const std::map<std::string, int> floors = {
     {"properties/generate", 4},
     {"properties/run", 4},
     {"properties/explain", 5},
+    {"properties/probe", 5},
     {"properties/relations", 5},
     {"properties/suite", 6},
     {"properties/campaign", 7},
@@ -52,7 +54,8 @@ const std::map<std::string, int> floors = {
 };
 constexpr int floor_of_kernels = 9;
 
-const std::set<std::string> shared_with_oracle = {"kernels/problem.hpp", "kernels/tensor.hpp", "kernels/contract.hpp"};
+const std::set<std::string> shared_with_oracle = {"kernels/problem.hpp", "kernels/tensor.hpp", "kernels/contract.hpp",
+                                                  "kernels/matrix_atom.hpp"};
 
 std::vector<std::string> parts_of(const std::string& path) {
   std::vector<std::string> parts;

@@ -104,6 +104,7 @@ endif()
 add_script_test("the examples' bugs are found, and what is mended is accepted" cli examples_test.sh ${CMAKE_BINARY_DIR}
   $<TARGET_FILE:assay>)
 add_script_test("the corpus replays" cli replay_test.sh $<TARGET_FILE:assay> ${kernels})
+add_script_test("small cases pass with the exact atoms of every unit" cli atoms_test.sh $<TARGET_FILE:assay>)
 if(NOT ASSAY_FUZZ)
   add_test(NAME "the program of the suite names the whole one for other commands" COMMAND assay_suite fuzz)
   set_tests_properties("the program of the suite names the whole one for other commands" PROPERTIES LABELS cli

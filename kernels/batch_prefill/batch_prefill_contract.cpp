@@ -13,6 +13,8 @@ contract declare_batch_prefill(const problem& p) {
   c.tile_keys = prefill_tile_keys;
   c.qk = device::fp8_accumulation_model();
   c.pv = device::fp8_accumulation_model();
+  c.qk_atom = device::exact_fp8_atom(p.q_type);
+  c.pv_atom = device::exact_fp8_atom(p.v_type);
   c.p_type = p.v_type;
   c.p_flush = 0.0F;  // the smallest nonzero E4M3 is 2^-10, a normal number of every type that it is widened to
   c.p_shift = prefill_p_shift(p.v_type);

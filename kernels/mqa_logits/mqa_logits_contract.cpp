@@ -16,6 +16,7 @@ contract declare_mqa_logits(const problem& p, int wave_size) {
   c.tile_keys = mqa_stage_keys;
   c.qk = device::fp8_accumulation_model();
   c.pv = c.qk;
+  c.qk_atom = device::exact_fp8_atom(p.q_type);
   c.p_type = dtype::f32;
   c.p_flush = 0.0F;
   c.p_shift = 0;

@@ -13,6 +13,8 @@ contract declare_split_kv(const problem& p) {
   c.tile_keys = split_kv_tile_keys;
   c.qk = device::accumulation_model(p.q_type);
   c.pv = device::accumulation_model(compute_type);
+  c.qk_atom = device::exact_atom(p.q_type);
+  c.pv_atom = device::exact_atom(compute_type);
   c.p_type = compute_type;
   c.p_flush = device::flushed_below(compute_type);
   c.p_shift = 0;

@@ -1,5 +1,7 @@
 #include "properties/cli/cli.hpp"
 
+#include <cstdlib>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -11,6 +13,7 @@
 #include <ostream>
 #include <thread>
 
+#include "kernels/matrix_atoms.hpp"
 #include "properties/system/printable.hpp"
 #include "properties/system/write_file.hpp"
 
@@ -22,6 +25,13 @@ std::string one_line(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
   std::ranges::replace(text, '\n', ' ');
   return text;
+}
+
+/// Of matrix units, as --atoms takes them.
+std::string names_of_atoms() {
+  std::vector<std::string> names;
+  for (const named_atoms& n : known_atoms) names.emplace_back(n.name);
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 bool knows(const CLI::App& app, const std::string& command) {
@@ -108,6 +118,17 @@ void library_options::add_to(CLI::App& command) {
           "Accept the defects that this file names, one a line: data-race, unwritten-read or out-of-bounds, then "
           "file:line, then a reason. The report of a run says how often")
       ->excludes(off);
+  const auto is_atom = [](const std::string& name) {
+    return find_atoms(name.c_str()) != nullptr ? std::string()
+                                               : fmt::format("no atoms '{}' ({})", name, names_of_atoms());
+  };
+  command
+      .add_option(
+          "--atoms", atoms,
+          fmt::format("Compute on the cpu platform with the matrix unit of this GPU, bit by bit, and judge by its "
+                      "exact atoms: {}",
+                      names_of_atoms()))
+      ->check(CLI::Validator(is_atom, ""));
   command
       .add_option("--contract", contract,
                   "Judge by: declared, the contract as the library declares it; open, its types in any order of "
@@ -125,10 +146,13 @@ const std::map<std::string, contract_use>& contract_uses() {
 std::string library_options::text() const {
   return (path.empty() ? "" : " --library " + path) + (unchecked ? " --unchecked" : "") +
          (lockstep_waves ? " --lockstep-waves" : "") + (accept.empty() ? "" : " --accept " + accept) +
-         (contract == "declared" ? "" : " --contract " + contract);
+         (atoms.empty() ? "" : " --atoms " + atoms) + (contract == "declared" ? "" : " --contract " + contract);
 }
 
 std::shared_ptr<library> library_options::open(const cli_context& context) const {
+  // Kernel libraries read it, also in the worker processes; see kernels/platform/cpu/matrix_unit.
+  if (!atoms.empty() && setenv("ASSAY_ATOMS", atoms.c_str(), 1) != 0)  // NOLINT(concurrency-mt-unsafe): one thread
+    throw environment_error("--atoms: the environment cannot be changed");
   if (!platform.empty() && platform != "cpu" && platform != "nvidia" && platform != "amd")
     throw usage_error(fmt::format("--platform: no platform '{}' (cpu, nvidia, amd)", platform));
   std::shared_ptr<library> lib = !path.empty()    ? library::load(path)
@@ -139,6 +163,9 @@ std::shared_ptr<library> library_options::open(const cli_context& context) const
   lib->judged_by = contract_uses().at(contract);
   if (path.empty() && !context.preset && !unchecked) lib->unchecked_twin = library::built_in_unchecked();
   if (!accept.empty()) lib->checks.accepted = std::make_shared<accepted_defects>(read_file(accept), accept);
+  if (!atoms.empty() && std::string_view(lib->platform()) != "cpu")
+    throw usage_error(
+        fmt::format("--atoms: {} is a library for {}, whose matrix unit is what it is", lib->path(), lib->platform()));
   if (!platform.empty() && platform != lib->platform())
     throw environment_error(fmt::format("--platform: {} is a library for {}, not for {}; name one with --library",
                                         lib->path(), lib->platform(), platform));

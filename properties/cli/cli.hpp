@@ -27,6 +27,7 @@ struct library_options {
   bool lockstep_waves = false;
   std::string accept;                 ///< a file: accepted_defects.hpp
   std::string contract = "declared";  ///< a contract_use
+  std::string atoms;                  ///< of known_atoms, or empty: the cpu platform's own arithmetic
   void add_to(CLI::App& command);
   /// As arguments of a command line, each with a space before it.
   std::string text() const;

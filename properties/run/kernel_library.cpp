@@ -254,6 +254,20 @@ DLDeviceType library::tensors_on() const {
   return device_of(table());
 }
 
+const assay_matrix_unit* library::matrix_unit() const {
+  static_cast<void>(table());
+  auto* entry = &assay_matrix_unit_v1;
+  if (handle_ != nullptr) entry = reinterpret_cast<decltype(entry)>(dlsym(handle_, "assay_matrix_unit_v1"));
+  const assay_matrix_unit* const unit = entry == nullptr ? nullptr : entry();
+  if (unit == nullptr) return nullptr;
+  const bool is_known = unit->size_bytes >= static_cast<std::int32_t>(sizeof(assay_matrix_unit)) &&
+                        unit->atom_bytes >= static_cast<std::int32_t>(sizeof(assay_unit_atom)) &&
+                        unit->num_atoms >= 0 && (unit->atoms != nullptr || unit->num_atoms == 0) &&
+                        unit->multiply != nullptr && unit->evaluate != nullptr;
+  if (!is_known) throw environment_error(fmt::format("{}: assay_matrix_unit_v1() returned a broken table", path_));
+  return unit;
+}
+
 bool library::is_compiled_for_checks() const {
   static_cast<void>(table());
   auto* entry = &assay_is_checked_v1;

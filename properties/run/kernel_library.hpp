@@ -60,6 +60,9 @@ class library {
   DLDeviceType tensors_on() const;
   /// Whether the platform sees its kernels' loads and stores. Maps the library.
   bool is_compiled_for_checks() const;
+  /// Its matrix unit, for probes; null if it exports none. Maps the library: throws environment_error where its sizes
+  /// are not known.
+  const assay_matrix_unit* matrix_unit() const;
   execution_checks checks;
   bool supports_generated = false;  ///< as the library says: assay_supports_generated_v1()
   contract_use judged_by = contract_use::declared;

@@ -132,6 +132,10 @@ __device__ void mma(accumulator<Acc>& c, const fragment<T>& a, const fragment<T>
 inline accumulation accumulation_model(dtype) {
   return {16, 24, 64.0F, 0x1p-23F, 0x1p-126F};
 }
+/// Not declared: the host does not know the device at compile time, and we have measured none.
+inline matrix_atom exact_atom(dtype) {
+  return {};
+}
 /// CDNA2 takes subnormal f16 and bf16 as 0.
 inline float flushed_below(dtype type) {
   return type == dtype::f16 ? 0x1p-14F : 0x1p-126F;

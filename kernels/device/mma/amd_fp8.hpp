@@ -119,5 +119,8 @@ __device__ inline void mma_panel(accumulator<float> (&c)[MaxColumns], int column
 inline accumulation fp8_accumulation_model() {
   return {32, 24, 2240.0F, 0x1p-23F, 0x1p-126F};
 }
+inline matrix_atom exact_fp8_atom(dtype) {
+  return {};
+}
 
 }  // namespace assay::device

@@ -2,7 +2,8 @@
 /// WMMA with 32. All atoms of a chain share one rendezvous, since a fiber switch costs as much as a few dozen products.
 ///
 /// Arithmetic of an atom: the 16 products, exact in binary64 (11 or 8 bits times the same), are added in ascending k to
-/// the accumulator in binary64, and the sum is rounded once to f32. int8 is exact in int32.
+/// the accumulator in binary64, and the sum is rounded once to f32. int8 is exact in int32. Where atoms are chosen
+/// (cpu::chosen_atoms), f16 and bf16 are multiplied as these say.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -15,6 +16,7 @@
 #include "kernels/library.h"
 #include "kernels/platform/cpu/base/unchecked.hpp"
 #include "kernels/platform/cpu/executor/wave.hpp"
+#include "kernels/platform/cpu/matrix_unit/matrix_unit.hpp"
 
 namespace assay::device {
 
@@ -144,6 +146,31 @@ void gather(const cpu::wave_records& records, int step, gathered<Wide>& g) {
   }
 }
 
+/// Depth of the chosen atom is at most this; the tile's, where the atom is shallower, is several of them.
+template <int Depth, class A, class B>
+void multiply_as(const matrix_atom& atom, const A& a, const B& b, float (&c)[16][16]) {
+  cpu::operand rows[16][Depth], columns[16][Depth];
+  bool is_zero[16];
+  for (int i = 0; i < 16; ++i) {
+    is_zero[i] = true;
+    for (int k = 0; k < Depth; ++k) {
+      rows[i][k] = cpu::operand_of(a[i][k], atom);
+      columns[i][k] = cpu::operand_of(b[k][i], atom);
+      is_zero[i] &= a[i][k] == 0.0;
+    }
+    for (int n = 0; n < 16; ++n) is_zero[i] &= c[i][n] == 0.0F;  // padding, most of a decode tile
+  }
+  bool b_is_finite = true;
+  for (int k = 0; k < Depth; ++k)
+    for (int n = 0; n < 16; ++n) b_is_finite &= __builtin_isfinite(b[k][n]);
+  for (int row = 0; row < 16; ++row) {
+    if (is_zero[row] && b_is_finite) continue;
+    for (int n = 0; n < 16; ++n)
+      for (int k = 0; k < Depth; k += atom.products)
+        c[row][n] = cpu::multiply_add(atom, rows[row] + k, columns[n] + k, c[row][n]);
+  }
+}
+
 template <class T, class Acc>
 void multiply_chain(cpu::wave_records& records) {
   using wide = typename joined<Acc>::type;
@@ -159,6 +186,11 @@ void multiply_chain(cpu::wave_records& records) {
   for (int step = 0; step < count; ++step) {
     gathered<wide> g;
     gather<T, Acc>(records, step, g);
+    if constexpr (std::is_same_v<Acc, float>)
+      if (const named_atoms* const atoms = cpu::chosen_atoms(); atoms != nullptr) {
+        multiply_as<16>(atoms->of(dtype_of<T>), g.a, g.b, c);
+        continue;
+      }
     for (int row = 0; row < 16; ++row) {
       // A row of zeros adds zeros: most rows of a decode tile are padding.
       if (g.is_zero[row] && g.b_is_finite) continue;
@@ -190,10 +222,21 @@ void mma_chain(accumulator<Acc>& c, int count, LoadA load_a_step, LoadB load_b_s
   }
 }
 
+/// Of every unit that may be chosen: at most 32 roundings of sums below 33 * 2^(e_max + 1), each off by an ulp, 2^-23.
+inline accumulation bound_of_chosen(int products) {
+  return {products, 24, 2240.0F, 0x1p-23F, 0x1p-126F};
+}
+
 /// Sixteen binary64 additions, the j-th of at most (j + 1) terms below 2^(e_max + 1), each off by at most 2^-53 of its
 /// result: sum over j = 1..16 of 2 (j + 1) 2^-53 = 304 * 2^-53. Then one rounding to f32.
 inline accumulation accumulation_model(dtype) {
+  if (cpu::chosen_atoms() != nullptr) return bound_of_chosen(16);
   return {16, 53, 304.0F, 0x1p-24F, 0.0F};
+}
+/// The chosen atom; without one the contract has the bound alone.
+inline matrix_atom exact_atom(dtype type) {
+  const named_atoms* const atoms = cpu::chosen_atoms();
+  return atoms != nullptr && (type == dtype::f16 || type == dtype::bf16) ? atoms->of(type) : matrix_atom{};
 }
 /// P below this may be taken as 0 by the matrix unit.
 inline float flushed_below(dtype) {

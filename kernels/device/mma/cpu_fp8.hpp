@@ -3,7 +3,8 @@
 ///
 /// Arithmetic of an atom: an E4M3 value is a multiple of 2^-10 up to 448, so the 32 products are multiples of 2^-20 and
 /// their sum is below 32 * 2^18: 43 bits. Binary64 holds it exactly, in whatever order. The accumulator is added to it
-/// with one rounding to binary64, and the result is rounded once to f32.
+/// with one rounding to binary64, and the result is rounded once to f32. Where atoms are chosen (cpu::chosen_atoms),
+/// theirs of FP8 takes its place, or two of f16, whose groups take pairs of k in turn as those of nvidia_fp8.hpp.
 #pragma once
 
 #include "kernels/device/mma/cpu.hpp"
@@ -115,6 +116,14 @@ inline void multiply_atom(const double (&a)[16][byte_atom_depth], const double (
   }
 }
 
+/// What takes the place of an FP8 atom, where atoms are chosen.
+inline matrix_atom fp8_atom_of(const named_atoms& atoms, dtype type) {
+  if (atoms.of_fp8 != nullptr && is_fnuz(type)) return atoms.of_fp8(type);
+  matrix_atom a = atoms.of(dtype::f16);
+  if (a.group == 8) a.run = 2;
+  return a;
+}
+
 template <class T>
 void multiply_panel(cpu::wave_records& records) {
   const int share = 256 / records.size;
@@ -143,6 +152,10 @@ void multiply_panel(cpu::wave_records& records) {
           b[k][column] = b_columns[column][k];
           spoiled += b_columns[column][k] - b_columns[column][k];
         }
+      if (const named_atoms* const atoms = cpu::chosen_atoms(); atoms != nullptr) {
+        multiply_as<byte_atom_depth>(fp8_atom_of(*atoms, dtype_of<T>), a, b, c[n]);
+        continue;
+      }
       // A row of zeros adds zeros unless B has a NaN: padding rows are many.
       bool skipped[16];
       for (int row = 0; row < 16; ++row) skipped[row] = is_zero[row] && spoiled == 0;
@@ -172,7 +185,12 @@ void mma_panel(accumulator<float> (&c)[MaxColumns], int columns, int steps, Load
 /// The sum of the atom's 32 products and c is below 33 * 2^(e_max + 1), and is rounded to binary64 once: off by at most
 /// 2^-53 of it. Then one rounding to f32.
 inline accumulation fp8_accumulation_model() {
+  if (cpu::chosen_atoms() != nullptr) return bound_of_chosen(32);
   return {32, 53, 66.0F, 0x1p-24F, 0.0F};
+}
+inline matrix_atom exact_fp8_atom(dtype type) {
+  const named_atoms* const atoms = cpu::chosen_atoms();
+  return atoms != nullptr ? fp8_atom_of(*atoms, type) : matrix_atom{};
 }
 
 }  // namespace assay::device

@@ -9,6 +9,8 @@
 #include "kernels/contract.hpp"
 #include "kernels/device/convert.hpp"
 #include "kernels/device/mma/gpu_chain.hpp"
+#include "kernels/matrix_atoms.hpp"
+#include "kernels/platform/current.hpp"
 
 namespace assay::device {
 
@@ -114,12 +116,29 @@ __device__ inline void mma(accumulator<std::int32_t>& c, const fragment<std::int
   mma_half(c.value + 4, rows, four_of(y[4], y[5], y[6], y[7]));
 }
 
-/// Hopper (bit-exact models of MMA-Sim, arXiv 2511.10909): the 16 exact products and the accumulator are aligned to the
-/// largest exponent and truncated at 25 fraction bits, 17 terms each off by less than a unit there, and the exact sum
-/// is truncated to f32. The product of two significands lies in [1, 4), so e_max may be one below the exponent that the
-/// hardware aligns to when it does not normalise products: 24.
+/// Of every unit since sm_80 (matrix_atoms.hpp): at most 17 terms, each off by less than a unit of 24 bits, two groups
+/// of 8 with their own cut at the most, whose second one adds 9 units of sums below 18 * 2^e_max, with one truncation
+/// to f32 between them: 9 + 9 * 32 + 2 * 18. Hopper's single group is within it.
 inline accumulation accumulation_model(dtype) {
-  return {16, 24, 17.0F, 0x1p-23F, 0.0F};
+  return {16, 24, 333.0F, 0x1p-23F, 0.0F};
+}
+
+/// What the unit of the device in use computes, by its compute capability; undeclared where there is no device, or one
+/// whose unit is not known.
+inline matrix_atom exact_atom(dtype type) {
+  if (type != dtype::f16 && type != dtype::bf16) return {};
+  switch (platform::compute_capability()) {
+    case 80:
+    case 86:
+    case 87:
+    case 89: return ampere_atom(type);
+    case 90:
+    case 100:
+    case 103:
+    case 120:
+    case 121: return hopper_atom(type);
+    default: return {};
+  }
 }
 /// P below this may be taken as 0 by the matrix unit.
 inline float flushed_below(dtype) {

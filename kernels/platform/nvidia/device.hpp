@@ -46,6 +46,15 @@ inline int compute_units() {
   return known && count > 0 ? count : 1;
 }
 
+/// Ten times the major number plus the minor one; 0 without a device.
+inline int compute_capability() {
+  int device = 0, major = 0, minor = 0;
+  const bool known = cudaGetDevice(&device) == cudaSuccess &&
+                     cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+                     cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess;
+  return known ? 10 * major + minor : 0;
+}
+
 /// The hardware's wave size is what it is; the request concerns the cpu platform only.
 inline bool has_wave_size(int) {
   return true;

@@ -9,7 +9,7 @@ foreach(architecture IN LISTS ASSAY_NVIDIA_ARCHITECTURES)
   list(APPEND flags -gencode=arch=compute_${architecture},code=sm_${architecture})
 endforeach()
 
-file(GLOB sources CONFIGURE_DEPENDS kernels/*.cpp kernels/host/*.cpp)
+file(GLOB sources CONFIGURE_DEPENDS kernels/*.cpp kernels/host/*.cpp kernels/matrix_unit/*.hip kernels/matrix_unit/*.cpp)
 foreach(kernel IN LISTS kernels)
   file(GLOB of_kernel CONFIGURE_DEPENDS kernels/${kernel}/*.hip kernels/${kernel}/*.cpp)
   list(APPEND sources ${of_kernel})

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "kernels/matrix_atoms.hpp"
 #include "tests/properties/faulty_library.hpp"
 
 namespace assay {
@@ -75,6 +76,9 @@ TEST_CASE("what a library of an older contract.hpp does not know is neutral, and
   const contract older = undeclared_contract(offsetof(contract, order));
   CHECK(older.order == contract{}.order);
   CHECK(older.sum_epsilon == contract{}.sum_epsilon);
+  CHECK(older.qk_atom == matrix_atom{});
+  const contract without_atoms = undeclared_contract(offsetof(contract, qk_atom));
+  CHECK(without_atoms.pv_atom.sum == atom_sum::undeclared);
   const std::string fault = contract_fault(older, problem{});
   CHECK(fault.starts_with("declare() did not set tile_keys, "));
   CHECK(fault.ends_with("quantise_roundings, rescale_roundings"));
@@ -85,6 +89,33 @@ TEST_CASE("a library does not get by with what the struct's defaults or an earli
   const verdict v = run_case(*silent, testing::small_case());
   CHECK(v.result == outcome::fail);
   CHECK(v.what == "the declared contract cannot bound the outputs: declare() set no field of the contract");
+}
+
+TEST_CASE("an exact atom that makes no sense is a failure that names its field") {
+  const auto fault = [](auto edit) {
+    contract c;
+    c.qk_atom = hopper_atom(dtype::f16);
+    c.pv_atom = cdna3_fp8_atom(dtype::e4m3fnuz);
+    CHECK(contract_fault(c, problem{}).empty());
+    edit(c);
+    return contract_fault(c, problem{});
+  };
+  CHECK(fault([](contract& c) { c.qk_atom.sum = static_cast<atom_sum>(4); }).starts_with("qk_atom.sum is"));
+  CHECK(fault([](contract& c) { c.qk_atom.products = 65; }).starts_with("qk_atom.products is"));
+  CHECK(fault([](contract& c) { c.qk_atom.group = 5; }).starts_with("qk_atom.group does"));
+  CHECK(fault([](contract& c) { c.qk_atom.run = 0; }).starts_with("qk_atom.run does"));
+  CHECK(fault([](contract& c) { c.qk_atom.least_exponent = 1; }).starts_with("qk_atom.least_exponent is"));
+  CHECK(fault([](contract& c) { c.qk_atom.flushes_inputs = 2; }).starts_with("qk_atom.joins_c_later, flushes"));
+  CHECK(fault([](contract& c) { c.qk_atom.parts = 2; }).starts_with("qk_atom.parts is"));
+  CHECK(fault([](contract& c) { c.qk_atom.exponent = static_cast<product_exponent>(2); }).starts_with("qk_atom.exp"));
+  CHECK(fault([](contract& c) { c.qk_atom.fraction_bits = 32; }).starts_with("qk_atom.fraction_bits is"));
+  CHECK(fault([](contract& c) { c.qk_atom.alignment = cut::nearest_even; }).starts_with("qk_atom.alignment or"));
+  CHECK(fault([](contract& c) { c.pv_atom.result_bits = 13; }).starts_with("pv_atom.result_bits is not 23"));
+  CHECK(fault([](contract& c) { c.pv_atom.sum_bits = 32; }).starts_with("pv_atom.sum_bits is"));
+  CHECK(fault([](contract& c) {
+          c.qk_atom = cdna2_atom(dtype::f16);
+          c.qk_atom.products = c.qk_atom.group = c.qk_atom.run = 12;
+        }).starts_with("qk_atom.group is not a power"));
 }
 
 TEST_CASE("P is not shifted beyond its type") {

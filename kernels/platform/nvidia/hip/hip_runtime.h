@@ -25,6 +25,7 @@ inline hipError_t hipFree(void* memory) {
   return cudaFree(memory);
 }
 using hipMemcpyKind = cudaMemcpyKind;
+inline constexpr hipMemcpyKind hipMemcpyHostToDevice = cudaMemcpyHostToDevice;
 inline constexpr hipMemcpyKind hipMemcpyDeviceToHost = cudaMemcpyDeviceToHost;
 inline hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t size_bytes, hipMemcpyKind kind,
                                  hipStream_t stream) {

@@ -66,9 +66,16 @@ set(library ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/assay_kernels_amd.so)
 add_custom_command(OUTPUT ${library} DEPENDS ${objects}
   COMMAND ${HIPCC} -shared -Wl,-z,defs -Wl,--exclude-libs,ALL ${objects} -o ${library}
   COMMENT "Linking lib/assay_kernels_amd.so" VERBATIM)
+# What the suite says of ROCm's runtime, which it loads by name.
+set(interface ${root}/tests/kernels/platform/amd/rocm_interface.cpp)
+add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/amd/rocm_interface.so DEPENDS ${interface}
+  COMMAND ${HIPCC} ${flags} --offload-host-only -shared -Wl,-z,defs ${interface} -o
+    ${CMAKE_BINARY_DIR}/amd/rocm_interface.so
+  COMMENT "Checking what is known of ROCm's runtime" VERBATIM)
 set(manifest ${CMAKE_BINARY_DIR}/code_objects/manifest.json)
 add_custom_command(OUTPUT ${manifest} DEPENDS ${code_objects} ${tools}/resources
   COMMAND ${PYTHON3} ${tools}/resources ${CMAKE_BINARY_DIR}/code_objects --manifest ${manifest}
     --table ${CMAKE_BINARY_DIR}/code_objects/resources.md
   COMMENT "Reading the code objects" VERBATIM)
-add_custom_target(assay_kernels_amd ALL DEPENDS ${library} ${manifest})
+add_custom_target(assay_kernels_amd ALL DEPENDS ${library} ${manifest}
+  ${CMAKE_BINARY_DIR}/amd/rocm_interface.so)

@@ -82,7 +82,10 @@ def far_target(function, n):
             label = re.match(r"\(?(\.\w+)-", offset)
             if label:
                 return label[1]
-            return code[i + 1].address + int(offset, 0) if re.fullmatch(r"-?(0x)?[0-9a-fA-F]+", offset) else None
+            if not re.fullmatch(r"0x[0-9a-f]+|\d+", offset):
+                return None
+            distance = int(offset, 0)  # the low half: backwards it is that of a negative number
+            return code[i + 1].address + distance - (2**32 if distance >= 2**31 else 0)
         if low and code[i].name in ("s_add_u32", "s_add_co_u32") and code[i].operands.startswith(f"s{low[1]}, s{low[1]}, "):
             offset = code[i].operands.split(", ")[2]
             if offset.startswith("lit("):

@@ -136,8 +136,16 @@ Disassembly of section .text:
         self.assertEqual(self.check("0x14"), {"_Z1k": 1, "_Z1m": 1})
         self.assertEqual(self.check("0x1c"), {"_Z1k": 1, "_Z1m": 0})
         self.assertEqual(self.check("lit(0x1c)"), {"_Z1k": 1, "_Z1m": 0})
-        with self.assertRaises(assembly.NotModelled):
-            self.check("0x1a")
+        # Backwards, out of the kernel; and between two instructions.
+        for nowhere in ("0xfffff000", "0x1a"):
+            with self.assertRaises(assembly.NotModelled):
+                self.check(nowhere)
+
+    def test_far_branches_backwards(self):
+        text = self.TEXT[self.TEXT.index("0000000000002000"):].replace("{far}", "0xfffffffc")
+        kernel = assembly.functions(text)[0]  # to s_getpc itself: for ever
+        self.assertEqual(assembly.successors(kernel)[3], [0])
+        self.assertEqual(assembly.unwaited_writes(kernel), [])
 
     def test_far_branches_of_the_compilers_text(self):
         def far(to):
@@ -210,6 +218,15 @@ class Rules(unittest.TestCase):
         code = self.GOOD[:4] + self.GOOD[5:]
         for name in ("split_kv_block<f16>", "combine"):
             self.assertIn("'ds_write_b32 v0, v1' reaches s_barrier", self.findings(code, name)[0])
+
+    def test_the_checks_own_teeth(self):
+        def needs(*code):
+            return resources.needs_its_waits(
+                code_objects.Kernel("gfx942", "", "k", "k", {}, kernel(*code)))
+
+        self.assertTrue(needs(*self.GOOD))
+        self.assertFalse(needs("s_barrier", "ds_write_b32 v0, v1", "s_endpgm"))
+        self.assertIsNone(needs("ds_write_b32 v0, v1", "s_waitcnt lgkmcnt(0)", "s_endpgm"))
 
     def test_a_call_is_a_finding(self):
         found = self.findings(("s_swappc_b64 s[30:31], s[16:17]", *self.GOOD))

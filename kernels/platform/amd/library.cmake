@@ -67,7 +67,7 @@ add_custom_command(OUTPUT ${library} DEPENDS ${objects}
   COMMAND ${HIPCC} -shared -Wl,-z,defs -Wl,--exclude-libs,ALL ${objects} -o ${library}
   COMMENT "Linking lib/assay_kernels_amd.so" VERBATIM)
 # What the suite says of ROCm's runtime, which it loads by name.
-set(interface ${root}/tests/kernels/platform/amd/rocm_interface.cpp)
+set(interface ${root}/tests/kernels/compile/rocm_interface.cpp)
 add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/amd/rocm_interface.so DEPENDS ${interface}
   COMMAND ${HIPCC} ${flags} --offload-host-only -shared -Wl,-z,defs ${interface} -o
     ${CMAKE_BINARY_DIR}/amd/rocm_interface.so

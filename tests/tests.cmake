@@ -1,5 +1,6 @@
 # Tests. Labels: unit (Catch2; the launcher), unit-long (those that take seconds, mostly runs of the suite: sanitizers
-# leave them to the night), faults (the suite on faulty kernels), compile (the GPUs' compilers), fuzz, cli (program).
+# leave them to the night), faults (the suite on faulty kernels), compile (the GPUs' compilers), amd (ROCm, on demand),
+# fuzz, cli (program).
 enable_testing()
 include(Catch)
 
@@ -62,6 +63,9 @@ add_script_test("the kernels compile for sm_90" compile kernels/compile_gpu.sh n
 foreach(arch gfx90a gfx942 gfx1100)
   add_script_test("the kernels compile for ${arch}" compile kernels/compile_gpu.sh amd ${arch})
 endforeach()
+add_script_test("the tools that read AMD's code objects see each broken rule" unit
+  kernels/platform/amd/tools_test.sh)
+add_script_test("AMD's code objects keep the rules" amd kernels/platform/amd/rules_test.sh)
 add_script_test("the documents hold what the program does" cli readme_test.sh $<TARGET_FILE:assay>)
 file(GLOB sample_inputs CONFIGURE_DEPENDS corpus/*/*.json)  # as bytes, which any file is, and as their cases' bytes
 foreach(name IN LISTS fuzz_targets)

@@ -19,19 +19,21 @@ inline constexpr int prefill_head_dim_step = 16;  ///< head dimensions are multi
 
 /// Where a block keeps what, in bytes, which are elements, from the start of its dynamic LDS. K and V have two slots
 /// each: the tile at work and the next one. K lies in rows of keys, V in rows of head dimensions: matrix operands are
-/// read along the reduction. P is private to a wave. Rows are padded by 8 bytes so that they start in different banks.
+/// read along the reduction. P is private to a wave, and so is Q, which is here on devices with few registers only.
+/// Rows are padded by 8 bytes so that they start in different banks.
 struct prefill_lds {
   std::int32_t k_stride;
   std::int32_t k_slot_bytes;
   std::int32_t v_at;
   std::int32_t v_slot_bytes;
   std::int32_t p_at;
+  std::int32_t q_at;  ///< rows of k_stride
   std::int32_t size_bytes;
 };
 
 inline constexpr int prefill_key_stride = prefill_tile_keys + 8;  ///< of V's and P's rows
 
-constexpr prefill_lds lay_out_prefill(int head_dim_qk, int head_dim_v) {
+constexpr prefill_lds lay_out_prefill(int head_dim_qk, int head_dim_v, bool has_q) {
   constexpr int pad = 8, depth = 32;
   prefill_lds at{};
   at.k_stride = (head_dim_qk + depth - 1) / depth * depth + pad;
@@ -39,10 +41,11 @@ constexpr prefill_lds lay_out_prefill(int head_dim_qk, int head_dim_v) {
   at.v_at = 2 * at.k_slot_bytes;
   at.v_slot_bytes = head_dim_v * prefill_key_stride;
   at.p_at = at.v_at + 2 * at.v_slot_bytes;
-  at.size_bytes = at.p_at + prefill_tile_rows * prefill_key_stride;
+  at.q_at = at.p_at + prefill_tile_rows * prefill_key_stride;
+  at.size_bytes = at.q_at + (has_q ? prefill_tile_rows * at.k_stride : 0);
   return at;
 }
-static_assert(lay_out_prefill(prefill_max_head_dim, prefill_max_head_dim).size_bytes <= 48 * 1024);
+static_assert(lay_out_prefill(prefill_max_head_dim, prefill_max_head_dim, true).size_bytes <= 48 * 1024);
 
 /// Everything a block needs to know. Optional tensors have null data.
 struct prefill_arguments {

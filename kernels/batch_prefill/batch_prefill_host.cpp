@@ -108,7 +108,7 @@ std::vector<expectation> expectations(const problem& p, paged_tensors& to) {
   return all;
 }
 
-prefill_arguments arguments_of(const problem& p, const paged_tensors& t) {
+prefill_arguments arguments_of(const problem& p, const paged_tensors& t, const assay_launch& launch) {
   const auto integers = [](const tensor& from) { return static_cast<const std::int32_t*>(from.data); };
   const bool has_table = p.page_table == page_table_kind::block_table;
   const logit_scales scales = logit_scales_of(p);
@@ -131,7 +131,7 @@ prefill_arguments arguments_of(const problem& p, const paged_tensors& t) {
   a.causal = p.causal;
   a.logit_scale = scales.natural, a.base2_logit_scale = scales.base2;
   a.soft_cap = p.soft_cap, a.v_scale = p.v_scale;
-  a.lds = lay_out_prefill(p.head_dim_qk, p.head_dim_v);
+  a.lds = lay_out_prefill(p.head_dim_qk, p.head_dim_v, platform::device_has_few_registers(launch));
   return a;
 }
 
@@ -149,7 +149,7 @@ assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t num
   const prefill_grid grid{static_cast<unsigned int>(row_tiles_of(*p) * p->heads_q * p->num_seqs),
                           static_cast<unsigned int>(prefill_waves * platform::wave_size(*launch))};
   const platform::launch_guard guard(*launch, given);
-  find_launcher (*p)(arguments_of(*p, bound), grid);
+  find_launcher (*p)(arguments_of(*p, bound, *launch), grid);
   if (const assay_status status = launch_outcome("batch_prefill"); status.code != ASSAY_OK) return status;
   return launch_outcome("batch_prefill");
 }

@@ -82,7 +82,7 @@ class prefill_pipeline {
     pages_ = {entries, a.page_size, (w.visible_keys - 1) / a.page_size};
     k_pool_ = pool_of(a.k, a.head_dim_qk);
     v_pool_ = pool_of(a.v, a.head_dim_v);
-    const int wave = static_cast<int>(threadIdx.x) / device::wave_lanes();
+    const int wave = device::wave_of_block();
     wave_row_ = w.first_row + wave * prefill_wave_rows;
     p_ = lds + a.lds.p_at + wave * prefill_wave_rows * prefill_key_stride;
     ASSAY_UNROLL
@@ -139,13 +139,19 @@ class prefill_pipeline {
     saved_v_descale_[Slot] = d.v;
   }
 
-  /// This lane's rows of Q, kept in registers; rows and columns beyond the tensor are zeros.
+  /// The wave's rows of Q, where registers are few.
+  __device__ unsigned char* q_in_lds() const {
+    return lds_ + a_.lds.q_at + device::wave_of_block() * prefill_wave_rows * a_.lds.k_stride;
+  }
+
+  /// This lane's rows of Q, kept in registers or in LDS; rows and columns beyond the tensor are zeros.
   __device__ __forceinline__ void load_q() {
     ASSAY_UNROLL
     for (int step = 0; step < qk_steps; ++step) ASSAY_UNROLL
     for (int i = 0; i < device::fragment_words(); ++i) {
       const device::word_place at = device::word_coordinate(i);
       const std::int32_t row = wave_row_ + at.outer, column = step * device::byte_atom_depth + at.k;
+      if (platform::has_few_registers && column >= a_.lds.k_stride - device::vector_elements) continue;
       std::uint32_t word = 0;
       if (row < w_.rows && column < a_.head_dim_qk) {
         const std::uint8_t* const from = static_cast<const std::uint8_t*>(a_.q.data) +
@@ -154,12 +160,15 @@ class prefill_pipeline {
         for (int byte = 0; byte < 4; ++byte)
           word |= static_cast<std::uint32_t>(from[(column + byte) * a_.q.stride[2]]) << (8 * byte);
       }
-      q_[step].word[i] = word;
+      if constexpr (platform::has_few_registers)
+        *reinterpret_cast<std::uint32_t*>(q_in_lds() + at.outer * a_.lds.k_stride + column) = word;
+      else
+        q_[step].word[i] = word;
     }
   }
 
   template <int Slot>
-  __device__ __forceinline__ void store_tile(const flight& staged, std::int32_t tile) {
+  __device__ __forceinline__ void store_tile(flight& staged, std::int32_t tile) {
     staged.store_k(k_slot<Slot>(), a_.lds.k_stride);
     staged.store_v(v_slot<Slot>(), prefill_key_stride, a_.head_dim_v, w_.visible_keys - tile * prefill_tile_keys);
   }
@@ -223,7 +232,12 @@ class prefill_pipeline {
     device::accumulator<float> s[key_atoms];
     device::mma_panel<T, qk_steps>(
         s, key_atoms, (a_.head_dim_qk + device::byte_atom_depth - 1) / device::byte_atom_depth,
-        [&](int i, device::fp8_fragment& f) { f = q_[i]; },
+        [&](int i, device::fp8_fragment& f) {
+          if constexpr (platform::has_few_registers)
+            device::load_words(f, q_in_lds() + i * device::byte_atom_depth, a_.lds.k_stride);
+          else
+            f = q_[i];
+        },
         [&](int n, int i, device::fp8_fragment& f) {
           device::load_words(f, k + n * device::atom_columns * a_.lds.k_stride + i * device::byte_atom_depth,
                              a_.lds.k_stride);

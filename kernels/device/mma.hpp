@@ -31,6 +31,11 @@ inline constexpr int atom_columns = 16;
 /// Depth of an atom: products that one atom joins. The padding of a tile's reduction extent follows from it.
 inline constexpr int atom_depth = 16;
 
+/// The calling thread's wave in its block.
+__device__ inline int wave_of_block() {
+  return platform::uniform(static_cast<int>(threadIdx.x) / wave_lanes());
+}
+
 /// A[row][k] at a[row * row_stride + k]; stride and address are multiples of k_run elements.
 template <class T>
 __device__ inline void load_a(fragment<T>& f, const T* a, int row_stride) {

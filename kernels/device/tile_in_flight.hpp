@@ -8,9 +8,11 @@
 #include <hip/hip_runtime.h>
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/device/mma.hpp"
 #include "kernels/device/vector.hpp"
+#include "kernels/platform/current.hpp"
 
 namespace assay::device {
 
@@ -53,35 +55,49 @@ class tile_in_flight {
 
  public:
   /// Pages of the keys that this thread moves.
-  struct page_ids {
+  struct early_page_ids {
     std::int32_t id[max_patches][patch_keys];
+    __device__ std::int32_t at(int patch, int key) const { return id[patch][key]; }
     /// Of the whole tile, where tiles do not cross pages.
     __device__ std::int32_t of_tile() const { return id[0][0]; }
   };
+  /// The same, looked up when they are asked for.
+  struct late_page_ids {
+    clamped_pages pages;
+    std::int32_t tile;
+    __device__ std::int32_t at(int patch, int key) const { return pages.look_up(tile * Keys + first_row(patch) + key); }
+    __device__ std::int32_t of_tile() const { return at(0, 0); }
+  };
+  using page_ids = std::conditional_t<platform::has_few_registers, late_page_ids, early_page_ids>;
 
   __device__ static page_ids look_up(const clamped_pages& pages, std::int32_t tile) {
-    page_ids ids;
-    ASSAY_UNROLL
-    for (int p = 0; p < patches(); ++p) ASSAY_UNROLL
-    for (int j = 0; j < patch_keys; ++j) ids.id[p][j] = pages.look_up(tile * Keys + first_row(p) + j);
-    return ids;
+    if constexpr (platform::has_few_registers) {
+      return {pages, tile};
+    } else {
+      page_ids ids;
+      ASSAY_UNROLL
+      for (int p = 0; p < patches(); ++p) ASSAY_UNROLL
+      for (int j = 0; j < patch_keys; ++j) ids.id[p][j] = pages.look_up(tile * Keys + first_row(p) + j);
+      return ids;
+    }
   }
 
   /// Issues the loads. Keys behind the sequence's end come from wherever the clamp leads, which is a page in use.
+  /// Where registers are few, the tile stays where it is until it is stored.
   __device__ void load(const byte_pool& k, const byte_pool& v, std::int32_t page_size, std::int32_t tile,
                        const page_ids& pages) {
-    ASSAY_UNROLL
-    for (int p = 0; p < patches(); ++p) ASSAY_UNROLL
-    for (int j = 0; j < patch_keys; ++j) {
-      const std::int32_t slot = (tile * Keys + first_row(p) + j) % page_size;
-      k_[p][j] = column() < k.columns ? load8(k.row(pages.id[p][j], slot) + column()) : packed<1>{};
-      v_[p][j] = column() < v.columns ? load8(v.row(pages.id[p][j], slot) + column()) : packed<1>{};
+    if constexpr (platform::has_few_registers) {
+      late_ = {k, v, page_size, tile, pages};
+    } else {
+      load_part(k_, k, page_size, tile, pages);
+      load_part(v_, v, page_size, tile, pages);
     }
   }
 
   /// K to rows of keys; columns up to `stride` - 8 are written, zeros behind the tensor's: Q is zero there, and 0 * NaN
   /// would not be.
-  __device__ void store_k(std::uint8_t* tile, int stride) const {
+  __device__ void store_k(std::uint8_t* tile, int stride) {
+    if constexpr (platform::has_few_registers) load_part(k_, late_.k, late_.page_size, late_.tile, late_.pages);
     if (column() >= stride - vector_elements) return;
     ASSAY_UNROLL
     for (int p = 0; p < patches(); ++p) ASSAY_UNROLL
@@ -89,7 +105,8 @@ class tile_in_flight {
   }
 
   /// V to rows of columns. Keys from `live_keys` of the tile on are dead, and become zeros: P is zero there.
-  __device__ void store_v(std::uint8_t* tile, int stride, int columns, std::int32_t live_keys) const {
+  __device__ void store_v(std::uint8_t* tile, int stride, int columns, std::int32_t live_keys) {
+    if constexpr (platform::has_few_registers) load_part(v_, late_.v, late_.page_size, late_.tile, late_.pages);
     if (column() >= columns) return;
     ASSAY_UNROLL
     for (int p = 0; p < patches(); ++p) {
@@ -104,6 +121,19 @@ class tile_in_flight {
   }
 
  private:
+  using part = packed<1>[max_patches][patch_keys];
+
+  /// This thread's patches of K or V.
+  __device__ static void load_part(part& to, const byte_pool& from, std::int32_t page_size, std::int32_t tile,
+                                   const page_ids& pages) {
+    ASSAY_UNROLL
+    for (int p = 0; p < patches(); ++p) ASSAY_UNROLL
+    for (int j = 0; j < patch_keys; ++j) {
+      const std::int32_t slot = (tile * Keys + first_row(p) + j) % page_size;
+      to[p][j] = column() < from.columns ? load8(from.row(pages.at(p, j), slot) + column()) : packed<1>{};
+    }
+  }
+
   __device__ static void store_patch(std::uint8_t* to, int stride, const unsigned int (&rows)[4]) {
     unsigned int columns[4];
     transpose_bytes(rows, columns);
@@ -111,7 +141,16 @@ class tile_in_flight {
     for (int i = 0; i < 4; ++i) *reinterpret_cast<unsigned int*>(to + i * stride) = columns[i];
   }
 
-  packed<1> k_[max_patches][patch_keys], v_[max_patches][patch_keys];
+  /// What a late load needs.
+  struct late_load {
+    byte_pool k, v;
+    std::int32_t page_size, tile;
+    page_ids pages;
+  };
+  struct nothing {};
+
+  part k_, v_;
+  std::conditional_t<platform::has_few_registers, late_load, nothing> late_;
 };
 
 }  // namespace assay::device

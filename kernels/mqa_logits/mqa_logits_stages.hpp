@@ -182,7 +182,7 @@ class mqa_stages {
   /// Heads by keys in matrix atoms, 16 keys a column tile; the waves take the tiles in turn.
   template <class Store>
   __device__ void score(int slot, int atoms, Store store_logit) const {
-    const int waves = mqa_threads / device::wave_lanes(), wave = thread() / device::wave_lanes();
+    const int waves = mqa_threads / device::wave_lanes(), wave = device::wave_of_block();
     const int mine = (atoms - wave + waves - 1) / waves;
     if (mine <= 0) return;
     const auto key_of = [&](int n) { return (wave + n * waves) * device::atom_columns; };

@@ -137,8 +137,7 @@ __device__ void compute_scores(const split_kv_arguments& a, const typename Trait
                                const typename Traits::element* k, float* scores) {
   using element = typename Traits::element;
   const int stride = a.lds.q_stride, steps = (a.head_dim_qk + device::atom_depth - 1) / device::atom_depth;
-  const int wave = static_cast<int>(threadIdx.x) / device::wave_lanes(),
-            waves = split_kv_threads / device::wave_lanes();
+  const int wave = device::wave_of_block(), waves = split_kv_threads / device::wave_lanes();
   for (int block = wave; block < split_kv_tile_keys / device::atom_columns; block += waves) {
     const element* keys = k + block * device::atom_columns * stride;
     device::accumulator<typename Traits::score> s;
@@ -157,8 +156,7 @@ struct output_tile {
   device::accumulator<float> atom[Traits::max_atoms_per_wave];
 
   __device__ static int column(int i) {
-    const int lanes = device::wave_lanes(), wave = static_cast<int>(threadIdx.x) / lanes;
-    return (wave + i * (split_kv_threads / lanes)) * device::atom_columns;
+    return (device::wave_of_block() + i * (split_kv_threads / device::wave_lanes())) * device::atom_columns;
   }
 
   /// O = O * alpha + P V
@@ -179,6 +177,7 @@ struct output_tile {
 
   /// Normalises and stores: o with one split, else the split's f32 partial.
   __device__ void store(const split_kv_arguments& a, const block_work& w, const float* l) const {
+    ASSAY_UNROLL
     for (int i = 0; i < atom[0].count(); ++i) {
       const int row = device::c_row(i);
       const row_identity id = identify_row(a, w, row);

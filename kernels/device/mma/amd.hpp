@@ -1,5 +1,6 @@
-/// Matrix atoms of AMD: MFMA 16x16x16 on CDNA (gfx90a, gfx942; waves of 64) and WMMA 16x16x16 on RDNA3 (gfx1100; waves
-/// of 32). Layouts: AMD's matrix instruction calculator.
+/// Matrix atoms of AMD: MFMA 16x16x16 on CDNA (gfx90a, gfx942, gfx950; waves of 64), and WMMA 16x16x16 on RDNA3
+/// (gfx1100) and RDNA4 (gfx1201; waves of 32). Layouts: AMD's matrix instruction calculator; tests/kernels/platform/cpu
+/// has those of the cpu platform's builtins of the same names.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -13,8 +14,13 @@
 namespace assay::device {
 
 #if defined(__GFX11__)
-#define ASSAY_WMMA 1
+#define ASSAY_WMMA 11
 inline constexpr int largest_wave = 32;
+#elif defined(__GFX12__)
+#define ASSAY_WMMA 12
+inline constexpr int largest_wave = 32;
+#elif defined(__HIP_DEVICE_COMPILE__) && !defined(__GFX9__)
+#error "the amd platform has no matrix atoms for this GPU: gfx9 with MFMA, gfx11 and gfx12 have"
 #else
 // CDNA, and the host's pass, which only reads the sizes' declarations.
 #define ASSAY_WMMA 0
@@ -29,8 +35,10 @@ __device__ inline int mma_lane() {
   return static_cast<int>(threadIdx.x) % wave_lanes();
 }
 
-/// A lane's elements: 4 in MFMA; in RDNA3's WMMA a whole row of A or column of B, held twice by lanes 16 apart.
-inline constexpr int fragment_elements = ASSAY_WMMA ? 16 : 4;
+/// Whether lanes 16 apart hold the same elements of A and B: a whole row or column.
+inline constexpr bool holds_twice = ASSAY_WMMA == 11;
+/// A lane's elements: 4 in MFMA, 8 in RDNA4's WMMA, 16 in RDNA3's.
+inline constexpr int fragment_elements = 256 / largest_wave * (holds_twice ? 2 : 1);
 inline constexpr int accumulator_elements = 256 / largest_wave;
 
 inline constexpr int k_run = ASSAY_WMMA ? 8 : 4;
@@ -55,14 +63,14 @@ struct coordinate {
 
 __device__ inline coordinate a_coordinate(int i) {
   const int lane = mma_lane();
-  return {lane % 16, ASSAY_WMMA ? i : lane / 16 * 4 + i};
+  return {lane % 16, holds_twice ? i : lane / 16 * k_run + i};
 }
 __device__ inline coordinate b_coordinate(int i) {
   return a_coordinate(i);
 }
 __device__ inline int c_row(int i) {
   const int lane = mma_lane();
-  return ASSAY_WMMA ? 2 * i + lane / 16 : lane / 16 * 4 + i;
+  return ASSAY_WMMA == 11 ? 2 * i + lane / 16 : lane / 16 * accumulator_elements + i;
 }
 __device__ inline int c_column(int) {
   return mma_lane() % 16;
@@ -72,24 +80,29 @@ template <class T, int N>
 using lanes_of = T __attribute__((ext_vector_type(N)));
 
 #if ASSAY_WMMA
+#if ASSAY_WMMA == 12
+#define ASSAY_WMMA_BUILTIN(name) __builtin_amdgcn_wmma_##name##_w32_gfx12
+#else
+#define ASSAY_WMMA_BUILTIN(name) __builtin_amdgcn_wmma_##name##_w32
+#endif
 __device__ inline void mma(accumulator<float>& c, const fragment<f16>& a, const fragment<f16>& b) {
-  using half16 = lanes_of<_Float16, 16>;
-  const auto sum = __builtin_amdgcn_wmma_f32_16x16x16_f16_w32(
-      __builtin_bit_cast(half16, a), __builtin_bit_cast(half16, b), __builtin_bit_cast(lanes_of<float, 8>, c));
+  using halves = lanes_of<_Float16, fragment_elements>;
+  const auto sum = ASSAY_WMMA_BUILTIN(f32_16x16x16_f16)(__builtin_bit_cast(halves, a), __builtin_bit_cast(halves, b),
+                                                        __builtin_bit_cast(lanes_of<float, 8>, c));
   c = __builtin_bit_cast(accumulator<float>, sum);
 }
 __device__ inline void mma(accumulator<float>& c, const fragment<bf16>& a, const fragment<bf16>& b) {
-  using bits16 = lanes_of<short, 16>;
-  const auto sum = __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32(
-      __builtin_bit_cast(bits16, a), __builtin_bit_cast(bits16, b), __builtin_bit_cast(lanes_of<float, 8>, c));
+  using bits = lanes_of<short, fragment_elements>;
+  const auto sum = ASSAY_WMMA_BUILTIN(f32_16x16x16_bf16)(__builtin_bit_cast(bits, a), __builtin_bit_cast(bits, b),
+                                                         __builtin_bit_cast(lanes_of<float, 8>, c));
   c = __builtin_bit_cast(accumulator<float>, sum);
 }
 __device__ inline void mma(accumulator<std::int32_t>& c, const fragment<std::int8_t>& a,
                            const fragment<std::int8_t>& b) {
-  using words4 = lanes_of<int, 4>;
-  const auto sum = __builtin_amdgcn_wmma_i32_16x16x16_iu8_w32(true, __builtin_bit_cast(words4, a), true,
-                                                              __builtin_bit_cast(words4, b),
-                                                              __builtin_bit_cast(lanes_of<int, 8>, c), false);
+  using words = lanes_of<int, fragment_elements / 4>;
+  const auto sum =
+      ASSAY_WMMA_BUILTIN(i32_16x16x16_iu8)(true, __builtin_bit_cast(words, a), true, __builtin_bit_cast(words, b),
+                                           __builtin_bit_cast(lanes_of<int, 8>, c), false);
   c = __builtin_bit_cast(accumulator<std::int32_t>, sum);
 }
 #elif defined(__GFX9__)

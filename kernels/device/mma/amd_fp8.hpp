@@ -19,8 +19,8 @@ template <class T>
 inline constexpr bool has_fp8_atom = false;
 #endif
 
-/// 16 rows of 32 bytes over 64 lanes; in RDNA3's WMMA each half of the 32 lanes holds them all.
-inline constexpr int words_per_fragment = ASSAY_WMMA ? 8 : 2;
+/// 16 rows of 32 bytes over 64 or 32 lanes; in RDNA3's WMMA each half of the lanes holds them all.
+inline constexpr int words_per_fragment = fragment_elements / 2;
 using fp8_fragment = byte_fragment<words_per_fragment>;
 
 __host__ __device__ constexpr int fragment_words() {
@@ -30,7 +30,7 @@ inline constexpr int adjacent_words = 2;
 
 __device__ inline word_place word_coordinate(int i) {
   const int lane = mma_lane();
-  return {lane % 16, ASSAY_WMMA ? 4 * i : lane / 16 * 8 + 4 * i};
+  return {lane % 16, (holds_twice ? 0 : lane / 16 * 4 * words_per_fragment) + 4 * i};
 }
 
 inline constexpr int max_row_slots = accumulator_elements;

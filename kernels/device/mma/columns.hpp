@@ -29,7 +29,8 @@ constexpr row_tree column_tree([[maybe_unused]] int wave_size) {
   return {{8, 1, 2, 4}};
 #elif defined(__HIP_PLATFORM_ASSAY_CPU__)
   return wave_size == 64 ? row_tree{{2, 1, 4, 8}} : row_tree{{4, 2, 1, 8}};
-#else  // MFMA's rows are those of the cpu platform; a lane of RDNA3's WMMA holds every second row
+#else  // MFMA's rows are those of the cpu platform; a lane of RDNA3's WMMA holds every second row. RDNA4's sum is
+       // RDNA3's
   return wave_size == 64 ? row_tree{{2, 1, 4, 8}} : row_tree{{8, 4, 2, 1}};
 #endif
 }
@@ -60,15 +61,23 @@ __device__ inline void sum_columns(const accumulator<float>& tile, float (&sums)
     sums[slot] = part[upper] + part[upper + 2];
   }
 #else
+#if defined(__GFX12__)
+  // A lane holds 8 rows in order, so rows 8 apart are those of lanes 16 apart. They come first, as on RDNA3: a contract
+  // knows the wave's size, not the GPU.
+  ASSAY_UNROLL
+  for (float& row : part) row += __shfl_xor(row, column_stride, wave_lanes());
+#endif
   ASSAY_UNROLL
   for (int width = tile.count() / 2; width > 0; width /= 2) ASSAY_UNROLL
   for (int i = 0; i < width; ++i) part[i] += part[i + width];
   sums[0] = part[0];
 #endif
+#if !defined(__GFX12__)
   ASSAY_UNROLL
   for (float& sum : sums)
     for (int distance = column_stride; distance < wave_lanes(); distance *= 2)
       sum += __shfl_xor(sum, distance, wave_lanes());
+#endif
 }
 
 }  // namespace assay::device

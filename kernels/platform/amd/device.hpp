@@ -18,6 +18,14 @@ namespace assay::platform {
 inline constexpr const char* name = "amd";
 inline constexpr DLDeviceType device_type = kDLROCM;
 
+/// RDNA's waves of 32 lanes have 256 vector registers, CDNA's 512: there tiles travel through registers at once, not
+/// while the tile before them is at work. The host's pass reads sizes only.
+#if defined(__GFX11__) || defined(__GFX12__)
+inline constexpr bool has_few_registers = true;
+#else
+inline constexpr bool has_few_registers = false;
+#endif
+
 /// v_exp_f32 and v_log_f32 are good to 1 ulp and flush subnormal results (AMD's CDNA and RDNA ISA guides). exp adds the
 /// rounding of the high half of its argument's fraction and one product: below 2^-23 + 2 * 2^-24 = 2^-22. log
 /// multiplies log2 by ln 2: two roundings more.
@@ -66,6 +74,17 @@ inline int wave_size(const assay_launch&) {
   return known && lanes > 0 ? lanes : 64;
 }
 
+/// has_few_registers of the device that a launch is for.
+inline bool device_has_few_registers(const assay_launch& launch) {
+  return wave_size(launch) == 32;
+}
+
+/// A value that is the same in all lanes of the wave: in a scalar register, so that branches on it are uniform and
+/// addresses from it take no vector registers.
+__device__ inline int uniform(int value) {
+  return __builtin_amdgcn_readfirstlane(value);
+}
+
 /// Orders the LDS accesses of a wave's lanes: what they wrote before it, all of them see after it. The lanes run in
 /// lockstep; only the compiler must be kept from moving accesses.
 __device__ inline void wave_fence() {
@@ -74,4 +93,19 @@ __device__ inline void wave_fence() {
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
 }
 
+/// __syncthreads, with a wait of its own for the wave's LDS accesses. The compiler (LLVM 19 and 22) loses the one that
+/// the barrier's fence asks for where a barrier is at the head of a loop and the store at its end, so that other waves
+/// read what is not there yet. What stands in an assembly statement it keeps.
+__device__ inline void block_barrier() {
+#if defined(__GFX12__)
+  asm volatile("s_wait_dscnt 0x0" ::: "memory");
+#elif defined(__HIP_DEVICE_COMPILE__)
+  asm volatile("s_waitcnt lgkmcnt(0)" ::: "memory");
+#endif
+  __syncthreads();
+}
+
 }  // namespace assay::platform
+
+/// All barriers of the kernels, which are plain HIP.
+#define __syncthreads() ::assay::platform::block_barrier()

@@ -20,6 +20,9 @@ namespace assay::platform {
 inline constexpr const char* name = "cpu";
 inline constexpr DLDeviceType device_type = kDLCPU;
 
+/// Whether tiles should not wait in registers. tests/kernels/few_registers makes libraries in which it is true.
+inline constexpr bool has_few_registers = false;
+
 /// exp2f of glibc since 2.27 evaluates in binary64 and rounds once: at most 0.502 ulp (its sysdeps/ieee754/flt-32/
 /// e_exp2f.c says so); an ulp is at most 2^-23 of the value, so 0.502 * 2^-23 < 1.01 * 2^-24. exp, log and tanh below
 /// are computed in binary64 to far better than 2^-40 and rounded once: 2^-24 (1 + 2^-16).
@@ -82,6 +85,16 @@ inline bool has_wave_size(int lanes) {
 /// Lanes of a wave under this launch: a multiple of it is a block's number of threads.
 inline int wave_size(const assay_launch& launch) {
   return launch.wave_size;
+}
+
+/// has_few_registers of the device that a launch is for.
+inline bool device_has_few_registers(const assay_launch&) {
+  return has_few_registers;
+}
+
+/// A value that is the same in all lanes of the wave.
+inline int uniform(int value) {
+  return value;
 }
 
 /// Orders the LDS accesses of a wave's lanes: what they wrote before it, all of them see after it.

@@ -18,6 +18,9 @@ namespace assay::platform {
 inline constexpr const char* name = "nvidia";
 inline constexpr DLDeviceType device_type = kDLCUDA;
 
+/// Whether tiles should not wait in registers.
+inline constexpr bool has_few_registers = false;
+
 /// CUDA C++ Programming Guide, mathematical functions: exp2f and expf at most 2 ulp, logf at most 1 ulp; an ulp is at
 /// most 2^-23 of the value. Compiled without -ftz, so subnormal results are kept.
 inline constexpr math_errors errors{0x1p-22F, 0x1p-126F, 0x1p-24F, 0x1p-23F, tanh_error(0x1p-22F)};
@@ -63,6 +66,16 @@ inline bool has_wave_size(int) {
 /// Lanes of a wave: a multiple of it is a block's number of threads.
 inline int wave_size(const assay_launch&) {
   return 32;
+}
+
+/// has_few_registers of the device that a launch is for.
+inline bool device_has_few_registers(const assay_launch&) {
+  return false;
+}
+
+/// A value that is the same in all lanes of the wave.
+__device__ inline int uniform(int value) {
+  return value;
 }
 
 /// Orders the LDS accesses of a wave's lanes: what they wrote before it, all of them see after it.

@@ -144,12 +144,14 @@ TEST_CASE("batch_prefill's run() names the tensor that is missing or too much, a
 TEST_CASE("batch_prefill's LDS fits into 48 KiB for all head dimensions, and its parts do not overlap", "[plan]") {
   for (int qk = 64; qk <= prefill_max_head_dim; qk += prefill_head_dim_step)
     for (int v = 64; v <= prefill_max_head_dim; v += prefill_head_dim_step) {
-      const prefill_lds at = lay_out_prefill(qk, v);
+      const prefill_lds at = lay_out_prefill(qk, v, true);
       const bool fits = at.k_stride >= qk && at.k_slot_bytes >= prefill_tile_keys * at.k_stride &&
                         at.v_at >= 2 * at.k_slot_bytes && at.v_slot_bytes >= v * prefill_key_stride &&
                         at.p_at >= at.v_at + 2 * at.v_slot_bytes &&
-                        at.size_bytes >= at.p_at + prefill_tile_rows * prefill_key_stride &&
-                        at.size_bytes <= 48 * 1024 && at.k_stride % 8 == 0 && at.v_at % 8 == 0 && at.p_at % 8 == 0;
+                        at.q_at >= at.p_at + prefill_tile_rows * prefill_key_stride &&
+                        at.size_bytes >= at.q_at + prefill_tile_rows * at.k_stride && at.size_bytes <= 48 * 1024 &&
+                        at.k_stride % 8 == 0 && at.v_at % 8 == 0 && at.p_at % 8 == 0 && at.q_at % 8 == 0 &&
+                        lay_out_prefill(qk, v, false).size_bytes == at.q_at;
       if (!fits) FAIL("head dimensions " << qk << " and " << v);
     }
 }

@@ -2,13 +2,17 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
 #include <map>
 #include <memory>
+#include <numeric>
 
 #include "properties/system/errors.hpp"
+#include "properties/system/worker.hpp"
 
 namespace assay {
 namespace {
@@ -48,6 +52,7 @@ struct device_driver::calls {
   int (*make_stream)(void**, unsigned);
   int (*finish)(void*);
   int (*text)(int, const char**);
+  int (*name_of_error)(int, const char**);
   int (*grain)(std::size_t*, const memory_kind*, unsigned);
   int (*reserve)(std::byte**, std::size_t, std::size_t, std::byte*, unsigned long long);
   int (*unreserve)(std::byte*, std::size_t);
@@ -83,9 +88,9 @@ device_driver::calls cuda_calls() {
       c.retain, "cuDevicePrimaryCtxRetain")(c.set_current, "cuCtxSetCurrent")(c.allocate, "cuMemAlloc_v2")(
       c.free, "cuMemFree_v2")(c.copy_in, "cuMemcpyHtoDAsync_v2")(c.copy_out, "cuMemcpyDtoHAsync_v2")(
       c.fill, "cuMemsetD8Async")(c.make_stream, "cuStreamCreate")(c.finish, "cuStreamSynchronize")(
-      c.text, "cuGetErrorString")(c.grain, "cuMemGetAllocationGranularity")(c.reserve, "cuMemAddressReserve")(
-      c.unreserve, "cuMemAddressFree")(c.create, "cuMemCreate")(c.release, "cuMemRelease")(c.map, "cuMemMap")(
-      c.unmap, "cuMemUnmap")(c.allow, "cuMemSetAccess");
+      c.text, "cuGetErrorString")(c.name_of_error, "cuGetErrorName")(c.grain, "cuMemGetAllocationGranularity")(
+      c.reserve, "cuMemAddressReserve")(c.unreserve, "cuMemAddressFree")(c.create, "cuMemCreate")(
+      c.release, "cuMemRelease")(c.map, "cuMemMap")(c.unmap, "cuMemUnmap")(c.allow, "cuMemSetAccess");
   return c;
 }
 
@@ -94,9 +99,10 @@ device_driver::calls hip_calls() {
   loader("libamdhip64.so")(c.init, "hipInit")(c.count, "hipGetDeviceCount")(c.name, "hipDeviceGetName")(
       c.select, "hipSetDevice")(c.allocate, "hipMalloc")(c.free, "hipFree")(c.copy_in, "hipMemcpyHtoDAsync")(
       c.copy_out, "hipMemcpyDtoHAsync")(c.fill, "hipMemsetD8Async")(c.make_stream, "hipStreamCreateWithFlags")(
-      c.finish, "hipStreamSynchronize")(c.text, "hipDrvGetErrorString")(c.grain, "hipMemGetAllocationGranularity")(
-      c.reserve, "hipMemAddressReserve")(c.unreserve, "hipMemAddressFree")(c.create, "hipMemCreate")(
-      c.release, "hipMemRelease")(c.map, "hipMemMap")(c.unmap, "hipMemUnmap")(c.allow, "hipMemSetAccess");
+      c.finish, "hipStreamSynchronize")(c.text, "hipDrvGetErrorString")(c.name_of_error, "hipDrvGetErrorName")(
+      c.grain, "hipMemGetAllocationGranularity")(c.reserve, "hipMemAddressReserve")(c.unreserve, "hipMemAddressFree")(
+      c.create, "hipMemCreate")(c.release, "hipMemRelease")(c.map, "hipMemMap")(c.unmap, "hipMemUnmap")(
+      c.allow, "hipMemSetAccess");
   return c;
 }
 
@@ -116,60 +122,110 @@ std::vector<index_range> pages_of(const std::vector<index_range>& ranges, std::i
 
 }  // namespace
 
+namespace {
+
+const device_driver::calls& calls_of(DLDeviceType type) {
+  if (type == kDLCUDA) {
+    static const device_driver::calls cuda = cuda_calls();
+    return cuda;
+  }
+  if (type == kDLROCM) {
+    static const device_driver::calls hip = hip_calls();
+    return hip;
+  }
+  throw environment_error(fmt::format("tensors on device type {}: there is no driver for it", static_cast<int>(type)));
+}
+
+/// "what: text (NAME, code)".
+std::string error_text(const device_driver::calls& driver, const char* what, int code) {
+  const char* text = nullptr;
+  const char* name = nullptr;
+  if (driver.text(code, &text) != 0 || text == nullptr) text = "an error without a text";
+  if (driver.name_of_error(code, &name) != 0 || name == nullptr) name = "without a name";
+  return fmt::format("{}: {} ({}, {})", what, text, name, code);
+}
+
+/// At the start, an error is this machine's.
+void demand(const device_driver::calls& driver, const char* what, int code) {
+  if (code != 0) throw environment_error(error_text(driver, what, code));
+}
+
+/// The numbers of ASSAY_DEVICES.
+std::vector<int> named_devices(const char* list, int count) {
+  std::vector<int> devices;
+  for (const char* at = list;; ++at) {
+    int device = 0;
+    const auto [end, error] = std::from_chars(at, list + std::strlen(list), device);
+    if (error != std::errc{} || (*end != ',' && *end != '\0') || device < 0 || device >= count)
+      throw environment_error(
+          fmt::format("ASSAY_DEVICES: '{}' is no list of devices, as in 0,2; the driver has {}", list, count));
+    devices.push_back(device);
+    at = end;
+    if (*at == '\0') return devices;
+  }
+}
+
+/// The devices to use, at least one. Starts the driver.
+std::vector<int> devices_of(const device_driver::calls& driver) {
+  int count = 0;
+  demand(driver, "the driver's start", driver.init(0));
+  demand(driver, "the number of devices", driver.count(&count));
+  if (count < 1) throw environment_error("the driver has no device");
+  if (const char* const named = std::getenv("ASSAY_DEVICES")) return named_devices(named, count);
+  std::vector<int> all(static_cast<std::size_t>(count));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+std::string name_of_device(const device_driver::calls& driver, int device) {
+  char text[256] = {};
+  demand(driver, "the device's name", driver.name(text, sizeof text, device));
+  return text;
+}
+
+}  // namespace
+
 device_driver& device_driver::of(DLDeviceType type) {
   static std::map<DLDeviceType, std::unique_ptr<device_driver>> open;
   std::unique_ptr<device_driver>& one = open[type];
-  if (one) return *one;
-  if (type == kDLCUDA) {
-    static const calls cuda = cuda_calls();
-    one = std::make_unique<device_driver>(type, cuda);
-  } else if (type == kDLROCM) {
-    static const calls hip = hip_calls();
-    one = std::make_unique<device_driver>(type, hip);
-  } else {
-    throw environment_error(
-        fmt::format("tensors on device type {}: there is no driver for it", static_cast<int>(type)));
-  }
+  if (!one) one = std::make_unique<device_driver>(type, calls_of(type));
   return *one;
 }
 
+std::string device_driver::devices_text(DLDeviceType type) {
+  const calls& driver = calls_of(type);
+  std::map<std::string, int> counts;
+  for (const int device : devices_of(driver)) ++counts[name_of_device(driver, device)];
+  std::string text;
+  for (const auto& [name, count] : counts) text += fmt::format("{}{} x {}", text.empty() ? "" : ", ", count, name);
+  return text;
+}
+
 device_driver::device_driver(DLDeviceType type, const calls& driver) : driver_(driver) {
-  const auto demand = [this](const char* what, int code) {
-    try {
-      check(what, code);
-    } catch (const device_error& e) {
-      throw environment_error(e.what());
-    }
-  };
-  int count = 0;
-  demand("the driver's start", driver_.init(0));
-  demand("the number of devices", driver_.count(&count));
-  if (count < 1) throw environment_error("the driver has no device");
-  device_ = {type, getpid() % count};
+  const std::vector<int> devices = devices_of(driver);
+  device_ = {type, devices[static_cast<std::size_t>(worker::number()) % devices.size()]};
   if (driver_.select == nullptr) {
     void* context = nullptr;
-    demand("the device's context", driver_.retain(&context, device_.device_id));
-    demand("the device's context", driver_.set_current(context));
+    demand(driver, "the device's context", driver_.retain(&context, device_.device_id));
+    demand(driver, "the device's context", driver_.set_current(context));
   } else {
-    demand("the device's choice", driver_.select(device_.device_id));
+    demand(driver, "the device's choice", driver_.select(device_.device_id));
   }
-  char text[256] = {};
-  demand("the device's name", driver_.name(text, sizeof text, device_.device_id));
-  name_ = text;
+  name_ = name_of_device(driver, device_.device_id);
   constexpr unsigned apart_from_default_stream = 1;
-  demand("a stream", driver_.make_stream(&stream_, apart_from_default_stream));
+  demand(driver, "a stream", driver_.make_stream(&stream_, apart_from_default_stream));
   memory_kind kind;
   kind.device = device_.device_id;
   std::size_t grain = 0;
-  demand("the grain of its memory", driver_.grain(&grain, &kind, 0));
+  demand(driver, "the grain of its memory", driver_.grain(&grain, &kind, 0));
   page_bytes_ = static_cast<std::int64_t>(grain);
 }
 
 void device_driver::check(const char* what, int code) const {
+  constexpr int out_of_memory = 2;  // CUDA_ERROR_OUT_OF_MEMORY, hipErrorOutOfMemory
   if (code == 0) return;
-  const char* text = nullptr;
-  if (driver_.text(code, &text) != 0 || text == nullptr) text = "an error without a text";
-  throw device_error(fmt::format("{}: {} ({})", what, text, code));
+  if (code == out_of_memory) throw device_memory_error(error_text(driver_, what, code));
+  throw device_error(error_text(driver_, what, code));
 }
 
 std::byte* device_driver::scratch(std::int64_t bytes) {

@@ -12,10 +12,14 @@
 
 namespace assay {
 
-/// What the driver says of a failed call: "an illegal memory access was encountered". The device may be of no further
-/// use to the process.
+/// What the driver says of a failed call: "the device: an illegal memory access was encountered
+/// (CUDA_ERROR_ILLEGAL_ADDRESS, 700)". The device may be of no further use to the process.
 struct device_error : std::runtime_error {
   using std::runtime_error::runtime_error;
+};
+/// The device has no memory left for the tensors of a case. The process may go on.
+struct device_memory_error : device_error {
+  using device_error::device_error;
 };
 
 /// One device of the process, with a stream. CUDA's driver API (libcuda.so.1) or HIP's runtime (libamdhip64.so), loaded
@@ -23,9 +27,12 @@ struct device_error : std::runtime_error {
 /// Everything is enqueued on the stream, and throws device_error.
 class device_driver {
  public:
-  /// Of kDLCUDA or kDLROCM. Processes that follow each other take devices that follow each other. Throws
-  /// environment_error: what is missing.
+  /// Of kDLCUDA or kDLROCM. The device is that of the worker's number, in turn (worker.hpp), of those that the driver
+  /// shows (CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES) and that ASSAY_DEVICES names, as in "0,2"; without it of all.
+  /// Throws environment_error: what is missing, or wrong in ASSAY_DEVICES.
   static device_driver& of(DLDeviceType type);
+  /// The devices of which of() takes one, by name: "2 x NVIDIA H100". Throws as of().
+  static std::string devices_text(DLDeviceType type);
 
   DLDevice device() const { return device_; }
   void* stream() const { return stream_; }

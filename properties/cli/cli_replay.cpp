@@ -81,8 +81,8 @@ int replay_one(const library_options& from, const library& lib, replayed_cases& 
 }
 
 /// Of the cases for kernels that all libraries have.
-comparison compare(const std::vector<std::shared_ptr<library>>& libs, const replayed_cases& cases,
-                   const replay_options& options) {
+library_comparison compare(const std::vector<std::shared_ptr<library>>& libs, const replayed_cases& cases,
+                           const replay_options& options) {
   std::size_t at = 0;
   const auto next = [&]() -> std::optional<std::string> {
     const auto lacks = [&](const auto& lib) { return !lib->has(cases[at].stored.kernel); };
@@ -113,7 +113,7 @@ int run(const replay_arguments& given, const cli_context& context) {
     status = std::max(status, replay_one(from[i], *libs[i], cases, options, context, reports[i]));
   }
   if (libs.size() == 1) return given.json.empty() ? status : write_report(context, given.json, reports.front(), status);
-  const comparison made = compare(libs, cases, options);
+  const library_comparison made = compare(libs, cases, options);
   context.out << comparison_text(made) << std::flush;
   if (!made.findings.empty()) status = std::max<int>(status, exit_defect);
   if (given.json.empty()) return status;

@@ -157,8 +157,8 @@ int run_one(const run_arguments& given, library& lib, const suite_options& optio
 }
 
 /// The cases that all libraries ran, compared. Writes those of the findings, and says how to run them again.
-comparison compare(const libraries& libs, const suite_options& options, const std::string& arguments,
-                   const cli_context& context) {
+library_comparison compare(const libraries& libs, const suite_options& options, const std::string& arguments,
+                           const cli_context& context) {
   case_numbers numbers(options, std::chrono::steady_clock::now());
   const auto read = [&](const std::string& request) {
     const std::int64_t index = case_numbers::parse(request);
@@ -166,7 +166,7 @@ comparison compare(const libraries& libs, const suite_options& options, const st
     const std::int64_t draw = options.has_predicate ? first_supported_draw(*libs.front(), options, index, why) : 0;
     return named_case{fmt::format("case {} of seed {}", index, options.seed), suite_case(options, index, draw)};
   };
-  const comparison made =
+  const library_comparison made =
       compare_libraries(libs, options.jobs, options.limit_seconds, [&] { return numbers.next(); }, read);
   context.out << comparison_text(made);
   for (const compared_case& f : first_findings(made)) {
@@ -200,7 +200,7 @@ int run_several(const run_arguments& given, const std::vector<library_options>& 
     // The next ones run the cases that the first one had time for.
     if (i == 0 && options.seconds > 0) options.cases = result.total.total() * options.shards, options.seconds = 0;
   }
-  const comparison made = compare(libs, options, given.from.text_of_all(), context);
+  const library_comparison made = compare(libs, options, given.from.text_of_all(), context);
   if (!made.findings.empty()) status = std::max<int>(status, exit_defect);
   if (given.json.empty()) return status;
   const boost::json::object report{

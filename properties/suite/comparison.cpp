@@ -94,7 +94,7 @@ std::string to_text(const said& s, const named_case& c) {
                                       {"case", s.finding.empty() ? "" : to_json(c.stored)}});
 }
 
-void add(comparison& to, const std::string& reply) {
+void add(library_comparison& to, const std::string& reply) {
   const json::value parsed = json::parse(reply);
   const json::object& o = parsed.as_object();
   ++(o.at("ran").as_bool() ? to.cases : to.uncompared);
@@ -111,11 +111,11 @@ void add(comparison& to, const std::string& reply) {
 
 }  // namespace
 
-comparison compare_libraries(const std::vector<std::shared_ptr<library>>& libraries, int jobs, double limit_seconds,
-                             const std::function<std::optional<std::string>()>& next,
-                             const std::function<named_case(const std::string&)>& read) {
+library_comparison compare_libraries(const std::vector<std::shared_ptr<library>>& libraries, int jobs,
+                                     double limit_seconds, const std::function<std::optional<std::string>()>& next,
+                                     const std::function<named_case(const std::string&)>& read) {
   const auto start = std::chrono::steady_clock::now();
-  comparison made;
+  library_comparison made;
   for (const auto& lib : libraries) {
     made.libraries.push_back(name_of(*lib));
     lib->checks.accesses = false;
@@ -140,12 +140,12 @@ comparison compare_libraries(const std::vector<std::shared_ptr<library>>& librar
   return made;
 }
 
-std::span<const compared_case> first_findings(const comparison& c) {
+std::span<const compared_case> first_findings(const library_comparison& c) {
   constexpr std::size_t shown = 5;
   return std::span(c.findings).first(std::min(shown, c.findings.size()));
 }
 
-std::string comparison_text(const comparison& c) {
+std::string comparison_text(const library_comparison& c) {
   const auto percent = [](std::int64_t part, std::int64_t all) {
     return 100 * static_cast<double>(part) / static_cast<double>(std::max<std::int64_t>(1, all));
   };
@@ -170,7 +170,7 @@ std::string comparison_text(const comparison& c) {
   return more > 0 ? text + fmt::format("and {} more\n", more) : text;
 }
 
-json::object comparison_json(const comparison& c) {
+json::object comparison_json(const library_comparison& c) {
   json::array table;
   for (const auto& [key, n] : c.table)
     table.push_back({{"kernel", std::get<0>(key)},

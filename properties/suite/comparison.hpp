@@ -40,7 +40,7 @@ struct compared_case {
   attention_case stored;  ///< its `why` says the same
 };
 
-struct comparison {
+struct library_comparison {
   std::int64_t cases = 0;       ///< on which both ran
   std::int64_t uncompared = 0;  ///< on which one did not: its own report says why
   std::map<std::tuple<std::string, std::string, std::string>, agreement_counts> table;  ///< kernel, types, output
@@ -59,15 +59,15 @@ struct named_case {
 /// the others with it. Loads and stores are not checked. `next` gives a request, and `read` its case, in a worker.
 /// Libraries whose planners choose other numbers of splits, or whose contracts differ in what is rounded, may have
 /// enclosures that are apart: that is then counted, and is no finding.
-comparison compare_libraries(const std::vector<std::shared_ptr<library>>& libraries, int jobs, double limit_seconds,
-                             const std::function<std::optional<std::string>()>& next,
-                             const std::function<named_case(const std::string&)>& read);
+library_comparison compare_libraries(const std::vector<std::shared_ptr<library>>& libraries, int jobs,
+                                     double limit_seconds, const std::function<std::optional<std::string>()>& next,
+                                     const std::function<named_case(const std::string&)>& read);
 
 /// Those that a report shows.
-std::span<const compared_case> first_findings(const comparison& c);
+std::span<const compared_case> first_findings(const library_comparison& c);
 
 /// The table, and the first findings.
-std::string comparison_text(const comparison& c);
-boost::json::object comparison_json(const comparison& c);
+std::string comparison_text(const library_comparison& c);
+boost::json::object comparison_json(const library_comparison& c);
 
 }  // namespace assay

@@ -46,9 +46,15 @@ struct device_driver::calls {
   int (*select)(int);
   int (*allocate)(std::byte**, std::size_t);
   int (*free)(std::byte*);
+  int (*allocate_host)(std::byte**, std::size_t);
+  int (*free_host)(std::byte*);
   int (*copy_in)(std::byte*, const std::byte*, std::size_t, void*);
   int (*copy_out)(std::byte*, const std::byte*, std::size_t, void*);
   int (*fill)(std::byte*, unsigned char, std::size_t, void*);
+  int (*copy_across)(std::byte*, const std::byte*, std::size_t, void*);
+  int (*make_event)(void**, unsigned);
+  int (*record)(void*, void*);
+  int (*elapsed)(float*, void*, void*);  ///< in milliseconds
   int (*make_stream)(void**, unsigned);
   int (*finish)(void*);
   int (*text)(int, const char**);
@@ -86,7 +92,9 @@ device_driver::calls cuda_calls() {
   device_driver::calls c{};
   loader("libcuda.so.1")(c.init, "cuInit")(c.count, "cuDeviceGetCount")(c.name, "cuDeviceGetName")(
       c.retain, "cuDevicePrimaryCtxRetain")(c.set_current, "cuCtxSetCurrent")(c.allocate, "cuMemAlloc_v2")(
-      c.free, "cuMemFree_v2")(c.copy_in, "cuMemcpyHtoDAsync_v2")(c.copy_out, "cuMemcpyDtoHAsync_v2")(
+      c.free, "cuMemFree_v2")(c.allocate_host, "cuMemAllocHost_v2")(c.free_host, "cuMemFreeHost")(
+      c.copy_in, "cuMemcpyHtoDAsync_v2")(c.copy_out, "cuMemcpyDtoHAsync_v2")(c.copy_across, "cuMemcpyDtoDAsync_v2")(
+      c.make_event, "cuEventCreate")(c.record, "cuEventRecord")(c.elapsed, "cuEventElapsedTime")(
       c.fill, "cuMemsetD8Async")(c.make_stream, "cuStreamCreate")(c.finish, "cuStreamSynchronize")(
       c.text, "cuGetErrorString")(c.name_of_error, "cuGetErrorName")(c.grain, "cuMemGetAllocationGranularity")(
       c.reserve, "cuMemAddressReserve")(c.unreserve, "cuMemAddressFree")(c.create, "cuMemCreate")(
@@ -97,8 +105,10 @@ device_driver::calls cuda_calls() {
 device_driver::calls hip_calls() {
   device_driver::calls c{};
   loader("libamdhip64.so")(c.init, "hipInit")(c.count, "hipGetDeviceCount")(c.name, "hipDeviceGetName")(
-      c.select, "hipSetDevice")(c.allocate, "hipMalloc")(c.free, "hipFree")(c.copy_in, "hipMemcpyHtoDAsync")(
-      c.copy_out, "hipMemcpyDtoHAsync")(c.fill, "hipMemsetD8Async")(c.make_stream, "hipStreamCreateWithFlags")(
+      c.select, "hipSetDevice")(c.allocate, "hipMalloc")(c.free, "hipFree")(c.allocate_host, "hipMemAllocHost")(
+      c.free_host, "hipFreeHost")(c.copy_in, "hipMemcpyHtoDAsync")(c.copy_out, "hipMemcpyDtoHAsync")(
+      c.copy_across, "hipMemcpyDtoDAsync")(c.make_event, "hipEventCreateWithFlags")(c.record, "hipEventRecord")(
+      c.elapsed, "hipEventElapsedTime")(c.fill, "hipMemsetD8Async")(c.make_stream, "hipStreamCreateWithFlags")(
       c.finish, "hipStreamSynchronize")(c.text, "hipDrvGetErrorString")(c.name_of_error, "hipDrvGetErrorName")(
       c.grain, "hipMemGetAllocationGranularity")(c.reserve, "hipMemAddressReserve")(c.unreserve, "hipMemAddressFree")(
       c.create, "hipMemCreate")(c.release, "hipMemRelease")(c.map, "hipMemMap")(c.unmap, "hipMemUnmap")(
@@ -192,6 +202,11 @@ device_driver& device_driver::of(DLDeviceType type) {
   return *one;
 }
 
+int device_driver::number_for_worker(DLDeviceType type) {
+  const std::vector<int> devices = devices_of(calls_of(type));
+  return devices[static_cast<std::size_t>(worker::number()) % devices.size()];
+}
+
 std::string device_driver::devices_text(DLDeviceType type) {
   const calls& driver = calls_of(type);
   std::map<std::string, int> counts;
@@ -202,8 +217,7 @@ std::string device_driver::devices_text(DLDeviceType type) {
 }
 
 device_driver::device_driver(DLDeviceType type, const calls& driver) : driver_(driver) {
-  const std::vector<int> devices = devices_of(driver);
-  device_ = {type, devices[static_cast<std::size_t>(worker::number()) % devices.size()]};
+  device_ = {type, number_for_worker(type)};
   if (driver_.select == nullptr) {
     void* context = nullptr;
     demand(driver, "the device's context", driver_.retain(&context, device_.device_id));
@@ -228,16 +242,48 @@ void device_driver::check(const char* what, int code) const {
   throw device_error(error_text(driver_, what, code));
 }
 
-std::byte* device_driver::scratch(std::int64_t bytes) {
-  if (bytes <= scratch_bytes_) return scratch_;
+std::byte* device_driver::grown(kept_memory& kept, std::int64_t bytes, int (*allocate)(std::byte**, std::size_t),
+                                int (*release)(std::byte*)) {
+  if (bytes <= kept.bytes) return kept.at;
   finish();
-  if (scratch_ != nullptr) check("freeing device memory", driver_.free(scratch_));
-  scratch_ = nullptr;
-  scratch_bytes_ = 0;
+  if (kept.at != nullptr) check("freeing memory", release(kept.at));
+  kept = {};
   const std::int64_t wanted = std::max(bytes + bytes / 2, std::int64_t{1} << 20);
-  check("allocating device memory", driver_.allocate(&scratch_, static_cast<std::size_t>(wanted)));
-  scratch_bytes_ = wanted;
-  return scratch_;
+  check("allocating device memory", allocate(&kept.at, static_cast<std::size_t>(wanted)));
+  kept.bytes = wanted;
+  return kept.at;
+}
+
+std::byte* device_driver::scratch(std::int64_t bytes) {
+  return grown(scratch_, bytes, driver_.allocate, driver_.free);
+}
+
+std::byte* device_driver::host_scratch(host_use use, std::int64_t bytes) {
+  return grown(host_scratch_[static_cast<std::size_t>(use)], bytes, driver_.allocate_host, driver_.free_host);
+}
+
+unsigned long long device_driver::take_page(std::int64_t bytes) {
+  if (const auto kept = free_pages_.find(bytes); kept != free_pages_.end()) {
+    const unsigned long long handle = kept->second;
+    free_pages_.erase(kept);
+    free_bytes_ -= bytes;
+    return handle;
+  }
+  memory_kind kind;
+  kind.device = device_.device_id;
+  unsigned long long handle = 0;
+  check("allocating device memory", driver_.create(&handle, static_cast<std::size_t>(bytes), &kind, 0));
+  return handle;
+}
+
+void device_driver::give_page(unsigned long long handle, std::int64_t bytes) {
+  constexpr std::int64_t most_kept = std::int64_t{1} << 30;  // a device has many processes
+  if (free_bytes_ + bytes > most_kept) {
+    driver_.release(handle);
+    return;
+  }
+  free_pages_.emplace(bytes, handle);
+  free_bytes_ += bytes;
 }
 
 void device_driver::copy_in(std::byte* to, const std::byte* from, std::int64_t bytes) {
@@ -253,8 +299,34 @@ void device_driver::fill(std::byte* at, std::byte value, std::int64_t bytes) {
         driver_.fill(at, static_cast<unsigned char>(value), static_cast<std::size_t>(bytes), stream_));
 }
 
+void device_driver::copy_across(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  check("copying within the device", driver_.copy_across(to, from, static_cast<std::size_t>(bytes), stream_));
+}
+
+std::byte* device_driver::allocate(std::int64_t bytes) {
+  std::byte* memory = nullptr;
+  check("allocating device memory", driver_.allocate(&memory, static_cast<std::size_t>(bytes)));
+  return memory;
+}
+
+void device_driver::free(std::byte* memory) {
+  driver_.free(memory);  // of a device that failed, the driver frees all with the process
+}
+
+double device_driver::seconds_of(const std::function<void()>& work) {
+  for (void*& event : events_)
+    if (event == nullptr) check("making an event", driver_.make_event(&event, 0));
+  check("recording an event", driver_.record(events_[0], stream_));
+  work();
+  check("recording an event", driver_.record(events_[1], stream_));
+  finish();
+  float milliseconds = 0;
+  check("the time between events", driver_.elapsed(&milliseconds, events_[0], events_[1]));
+  return 1e-3 * static_cast<double>(milliseconds);
+}
+
 void device_driver::finish() {
-  check("the device", driver_.finish(stream_));
+  check("the device", driver_.finish(stream_));  // device_error_prefix
 }
 
 mapped_memory::mapped_memory(device_driver& on, index_range reserved, const std::vector<index_range>& used,
@@ -277,11 +349,9 @@ mapped_memory::mapped_memory(device_driver& on, index_range reserved, const std:
 
 void mapped_memory::map(index_range pages, std::byte filled) {
   const auto bytes = static_cast<std::size_t>(pages.size());
-  memory_kind kind;
   memory_access access;
-  kind.device = access.device = on_.device().device_id;
-  mapping made{body_ + pages.begin, pages.size(), 0};
-  on_.check("allocating device memory", on_.driver_.create(&made.handle, bytes, &kind, 0));
+  access.device = on_.device().device_id;
+  const mapping made{body_ + pages.begin, pages.size(), on_.take_page(pages.size())};
   if (const int failed = on_.driver_.map(made.at, bytes, 0, made.handle, 0); failed != 0) {
     on_.driver_.release(made.handle);
     on_.check("mapping device memory", failed);
@@ -295,7 +365,7 @@ void mapped_memory::map(index_range pages, std::byte filled) {
 void mapped_memory::release() {
   for (const mapping& m : mappings_) {
     on_.driver_.unmap(m.at, static_cast<std::size_t>(m.bytes));
-    on_.driver_.release(m.handle);
+    on_.give_page(m.handle, m.bytes);
   }
   if (reserved_ != nullptr) on_.driver_.unreserve(reserved_, static_cast<std::size_t>(reserved_bytes_));
 }

@@ -69,7 +69,7 @@ TEST_CASE("outputs of other shapes are not compared") {
   CHECK_THROWS_AS(compared({{1}, {{1, 1}}}, {{1, 2}, {{1, 1}, {2, 2}}}), std::invalid_argument);
 }
 
-comparison on_small_case(const std::shared_ptr<library>& other) {
+library_comparison on_small_case(const std::shared_ptr<library>& other) {
   bool asked = false;
   const auto next = [&]() -> std::optional<std::string> {
     if (std::exchange(asked, true)) return std::nullopt;
@@ -82,7 +82,7 @@ comparison on_small_case(const std::shared_ptr<library>& other) {
 }
 
 TEST_CASE("a library agrees with itself in all bits") {
-  const comparison made = on_small_case(std::make_shared<library>(assay_library_v1(), "built-in"));
+  const library_comparison made = on_small_case(std::make_shared<library>(assay_library_v1(), "built-in"));
   CHECK(made.cases == 1);
   CHECK(made.findings.empty());
   const agreement_counts& o = made.table.at({"split_kv", "f16", "o"});
@@ -91,7 +91,7 @@ TEST_CASE("a library agrees with itself in all bits") {
 }
 
 TEST_CASE("where one library passes and the other fails, the case is a finding") {
-  const comparison made = on_small_case(testing::corrupting_library(
+  const library_comparison made = on_small_case(testing::corrupting_library(
       [](testing::call& c) { set_bits(c.view("o"), 0, bits_at(c.view("o"), 0) ^ 0x4000U); }));
   REQUIRE(made.findings.size() == 1);
   CHECK(made.findings[0].what == "cpu: pass, cpu: fail");
@@ -114,7 +114,7 @@ assay_status run_in_base_2(const problem* p, const assay_tensor* tensors, std::i
   return status;
 }
 
-comparison with_base_2(std::int32_t tile_keys) {
+library_comparison with_base_2(std::int32_t tile_keys) {
   static std::int32_t tile = 0;
   tile = tile_keys;
   const auto declare = [](const problem* p, const assay_launch* launch, contract* k) {
@@ -130,17 +130,17 @@ comparison with_base_2(std::int32_t tile_keys) {
 }
 
 TEST_CASE("enclosures of contracts that round alike must meet; those of others are counted") {
-  const comparison alike = with_base_2(64);
+  const library_comparison alike = with_base_2(64);
   REQUIRE(alike.findings.size() == 1);
   CHECK(alike.findings[0].what.starts_with("cpu, cpu: the enclosures are apart: lse["));
   CHECK(alike.table.at({"split_kv", "f16", "lse"}).apart > 0);
-  const comparison unlike = with_base_2(128);
+  const library_comparison unlike = with_base_2(128);
   CHECK(unlike.findings.empty());
   CHECK(unlike.table.at({"split_kv", "f16", "lse"}).apart > 0);
 }
 
 TEST_CASE("a library that ends the process leaves the case uncompared") {
-  const comparison made = on_small_case(testing::corrupting_library([](testing::call&) { std::abort(); }));
+  const library_comparison made = on_small_case(testing::corrupting_library([](testing::call&) { std::abort(); }));
   CHECK(made.cases == 0);
   CHECK(made.uncompared == 1);
 }

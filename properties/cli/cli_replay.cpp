@@ -139,7 +139,10 @@ void add_replay(CLI::App& app, const cli_context& context, int& status) {
   command->add_option("--property", given->properties, "Check this property, or all of them ('all'). May be repeated")
       ->allow_extra_args(false);  // what follows is a path
   command->add_flag("--accuracy", given->accuracy, "Also print the distance of the outputs to exact attention");
-  command->add_option("--jobs", given->jobs, "Number of worker processes")
+  command
+      ->add_option("--jobs", given->jobs,
+                   "Number of worker processes. On GPUs each takes one device in turn: those that the driver shows, or "
+                   "that ASSAY_DEVICES names, as in 0,2")
       ->check(whole_number(1, 1024))
       ->capture_default_str();
   command

@@ -243,7 +243,10 @@ void add_run(CLI::App& app, const cli_context& context, int& status) {
           ->add_option("--seed", given->seed,
                        "Seed of the run: the same seed gives the same cases. Default: the clock; the run prints it")
           ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()));
-  command->add_option("--jobs", given->jobs, "Number of worker processes")
+  command
+      ->add_option("--jobs", given->jobs,
+                   "Number of worker processes. On GPUs each takes one device in turn: those that the driver shows, or "
+                   "that ASSAY_DEVICES names, as in 0,2")
       ->check(whole_number(1, 1024))
       ->capture_default_str();
   auto* shard =

@@ -128,6 +128,10 @@ TEST_CASE("bad input exits 2 with one line that names file and field") {
 
 TEST_CASE("libraries and platforms that do not go together are wrong usage") {
   expect_usage_error({"run", "--platform", "cpu,abacus"}, "no platform 'abacus'");
+  expect_usage_error({"fuzz", "fuzz_split_kv", "--platform", "nvidia"}, "campaigns follow the cpu kernels' coverage");
+  expect_usage_error({"pack", "there", "--platform", "abacus"}, "abacus");
+  expect_usage_error({"pack", "there", "--corpus", "no/such/folder"},
+                     "--corpus: no/such/folder: there is no such folder");
   expect_usage_error({"run", "--platform", "cpu,cpu"}, "'cpu' is there twice");
   expect_usage_error({"replay", "--library", "a.so", "--platform", "cpu,nvidia"}, "--library: not with several");
   expect_usage_error({"run", "--library", "a.so", "--library", "b.so", "--platform", "cpu"}, "--platform: not with");

@@ -5,6 +5,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,10 +13,12 @@
 #include "properties/data/difference.hpp"
 #include "properties/relations/relations.hpp"
 #include "properties/suite/minimize.hpp"
+#include "properties/suite/replay_cases.hpp"
 #include "properties/system/device_driver.hpp"
 #include "properties/system/errors.hpp"
 #include "properties/system/worker.hpp"
 #include "tests/properties/faulty_library.hpp"
+#include "tests/properties/scratch.hpp"
 
 namespace assay {
 namespace {
@@ -161,14 +164,35 @@ TEST_CASE("an error of the device ends the worker, and the next case has another
 
 TEST_CASE("what the driver says of a run is the finding, by name", "[device]") {
   if (is_missing()) SKIP("the fake driver is not built");
-  const auto told = [](int code) {
+  const auto said = [](int code) {
     const auto lib = device_library([=](call&) { fake<void(int)>("fake_driver_fail_next_as")(code); });
     const verdict v = isolated_judge(*lib, enclosure_property(), 20)(small_case());
     CHECK(v.result == outcome::fail);
     return v.origin + ": " + v.what;
   };
-  CHECK(told(700) == "memory: the device: an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS, 700)");
-  CHECK(told(702) == "device: the device: the launch timed out and was terminated (CUDA_ERROR_LAUNCH_TIMEOUT, 702)");
+  CHECK(said(700) == "memory: the device: an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS, 700)");
+  CHECK(said(702) == "device: the device: the launch timed out and was terminated (CUDA_ERROR_LAUNCH_TIMEOUT, 702)");
+}
+
+TEST_CASE("a stored case that ends a device's process is tried again in a fresh one", "[device]") {
+  if (is_missing()) SKIP("the fake driver is not built");
+  const testing::scratch here;
+  const auto replayed = [&](const library& lib) {
+    const replay_options options{{&enclosure_property()}, 1, 20, false, false};
+    std::map<std::string, int> skipped;
+    auto cases = read_replays({here.write("c.json", to_json(small_case()))}, lib, options, skipped);
+    replay(lib, cases, options, [](const replayed_case&) {});
+    CHECK(cases[0].result() == outcome::fail);
+    return cases[0].verdicts[0].what;
+  };
+  CHECK(replayed(*device_library([](call&) {
+          fake<void()>("fake_driver_fail_next")();
+        })).ends_with("(CUDA_ERROR_ILLEGAL_ADDRESS, 700); again in a fresh process"));
+  const std::string once = here.file("once");
+  CHECK(replayed(*device_library([=](call&) {
+          if (std::ofstream(once, std::ios::app).tellp() == 0) fake<void()>("fake_driver_fail_next")();
+          std::ofstream(once, std::ios::app) << "ran\n";
+        })).ends_with("; not again in a fresh process: it is flaky"));
 }
 
 TEST_CASE("a kernel that hangs on the device costs one worker, and is a finding", "[device]") {

@@ -101,6 +101,7 @@ int run(const replay_arguments& given, const cli_context& context) {
   require_place("--json", given.json);
   const std::vector<library_options> from = given.from.each();
   std::vector<std::shared_ptr<library>> libs;
+  libs.reserve(from.size());
   for (const library_options& one : from) libs.push_back(one.open(context));
   replay_options options{{}, given.jobs, given.limit_seconds, given.accuracy, true};
   if (!given.properties.empty()) options.selected = select_properties(given.properties);

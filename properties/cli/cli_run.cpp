@@ -212,6 +212,7 @@ int run(const run_arguments& given, const cli_context& context) {
   const std::vector<library_options> from = given.from.each();
   if (from.size() > 1 && !given.junit.empty()) throw usage_error("--junit: not with several libraries");
   libraries libs;
+  libs.reserve(from.size());
   for (const library_options& one : from) libs.push_back(one.open(context));
   suite_options options = to_options(given, libs);
   require_places(given, options);

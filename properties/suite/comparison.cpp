@@ -5,6 +5,7 @@
 
 #include <boost/json.hpp>
 #include <chrono>
+#include <list>
 
 #include "properties/case/types.hpp"
 #include "properties/run/execute.hpp"
@@ -25,6 +26,24 @@ bool round_alike(const execution& a, const execution& b) {
          x.query_type == y.query_type && x.cache_type == y.cache_type && x.product_type == y.product_type &&
          x.partial_type == y.partial_type && x.normalises_p == y.normalises_p;
 }
+
+/// While it lives, runs of a library check no loads and stores, and measure no teeth.
+class plain_runs {
+ public:
+  explicit plain_runs(library& lib) : lib_(lib), checked_(lib.checks.accesses), measured_(lib.measures_teeth) {
+    lib_.checks.accesses = lib_.measures_teeth = false;
+  }
+  ~plain_runs() {
+    lib_.checks.accesses = checked_;
+    lib_.measures_teeth = measured_;
+  }
+  plain_runs(const plain_runs&) = delete;
+  plain_runs& operator=(const plain_runs&) = delete;
+
+ private:
+  library& lib_;
+  bool checked_, measured_;
+};
 
 std::string name_of(const library& lib) {
   return lib.platform() + " (" + lib.path() + ")";
@@ -116,10 +135,10 @@ library_comparison compare_libraries(const std::vector<std::shared_ptr<library>>
                                      const std::function<named_case(const std::string&)>& read) {
   const auto start = std::chrono::steady_clock::now();
   library_comparison made;
+  std::list<plain_runs> plain;
   for (const auto& lib : libraries) {
     made.libraries.push_back(name_of(*lib));
-    lib->checks.accesses = false;
-    lib->measures_teeth = false;
+    plain.emplace_back(*lib);
   }
   const auto serve = [&](const std::string& request) {
     try {

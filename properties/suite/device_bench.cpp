@@ -146,6 +146,7 @@ struct spread {
 spread timed(device_driver& on, int times, const std::function<void()>& work) {
   for (int i = 0; i < std::max(1, times / 4); ++i) work();
   std::vector<double> seconds;
+  seconds.reserve(static_cast<std::size_t>(times));
   for (int i = 0; i < times; ++i) seconds.push_back(on.seconds_of(work));
   std::ranges::sort(seconds);
   return {seconds.front(), seconds[seconds.size() / 2], seconds.back()};

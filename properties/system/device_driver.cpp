@@ -106,7 +106,7 @@ device_driver::calls hip_calls() {
   device_driver::calls c{};
   loader("libamdhip64.so")(c.init, "hipInit")(c.count, "hipGetDeviceCount")(c.name, "hipDeviceGetName")(
       c.select, "hipSetDevice")(c.allocate, "hipMalloc")(c.free, "hipFree")(c.allocate_host, "hipMemAllocHost")(
-      c.free_host, "hipFreeHost")(c.copy_in, "hipMemcpyHtoDAsync")(c.copy_out, "hipMemcpyDtoHAsync")(
+      c.free_host, "hipHostFree")(c.copy_in, "hipMemcpyHtoDAsync")(c.copy_out, "hipMemcpyDtoHAsync")(
       c.copy_across, "hipMemcpyDtoDAsync")(c.make_event, "hipEventCreateWithFlags")(c.record, "hipEventRecord")(
       c.elapsed, "hipEventElapsedTime")(c.fill, "hipMemsetD8Async")(c.make_stream, "hipStreamCreateWithFlags")(
       c.finish, "hipStreamSynchronize")(c.text, "hipDrvGetErrorString")(c.name_of_error, "hipDrvGetErrorName")(

@@ -92,7 +92,7 @@ said compare_on(const std::vector<std::shared_ptr<library>>& libraries, const at
     if (contradict(first.result.result, other.result.result) && to.finding.empty())
       to.finding = fmt::format("{}: {}, {}: {}", one, assay::name_of(first.result.result), two,
                                assay::name_of(other.result.result));
-    compare_runs(first, other, one + ", " + two, to);
+    compare_runs(first, other, fmt::format("{}, {}", one, two), to);
   }
   return to;
 }

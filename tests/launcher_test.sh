@@ -88,6 +88,21 @@ expect 'a first run' 0 'first: list kernels' checkout/assay list kernels
 expect 'a second run' 0 'first: list' checkout/assay list
 [[ $(wc -l <calls) -eq 1 && ! -s errors ]] || fail 'a second run configures again, or says something'
 
+# The platform chooses the preset, unless one is chosen.
+for arguments in '--platform nvidia' '--platform=cpu,nvidia'; do
+  # shellcheck disable=SC2086 # words
+  expect "list $arguments" 0 "first: list $arguments" checkout/assay list $arguments
+  [[ -d checkout/build/nvidia ]] || fail "list $arguments: takes another preset"
+  rm -r checkout/build/nvidia
+done
+ASSAY_PRESET=debug expect 'a preset and a platform' 0 'first: list --platform nvidia' checkout/assay list --platform nvidia
+[[ ! -e checkout/build/nvidia ]] || fail 'a preset and a platform: takes another preset'
+expect 'the cpu platform' 0 'first: list --platform cpu' checkout/assay list --platform cpu
+[[ ! -e checkout/build/nvidia ]] || fail 'the cpu platform: takes another preset'
+rm -r checkout/build/debug calls
+
+expect 'a run after that' 0 'first: list' checkout/assay list
+
 # 1. The build folder of another checkout.
 cp -r checkout copy
 echo second >copy/name

@@ -100,6 +100,10 @@ if(NOT ASSAY_SANITIZE AND NOT ASSAY_FUZZ)
     $<TARGET_FILE:assay> $<TARGET_FILE:attacks> ${CMAKE_BINARY_DIR}/lib/assay_kernels_cpu.so
     bad_places bad_limits bad_ends)
 endif()
+if(NOT ASSAY_SANITIZE AND NOT ASSAY_FUZZ)
+  add_script_test("a pack runs from another folder, without an environment" cli pack_test.sh $<TARGET_FILE:assay>
+    $<TARGET_FILE:orders>)
+endif()
 add_script_test("a kernel of others is made, built by find_package, and checked" cli kit_test.sh ${CMAKE_BINARY_DIR})
 if(TARGET orders)
   add_script_test("sound kernels in any order pass, and one that loses keys does not" cli orders_test.sh

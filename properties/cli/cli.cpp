@@ -100,11 +100,72 @@ int run_command(const command_table& table, const std::vector<std::string>& argu
   }
 }
 
+namespace {
+
+CLI::Validator names_a_file() {
+  const auto check = [](const std::string& name) { return std::string(name.empty() ? "it names no file" : ""); };
+  return {check, ""};
+}
+
+void demand_known(const std::string& platform) {
+  if (platform != "cpu" && platform != "nvidia" && platform != "amd")
+    throw usage_error(fmt::format("--platform: no platform '{}' (cpu, nvidia, amd)", platform));
+}
+
+/// The kernels of Assay for a GPU, beside the program.
+std::shared_ptr<library> library_for(const std::string& platform) {
+  const std::filesystem::path file = beside_the_program("assay_kernels_" + platform + ".so");
+  if (std::error_code unknown; !std::filesystem::exists(file, unknown))
+    throw environment_error(
+        fmt::format("--platform {}: not built: there is no {} (kernels/README.md says how)", platform, file.string()));
+  return library::load(file.string());
+}
+
+}  // namespace
+
 void library_options::add_to(CLI::App& command) {
-  const auto is_named = [](const std::string& name) { return std::string(name.empty() ? "it names no file" : ""); };
   command.add_option("--library", path, "Verify this kernel library (a shared object). Default: the built-in kernels")
-      ->check(CLI::Validator(is_named, ""));
-  command.add_option("--platform", platform, "Stop unless the library is for this platform: cpu, nvidia or amd");
+      ->check(names_a_file());
+  command.add_option("--platform", platform,
+                     "Verify the kernels of Assay for this platform: cpu (default), nvidia or amd, on a GPU. With "
+                     "--library: stop unless the library is for it");
+  add_checks_to(command);
+}
+
+void several_libraries::add_to(CLI::App& command) {
+  command
+      .add_option("--library", paths,
+                  "Verify this kernel library (a shared object). Default: the built-in kernels. May be repeated: each "
+                  "library is judged on the same cases, then their outputs are compared, element by element")
+      ->check(names_a_file())
+      ->allow_extra_args(false);
+  command
+      .add_option("--platform", platforms,
+                  "Verify the kernels of Assay for this platform: cpu (default), nvidia or amd, on a GPU. cpu,nvidia "
+                  "verifies both and compares them. With --library: stop unless the library is for it")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  add_checks_to(command);
+}
+
+std::vector<library_options> several_libraries::each() const {
+  if (paths.size() > 1 && !platforms.empty()) throw usage_error("--platform: not with several libraries");
+  if (!paths.empty() && platforms.size() > 1) throw usage_error("--library: not with several platforms");
+  std::vector<library_options> all(std::max({paths.size(), platforms.size(), std::size_t{1}}), *this);
+  for (std::size_t i = 0; i < paths.size(); ++i) all[i].path = paths[i];
+  const bool has_cpu = std::ranges::find(platforms, "cpu") != platforms.end();
+  for (std::size_t i = 0; i < platforms.size(); ++i) {
+    demand_known(platforms[i]);
+    if (std::find(platforms.begin(), platforms.begin() + static_cast<std::ptrdiff_t>(i), platforms[i]) !=
+        platforms.begin() + static_cast<std::ptrdiff_t>(i))
+      throw usage_error(fmt::format("--platform: '{}' is there twice", platforms[i]));
+    all[i].platform = platforms[i];
+    if (platforms[i] != "cpu" && has_cpu) all[i].atoms.clear();  // a GPU's unit is what it is
+  }
+  return all;
+}
+
+void library_options::add_checks_to(CLI::App& command) {
   auto* off = command.add_flag("--unchecked", unchecked,
                                "Do not check loads and stores (bounds, races, unwritten memory). This is faster");
   command
@@ -144,24 +205,34 @@ const std::map<std::string, contract_use>& contract_uses() {
 }
 
 std::string library_options::text() const {
-  return (path.empty() ? "" : " --library " + path) + (unchecked ? " --unchecked" : "") +
-         (lockstep_waves ? " --lockstep-waves" : "") + (accept.empty() ? "" : " --accept " + accept) +
-         (atoms.empty() ? "" : " --atoms " + atoms) + (contract == "declared" ? "" : " --contract " + contract);
+  const bool names_platform = path.empty() && !platform.empty() && platform != "cpu";
+  return (path.empty() ? "" : " --library " + path) + (names_platform ? " --platform " + platform : "") +
+         (unchecked ? " --unchecked" : "") + (lockstep_waves ? " --lockstep-waves" : "") +
+         (accept.empty() ? "" : " --accept " + accept) + (atoms.empty() ? "" : " --atoms " + atoms) +
+         (contract == "declared" ? "" : " --contract " + contract);
 }
 
-std::shared_ptr<library> library_options::open(const cli_context& context) const {
+std::string several_libraries::text_of_all() const {
+  std::string all;
+  for (const std::string& one : paths) all += " --library " + one;
+  return all + (platforms.empty() ? "" : fmt::format(" --platform {}", fmt::join(platforms, ","))) + text();
+}
+
+std::shared_ptr<library> library_options::open(const cli_context& context, opened_for what) const {
   // Kernel libraries read it, also in the worker processes; see kernels/platform/cpu/matrix_unit.
   if (!atoms.empty() && setenv("ASSAY_ATOMS", atoms.c_str(), 1) != 0)  // NOLINT(concurrency-mt-unsafe): one thread
     throw environment_error("--atoms: the environment cannot be changed");
-  if (!platform.empty() && platform != "cpu" && platform != "nvidia" && platform != "amd")
-    throw usage_error(fmt::format("--platform: no platform '{}' (cpu, nvidia, amd)", platform));
-  std::shared_ptr<library> lib = !path.empty()    ? library::load(path)
-                                 : context.preset ? context.preset
-                                 : unchecked      ? library::built_in_unchecked()
-                                                  : library::built_in();
+  if (!platform.empty()) demand_known(platform);
+  const bool takes_preset = context.preset && (platform.empty() || platform == context.preset->platform());
+  const bool is_built_in = path.empty() && !takes_preset && (platform.empty() || platform == "cpu");
+  std::shared_ptr<library> lib = !path.empty()  ? library::load(path)
+                                 : takes_preset ? context.preset
+                                 : !is_built_in ? library_for(platform)
+                                 : unchecked    ? library::built_in_unchecked()
+                                                : library::built_in();
   lib->checks = {!unchecked, lockstep_waves};
   lib->judged_by = contract_uses().at(contract);
-  if (path.empty() && !context.preset && !unchecked) lib->unchecked_twin = library::built_in_unchecked();
+  if (is_built_in && !unchecked) lib->unchecked_twin = library::built_in_unchecked();
   if (!accept.empty()) lib->checks.accepted = std::make_shared<accepted_defects>(read_file(accept), accept);
   if (!atoms.empty() && std::string_view(lib->platform()) != "cpu")
     throw usage_error(
@@ -169,6 +240,7 @@ std::shared_ptr<library> library_options::open(const cli_context& context) const
   if (!platform.empty() && platform != lib->platform())
     throw environment_error(fmt::format("--platform: {} is a library for {}, not for {}; name one with --library",
                                         lib->path(), lib->platform(), platform));
+  if (what == opened_for::runs) lib->devices();
   return lib;
 }
 

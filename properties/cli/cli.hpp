@@ -19,6 +19,9 @@ struct usage_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// What a command opens its library for.
+enum class opened_for { runs, lists };
+
 /// Which library a command works on.
 struct library_options {
   std::string path;
@@ -31,8 +34,23 @@ struct library_options {
   void add_to(CLI::App& command);
   /// As arguments of a command line, each with a space before it.
   std::string text() const;
-  /// Throws usage_error for an unknown platform, environment_error for one that is not here.
-  std::shared_ptr<library> open(const cli_context& context) const;
+  /// Throws usage_error for an unknown platform, environment_error for one that is not built or, for runs, whose driver
+  /// or device is not here.
+  std::shared_ptr<library> open(const cli_context& context, opened_for what = opened_for::runs) const;
+
+ protected:
+  void add_checks_to(CLI::App& command);
+};
+
+/// Which libraries a command works on, one after the other: --library and --platform name several.
+struct several_libraries : library_options {
+  std::vector<std::string> paths;
+  std::vector<std::string> platforms;
+  void add_to(CLI::App& command);
+  /// At least one. Throws usage_error where the options do not go together.
+  std::vector<library_options> each() const;
+  /// As text(), with all libraries.
+  std::string text_of_all() const;
 };
 
 /// The names that --contract takes.

@@ -5,6 +5,7 @@
 
 #include "properties/cli/cli.hpp"
 #include "properties/suite/bench.hpp"
+#include "properties/suite/device_bench.hpp"
 #include "properties/system/write_file.hpp"
 
 namespace assay {
@@ -73,24 +74,48 @@ std::string bench_json(const bench_result& b) {
          "\n";
 }
 
+namespace {
+
+struct bench_arguments {
+  library_options from;
+  std::string json;
+  int launches = 20;
+};
+
+int bench(const bench_arguments& given, const cli_context& context) {
+  require_place("--json", given.json);
+  const auto lib = given.from.open(context);
+  if (lib->tensors_on() != kDLCPU) {
+    const device_bench_result result = measure_device(*lib, bench_shapes(*lib), given.launches);
+    context.out << device_bench_text(result);
+    if (!given.json.empty()) write_by_rename(given.json, device_bench_json(result));
+    return exit_verified;
+  }
+  library_options unchecked = given.from;
+  unchecked.unchecked = true;
+  const bench_result result = measure(*lib, *unchecked.open(context));
+  context.out << bench_text(result);
+  if (!given.json.empty()) write_by_rename(given.json, bench_json(result));
+  return exit_verified;
+}
+
+}  // namespace
+
 void add_bench(CLI::App& app, const cli_context& context, int& status) {
-  struct arguments {
-    library_options from;
-    std::string json;
-  };
-  auto given = std::make_shared<arguments>();
-  CLI::App* command = app.add_subcommand("bench", "Measure the cost of verification and the width of the enclosures");
+  auto given = std::make_shared<bench_arguments>();
+  CLI::App* command = app.add_subcommand(
+      "bench", "Measure the cost of verification and the width of the enclosures; on a GPU, the kernels");
   given->from.add_to(*command);
   command->add_option("--json", given->json, "Write the results to this file as JSON. Missing folders are created");
-  command->callback([given, &context, &status] {
-    require_place("--json", given->json);
-    library_options unchecked = given->from;
-    unchecked.unchecked = true;
-    const bench_result result = measure(*given->from.open(context), *unchecked.open(context));
-    context.out << bench_text(result);
-    if (!given->json.empty()) write_by_rename(given->json, bench_json(result));
-    status = exit_verified;
-  });
+  command
+      ->add_option("--launches", given->launches,
+                   "Launches of each shape on a GPU, after a quarter as many that are not timed")
+      ->check(whole_number(1, 10'000))
+      ->capture_default_str();
+  command->footer(
+      "Of kernels on a GPU it measures how fast they are: decoding, prefill and logits of large models, each launch by "
+      "the device's events, beside a copy within the device in the same run.");
+  command->callback([given, &context, &status] { status = bench(*given, context); });
 }
 
 }  // namespace assay

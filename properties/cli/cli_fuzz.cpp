@@ -62,6 +62,11 @@ void require_kernel(const campaign::target& t, const library& lib) {
 }
 
 int fuzz(const fuzz_arguments& given, const cli_context& context) {
+  if (given.from.path.empty() && !given.from.platform.empty() && given.from.platform != "cpu")
+    throw usage_error(
+        fmt::format("--platform {}: campaigns follow the cpu kernels' coverage, and judge no GPU yet; "
+                    "replay their cases with --platform cpu,{}",
+                    given.from.platform, given.from.platform));
   const auto lib = given.from.open(context);
   const campaign::options options = to_options(given);
   require_kernel(options.fuzzed, *lib);

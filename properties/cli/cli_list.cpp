@@ -16,7 +16,7 @@ namespace {
 int list(const std::string& what, bool markdown, const library_options& from, const cli_context& context) {
   if (markdown && what != "faults") throw usage_error("--markdown: only for faults");
   if (what == "kernels") {
-    const auto lib = from.open(context);
+    const auto lib = from.open(context, opened_for::lists);
     for (const std::string& kernel : lib->kernels()) {
       context.out << kernel << '\n';
       if (lib->declares(kernel)) context.out << support_list(kernel, lib->support_of(kernel));
@@ -27,7 +27,7 @@ int list(const std::string& what, bool markdown, const library_options& from, co
     boost::mp11::mp_for_each<boost::describe::describe_enumerators<fill_kind>>(
         [&](auto fill) { context.out << fill.name << '\n'; });
   } else if (what == "platforms") {
-    context.out << from.open(context)->platform() << '\n';
+    context.out << from.open(context, opened_for::lists)->platform() << '\n';
   } else if (what == "targets") {
     for (const std::string& name : campaign::target_names()) context.out << name << '\n';
   } else if (markdown) {

@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <boost/json.hpp>
 #include <map>
 #include <ostream>
 
 #include "properties/cli/cli.hpp"
 #include "properties/run/verdict_json.hpp"
+#include "properties/suite/comparison.hpp"
 #include "properties/suite/replay_cases.hpp"
 #include "properties/suite/sufficiency.hpp"
 #include "properties/system/counted.hpp"
@@ -16,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct replay_arguments {
-  library_options from;
+  several_libraries from;
   std::vector<std::string> paths;
   std::vector<std::string> properties;
   int jobs = default_jobs();
@@ -51,26 +54,75 @@ void print(std::ostream& out, const replayed_case& r) {
   out << std::flush;
 }
 
-int run(const replay_arguments& given, const cli_context& context) {
-  require_place("--json", given.json);
-  const auto lib = given.from.open(context);
-  replay_options options{{}, given.jobs, given.limit_seconds, given.accuracy, true};
-  if (!given.properties.empty()) options.selected = select_properties(given.properties);
+using replayed_cases = std::vector<replayed_case>;
+
+replayed_cases read(const replay_arguments& given, const library& lib, const replay_options& options,
+                    const cli_context& context) {
   std::map<std::string, int> skipped;
-  std::vector<replayed_case> cases = read_replays(given.paths, *lib, options, skipped);
+  replayed_cases cases = read_replays(given.paths, lib, options, skipped);
   for (const auto& [kernel, count] : skipped)
     context.out << fmt::format("skipped {} of {}: {} does not have this kernel\n", counted(count, "case"), kernel,
-                               lib->path());
-  const suite_result result = replay(*lib, cases, options, [&](const replayed_case& r) { print(context.out, r); });
+                               lib.path());
+  return cases;
+}
+
+/// Replays on one library, and prints what came of it. `json` receives the report.
+int replay_one(const library_options& from, const library& lib, replayed_cases& cases, const replay_options& options,
+               const cli_context& context, std::string& json) {
+  const suite_result result = replay(lib, cases, options, [&](const replayed_case& r) { print(context.out, r); });
   const counts& n = result.total;
   context.out << fmt::format("{} in {:.1f} s: {} pass, {} fail, {} discard, {} undecided\n", counted(n.total(), "case"),
                              result.seconds, n.pass, n.fail, n.discard, n.undecided);
   const std::string missing = shortfall(result);
   if (n.fail == 0 && !missing.empty()) context.out << "NOT VERIFIED: " << missing << "\n";
   context.out << std::flush;
-  const int status = exit_status(result);
-  return given.json.empty() ? status
-                            : write_report(context, given.json, replay_json(given.from.text(), result, cases), status);
+  json = replay_json(from.text(), result, cases);
+  return exit_status(result);
+}
+
+/// Of the cases for kernels that all libraries have.
+library_comparison compare(const std::vector<std::shared_ptr<library>>& libs, const replayed_cases& cases,
+                           const replay_options& options) {
+  std::size_t at = 0;
+  const auto next = [&]() -> std::optional<std::string> {
+    const auto lacks = [&](const auto& lib) { return !lib->has(cases[at].stored.kernel); };
+    while (at < cases.size() && std::ranges::any_of(libs, lacks)) ++at;
+    if (at == cases.size()) return std::nullopt;
+    return std::to_string(at++);
+  };
+  const auto read = [&](const std::string& request) {
+    const replayed_case& r = cases[static_cast<std::size_t>(case_numbers::parse(request))];
+    return named_case{r.file.string(), r.stored};
+  };
+  return compare_libraries(libs, options.jobs, options.limit_seconds, next, read);
+}
+
+int run(const replay_arguments& given, const cli_context& context) {
+  require_place("--json", given.json);
+  const std::vector<library_options> from = given.from.each();
+  std::vector<std::shared_ptr<library>> libs;
+  libs.reserve(from.size());
+  for (const library_options& one : from) libs.push_back(one.open(context));
+  replay_options options{{}, given.jobs, given.limit_seconds, given.accuracy, true};
+  if (!given.properties.empty()) options.selected = select_properties(given.properties);
+  std::vector<std::string> reports(libs.size());
+  replayed_cases cases;
+  int status = exit_verified;
+  for (std::size_t i = 0; i < libs.size(); ++i) {
+    cases = read(given, *libs[i], options, context);
+    if (libs.size() > 1) context.out << fmt::format("{} kernels of {}:\n", libs[i]->platform(), libs[i]->path());
+    status = std::max(status, replay_one(from[i], *libs[i], cases, options, context, reports[i]));
+  }
+  if (libs.size() == 1) return given.json.empty() ? status : write_report(context, given.json, reports.front(), status);
+  const library_comparison made = compare(libs, cases, options);
+  context.out << comparison_text(made) << std::flush;
+  if (!made.findings.empty()) status = std::max<int>(status, exit_defect);
+  if (given.json.empty()) return status;
+  boost::json::array parsed;
+  for (const std::string& one : reports) parsed.push_back(boost::json::parse(one));
+  const boost::json::object report{
+      {"version", 1}, {"platforms", std::move(parsed)}, {"comparison", comparison_json(made)}};
+  return write_report(context, given.json, boost::json::serialize(report) + "\n", status);
 }
 
 }  // namespace
@@ -88,7 +140,10 @@ void add_replay(CLI::App& app, const cli_context& context, int& status) {
   command->add_option("--property", given->properties, "Check this property, or all of them ('all'). May be repeated")
       ->allow_extra_args(false);  // what follows is a path
   command->add_flag("--accuracy", given->accuracy, "Also print the distance of the outputs to exact attention");
-  command->add_option("--jobs", given->jobs, "Number of worker processes")
+  command
+      ->add_option("--jobs", given->jobs,
+                   "Number of worker processes. On GPUs each takes one device in turn: those that the driver shows, or "
+                   "that ASSAY_DEVICES names, as in 0,2")
       ->check(whole_number(1, 1024))
       ->capture_default_str();
   command

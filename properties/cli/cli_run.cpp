@@ -7,9 +7,13 @@
 #include <limits>
 #include <ostream>
 
+#include <boost/json.hpp>
+
 #include "properties/cli/cli.hpp"
+#include "properties/data/difference.hpp"
 #include "properties/generate/fit.hpp"
 #include "properties/generate/support_table.hpp"
+#include "properties/suite/comparison.hpp"
 #include "properties/suite/report.hpp"
 #include "properties/suite/sufficiency.hpp"
 #include "properties/system/terminal.hpp"
@@ -18,8 +22,11 @@
 namespace assay {
 namespace {
 
+namespace fs = std::filesystem;
+using libraries = std::vector<std::shared_ptr<library>>;
+
 struct run_arguments {
-  library_options from;
+  several_libraries from;
   std::vector<std::string> kernels;
   std::vector<std::string> types;
   std::vector<std::string> properties;
@@ -49,15 +56,42 @@ void parse_shard(const std::string& text, suite_options& options) {
     throw usage_error(fmt::format("--shard: '{}' is not i/n with 1 <= i <= n", text));
 }
 
-/// What the library's kernels take. Throws environment_error where one of them takes no case.
-void take_supports(const library& lib, suite_options& options) {
-  options.supports = lib.supports;
-  options.has_predicate = lib.has_predicate();
-  options.traits = traits_of(lib);
-  for (const std::string& kernel : drawable(options.kernels))
-    if (lib.declares(kernel))
-      if (const std::string why = impossible_support(kernel, lib.support_of(kernel)); !why.empty())
-        throw environment_error(fmt::format("{}: {}", lib.path(), why));
+/// What the libraries' kernels take. Throws environment_error where one of them takes no case, usage_error where two
+/// libraries state different things of one kernel.
+void take_supports(const libraries& libs, suite_options& options) {
+  for (const auto& lib : libs) {
+    for (const auto& [kernel, takes] : lib->supports)
+      if (const auto [at, is_new] = options.supports.emplace(kernel, takes);
+          !is_new && support_to_json(at->second) != support_to_json(takes))
+        throw usage_error(fmt::format("{} and {} state different things of what {} takes: run them one by one",
+                                      libs.front()->path(), lib->path(), kernel));
+    options.has_predicate = options.has_predicate || lib->has_predicate();
+    options.others.push_back(lib.get());
+    const library_traits traits = traits_of(*lib);
+    options.traits.has_attention = options.traits.has_attention && traits.has_attention;
+    options.traits.has_schedules = options.traits.has_schedules && traits.has_schedules;
+    for (const std::string& kernel : drawable(options.kernels))
+      if (lib->declares(kernel))
+        if (const std::string why = impossible_support(kernel, lib->support_of(kernel)); !why.empty())
+          throw environment_error(fmt::format("{}: {}", lib->path(), why));
+  }
+}
+
+/// The kernels that all libraries have, or those that are asked for. Throws usage_error.
+std::vector<std::string> kernels_of(const run_arguments& given, const libraries& libs) {
+  std::vector<std::string> kernels = given.kernels.empty() ? libs.front()->kernels() : given.kernels;
+  for (const auto& lib : libs)
+    if (given.kernels.empty())
+      std::erase_if(kernels, [&](const std::string& kernel) { return !lib->has(kernel); });
+    else
+      for (const std::string& kernel : given.kernels)
+        if (!lib->has(kernel))
+          throw usage_error(
+              fmt::format("--kernel: {} has no kernel '{}' (see: assay list kernels)", lib->path(), kernel));
+  if (drawable(kernels).empty())
+    throw usage_error(fmt::format("{}: cases cannot be generated for its kernels, only for: {}", libs.front()->path(),
+                                  fmt::join(kernels_of_the_space(), ", ")));
+  return kernels;
 }
 
 /// Types that some kernel may have: those of the space, and what the library declares beyond. Throws usage_error.
@@ -71,17 +105,11 @@ void check_types(const std::vector<std::string>& types, const suite_options& opt
       throw usage_error(fmt::format("--types: '{}' is none of {}", type, fmt::join(all, ", ")));
 }
 
-suite_options to_options(const run_arguments& given, const library& lib) {
+suite_options to_options(const run_arguments& given, const libraries& libs) {
   suite_options options;
-  options.kernels = given.kernels.empty() ? lib.kernels() : given.kernels;
-  for (const std::string& kernel : given.kernels)
-    if (!lib.has(kernel))
-      throw usage_error(fmt::format("--kernel: {} has no kernel '{}' (see: assay list kernels)", lib.path(), kernel));
-  if (drawable(options.kernels).empty())
-    throw usage_error(fmt::format("{}: cases cannot be generated for its kernels, only for: {}", lib.path(),
-                                  fmt::join(kernels_of_the_space(), ", ")));
+  options.kernels = kernels_of(given, libs);
   options.types = given.types;
-  take_supports(lib, options);
+  take_supports(libs, options);
   check_types(given.types, options);
   for (const property* p : select_properties(given.properties)) {
     const bool applies_to_any = std::ranges::any_of(options.kernels, [&](const auto& k) { return applies(*p, k); });
@@ -103,26 +131,101 @@ suite_options to_options(const run_arguments& given, const library& lib) {
   options.findings = given.findings;
   options.accept_blunt = given.accept_blunt;
   options.stops_at_failure = given.stop_at_failure;
-  options.library_arguments = given.from.text();
   options.progress = true;
   return options;
 }
 
-int run(const run_arguments& given, const cli_context& context) {
-  const auto lib = given.from.open(context);
-  const suite_options options = to_options(given, *lib);
-  lib->measures_teeth = true;
+void require_places(const run_arguments& given, const suite_options& options) {
   require_place("--json", given.json);
   require_place("--junit", given.junit);
   require_place("--findings", options.findings / "finding");
-  context.out << fmt::format("{} kernels of {}, seed {}\n\n", lib->platform(), lib->path(), options.seed) << std::flush;
-  const suite_result result = run_suite(*lib, options);
-  const std::size_t columns = &context.out == &std::cout ? columns_of_stdout() : 0;
-  context.out << report_text(options, result, columns) << std::flush;
+}
+
+/// Of the terminal that the report goes to, or 0.
+std::size_t columns_of(const cli_context& context) { return &context.out == &std::cout ? columns_of_stdout() : 0; }
+
+/// "nvidia kernels of lib/x.so on 1 x NVIDIA H100, seed 3".
+std::string heading(const library& lib, const suite_options& options) {
+  const std::string devices = lib.devices();
+  return fmt::format("{} kernels of {}{}, seed {}\n\n", lib.platform(), lib.path(),
+                     devices.empty() ? "" : " on " + devices, options.seed);
+}
+
+int run_one(const run_arguments& given, library& lib, const suite_options& options, const cli_context& context) {
+  context.out << heading(lib, options) << std::flush;
+  const suite_result result = run_suite(lib, options);
+  context.out << report_text(options, result, columns_of(context)) << std::flush;
   int status = exit_status(options, result);
-  if (!given.json.empty()) status = write_report(context, given.json, report_json(*lib, options, result), status);
+  if (!given.json.empty()) status = write_report(context, given.json, report_json(lib, options, result), status);
   if (!given.junit.empty()) status = write_report(context, given.junit, report_junit(options, result), status);
   return status;
+}
+
+/// The cases that all libraries ran, compared. Writes those of the findings, and says how to run them again.
+library_comparison compare(const libraries& libs, const suite_options& options, const std::string& arguments,
+                           const cli_context& context) {
+  case_numbers numbers(options, std::chrono::steady_clock::now());
+  const auto read = [&](const std::string& request) {
+    const std::int64_t index = case_numbers::parse(request);
+    std::string why;
+    const std::int64_t draw = options.has_predicate ? first_supported_draw(*libs.front(), options, index, why) : 0;
+    return named_case{fmt::format("case {} of seed {}", index, options.seed), suite_case(options, index, draw)};
+  };
+  const library_comparison made =
+      compare_libraries(libs, options.jobs, options.limit_seconds, [&] { return numbers.next(); }, read);
+  context.out << comparison_text(made);
+  for (const compared_case& f : first_findings(made)) {
+    const std::string text = to_json(f.stored);
+    const fs::path file = options.findings / fmt::format("difference-{:08x}.json", fingerprint(text));
+    try {
+      write_by_rename(file, text);
+      context.out << replay_line(arguments, file) << "\n";
+    } catch (const environment_error& e) {
+      context.out << e.what() << "\n";
+    }
+  }
+  context.out << std::flush;
+  return made;
+}
+
+/// Each library on the same cases, then their comparison. The worst status of all.
+int run_several(const run_arguments& given, const std::vector<library_options>& from, const libraries& libs,
+                suite_options options, const cli_context& context) {
+  boost::json::array reports;
+  int status = exit_verified;
+  for (std::size_t i = 0; i < libs.size(); ++i) {
+    options.library_arguments = from[i].text();
+    if (from.size() > 1 && from[i].path.empty() && from[i].platform == "cpu")
+      options.library_arguments += " --platform cpu";
+    context.out << heading(*libs[i], options) << std::flush;
+    const suite_result result = run_suite(*libs[i], options);
+    context.out << report_text(options, result, columns_of(context)) << "\n" << std::flush;
+    status = std::max(status, exit_status(options, result));
+    reports.push_back(boost::json::parse(report_json(*libs[i], options, result)));
+    // The next ones run the cases that the first one had time for.
+    if (i == 0 && options.seconds > 0) options.cases = result.total.total() * options.shards, options.seconds = 0;
+  }
+  const library_comparison made = compare(libs, options, given.from.text_of_all(), context);
+  if (!made.findings.empty()) status = std::max<int>(status, exit_defect);
+  if (given.json.empty()) return status;
+  const boost::json::object report{
+      {"version", 1}, {"platforms", std::move(reports)}, {"comparison", comparison_json(made)}};
+  return write_report(context, given.json, boost::json::serialize(report) + "\n", status);
+}
+
+int run(const run_arguments& given, const cli_context& context) {
+  const std::vector<library_options> from = given.from.each();
+  if (from.size() > 1 && !given.junit.empty()) throw usage_error("--junit: not with several libraries");
+  libraries libs;
+  libs.reserve(from.size());
+  for (const library_options& one : from) libs.push_back(one.open(context));
+  suite_options options = to_options(given, libs);
+  require_places(given, options);
+  for (const auto& lib : libs) lib->measures_teeth = true;
+  if (libs.size() > 1) return run_several(given, from, libs, options, context);
+  options.others.clear();
+  options.library_arguments = from.front().text();
+  return run_one(given, *libs.front(), options, context);
 }
 
 }  // namespace
@@ -146,7 +249,10 @@ void add_run(CLI::App& app, const cli_context& context, int& status) {
           ->add_option("--seed", given->seed,
                        "Seed of the run: the same seed gives the same cases. Default: the clock; the run prints it")
           ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()));
-  command->add_option("--jobs", given->jobs, "Number of worker processes")
+  command
+      ->add_option("--jobs", given->jobs,
+                   "Number of worker processes. On GPUs each takes one device in turn: those that the driver shows, or "
+                   "that ASSAY_DEVICES names, as in 0,2")
       ->check(whole_number(1, 1024))
       ->capture_default_str();
   auto* shard =

@@ -48,6 +48,7 @@ void add_corpus(CLI::App& app, const cli_context& context, int& status);
 void add_merge_reports(CLI::App& app, const cli_context& context, int& status);
 void add_fuzz(CLI::App& app, const cli_context& context, int& status);
 void add_faults(CLI::App& app, const cli_context& context, int& status);
+void add_pack(CLI::App& app, const cli_context& context, int& status);
 void add_new(CLI::App& app, const cli_context& context, int& status);
 void add_probe(CLI::App& app, const cli_context& context, int& status);
 void add_nightly(CLI::App& app, const cli_context& context, int& status);

@@ -41,10 +41,14 @@ std::string guard_fault(const std::vector<buffer>& buffers) {
   return {};
 }
 
-/// An error of the device is the worker's last word: what runs next needs a process with a device of its own.
-std::string finish_on_device(staged_call& staged) {
+/// An error of the device is the worker's last word: what runs next needs a process with a context of its own. Returns
+/// the error where there is no worker. That memory is short is the caller's to say: the process may go on.
+template <class Work>
+std::string on_device(Work work) {
   try {
-    return staged.finish();
+    return work();
+  } catch (const device_memory_error&) {
+    throw;
   } catch (const device_error& e) {
     const std::string_view what = e.what();
     worker::end_with_last_words(what.data(), what.size());
@@ -139,7 +143,11 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
   std::optional<staged_call> staged;
   if (const DLDeviceType where = used.tensors_on(); where != kDLCPU) {
     device_driver& device = device_driver::of(where);
-    staged.emplace(device, in.buffers, ran.written.buffers, tensors.list());
+    ran.memory_fault = on_device([&] {
+      staged.emplace(device, in.buffers, ran.written.buffers, tensors.list());
+      return std::string();
+    });
+    if (!ran.memory_fault.empty()) return ran;
     launch.stream = device.stream();
   }
   if (redescribe) redescribe(tensors.list());
@@ -159,7 +167,7 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
     if (said.defects.empty()) throw;
     ran.status = {ASSAY_FAILED, "the host code throws"};
   }
-  const std::string device_fault = staged ? finish_on_device(*staged) : std::string{};
+  const std::string device_fault = staged ? on_device([&] { return staged->finish(); }) : std::string{};
   ran.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   announced.reset();

@@ -63,6 +63,7 @@ verdict passed();
 /// What these say may hold a library's words: it becomes printable.
 verdict failed(std::string origin, const std::string& what);
 verdict discarded(const std::string& reason);
+verdict undecided(std::string origin, const std::string& why);
 
 /// The origin of what a refusal decides: a discard for ASSAY_UNSUPPORTED, a failure for ASSAY_REJECTED.
 inline constexpr const char* refusal_origin = "refusal";

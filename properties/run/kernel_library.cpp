@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "properties/run/kernel_library.hpp"
+#include "properties/system/device_driver.hpp"
 #include "properties/system/errors.hpp"
 #include "properties/system/worker.hpp"
 
@@ -86,7 +87,7 @@ void demand_usable(const assay_library* table, const std::string& path) {
 }
 
 library_description description_of(const assay_library& table, bool supports_generated) {
-  library_description d{table.platform, {}, supports_generated, {}, false};
+  library_description d{table.platform, {}, supports_generated, {}, false, device_of(table)};
   for (std::int32_t i = 0; i < table.num_kernels; ++i) d.kernels.emplace_back(table.kernels[i].name);
   return d;
 }
@@ -131,6 +132,7 @@ std::string to_line(const library_description& d) {
                                                     {"kernels", boost::json::value_from(d.kernels)},
                                                     {"generated", d.supports_generated},
                                                     {"predicate", d.has_predicate},
+                                                    {"tensors_on", static_cast<int>(d.tensors_on)},
                                                     {"supports", std::move(supports)}});
 }
 
@@ -141,7 +143,8 @@ library_description from_line(const std::string& line) {
                         boost::json::value_to<std::vector<std::string>>(o.at("kernels")),
                         o.at("generated").as_bool(),
                         {},
-                        o.at("predicate").as_bool()};
+                        o.at("predicate").as_bool(),
+                        static_cast<DLDeviceType>(o.at("tensors_on").to_number<int>())};
   for (const auto& [kernel, s] : o.at("supports").as_object())
     d.supports.emplace(std::string(kernel), support_from_json(s.as_object()));
   return d;
@@ -190,9 +193,13 @@ std::shared_ptr<library> library::built_in() {
   return only;
 }
 
-std::shared_ptr<library> library::built_in_unchecked() {
+std::filesystem::path beside_the_program(const std::string& name) {
   const std::filesystem::path program = std::filesystem::canonical("/proc/self/exe");
-  const std::filesystem::path beside = program.parent_path().parent_path() / "lib" / "assay_kernels_cpu_unchecked.so";
+  return program.parent_path().parent_path() / "lib" / name;
+}
+
+std::shared_ptr<library> library::built_in_unchecked() {
+  const std::filesystem::path beside = beside_the_program("assay_kernels_cpu_unchecked.so");
   std::error_code unknown;
   if (!std::filesystem::exists(beside, unknown))
     throw environment_error(fmt::format("{}: cannot be loaded: there is no such file", beside.string()));
@@ -250,8 +257,21 @@ std::int32_t library::contract_bytes() const {
   return table().contract_bytes;
 }
 
-DLDeviceType library::tensors_on() const {
-  return device_of(table());
+std::string library::devices() const {
+  if (tensors_on() == kDLCPU) return {};
+  const auto ask = [&](const std::string&) -> std::string {
+    try {
+      return "\n" + device_driver::devices_text(tensors_on());
+    } catch (const environment_error& e) {
+      return e.what();
+    }
+  };
+  constexpr double limit_seconds = 60;  // a driver that starts for the first time after boot takes seconds
+  const work_result said = isolated(ask, limit_seconds).ask("");
+  if (!said.reply) throw environment_error(fmt::format("{}: the process that asked its driver {}", path_, said.death));
+  if (!said.reply->starts_with('\n'))
+    throw environment_error(fmt::format("{}: a library for {}: {}", path_, platform(), *said.reply));
+  return said.reply->substr(1);
 }
 
 const assay_matrix_unit* library::matrix_unit() const {

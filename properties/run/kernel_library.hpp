@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
@@ -29,7 +30,11 @@ struct library_description {
   bool supports_generated = false;  ///< assay_supports_generated_v1()
   support_map supports;             ///< assay_support_v1() of its kernels
   bool has_predicate = false;       ///< assay_supports_case_v1()
+  DLDeviceType tensors_on = kDLCPU;
 };
+
+/// Where the build puts a library of that file name: in lib/, beside the program's folder.
+std::filesystem::path beside_the_program(const std::string& name);
 
 /// A kernel library: the built-in cpu one, or a shared object. A shared object is first loaded in a child process,
 /// which says what it holds; this process maps it when it first needs a kernel, which in a run is a worker. So a
@@ -56,8 +61,11 @@ class library {
   std::shared_ptr<void> announce(const assay_call& call) const;
   /// How much of a contract its kernels know and set. Maps the library.
   std::int32_t contract_bytes() const;
-  /// Where its tensors lie: kDLCPU, or a device that the suite copies them to. Maps the library.
-  DLDeviceType tensors_on() const;
+  /// Where its tensors lie: kDLCPU, or a device that the suite copies them to.
+  DLDeviceType tensors_on() const { return described_.tensors_on; }
+  /// The devices that its runs may take: "2 x NVIDIA H100"; empty where tensors lie on the host. Asks a child, for a
+  /// process that forks must not have called the driver. Throws environment_error: what driver or device is missing.
+  std::string devices() const;
   /// Whether the platform sees its kernels' loads and stores. Maps the library.
   bool is_compiled_for_checks() const;
   /// Its matrix unit, for probes; null if it exports none. Maps the library: throws environment_error where its sizes

@@ -26,6 +26,14 @@ verdict failed(std::string origin, const std::string& what) {
   return v;
 }
 
+verdict undecided(std::string origin, const std::string& why) {
+  verdict v;
+  v.result = outcome::undecided;
+  v.origin = std::move(origin);
+  v.what = printable(why);
+  return v;
+}
+
 verdict discarded(const std::string& reason) {
   verdict v;
   v.result = outcome::discard;

@@ -46,6 +46,8 @@ class staged_call {
   void send();
   std::string take_back(const staged& s, const std::byte* returned) const;
   std::string take_back(const sparse& s);
+  std::string take_back(const sparse& s, index_range page, const std::byte* returned,
+                        const std::vector<index_range>& elements, std::size_t& next) const;
   std::string changed_canary(const std::byte* returned) const;
   std::byte* address_of(const buffer& b);
 
@@ -53,8 +55,8 @@ class staged_call {
   std::vector<staged> dense_;
   std::list<sparse> sparse_;  ///< mappings stay where they are
   std::int64_t block_bytes_ = 0;
-  std::vector<std::byte> sent_;  ///< the block
-  std::byte* block_ = nullptr;   ///< on the device
+  std::byte* sent_ = nullptr;   ///< the block, in memory of the host that the driver keeps: one call at a time
+  std::byte* block_ = nullptr;  ///< on the device
 };
 
 }  // namespace assay

@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include "properties/run/execute.hpp"
+#include "properties/system/device_driver.hpp"
 
 namespace assay {
 namespace {
@@ -23,6 +24,13 @@ std::vector<named_bite> teeth_from(const boost::json::array& all) {
     teeth.push_back({boost::json::value_to<std::string>(b.at(0)), counts});
   }
   return teeth;
+}
+
+/// What a GPU's driver says of a run (device_driver.hpp), unless that is a wrong address: those are faults of memory,
+/// as they are on the host.
+bool is_other_device_error(const std::string& words) {
+  const auto names = [&](const char* part) { return words.find(part) != std::string::npos; };
+  return words.starts_with(device_error_prefix) && !names("ADDRESS") && !names("Address");
 }
 
 std::string text_of(const boost::json::object& o, const char* key) {
@@ -89,7 +97,8 @@ verdict verdict_from_json(const std::string& text) {
 
 verdict verdict_of(const work_result& result) {
   if (result.reply) return verdict_from_json(*result.reply);
-  if (!result.last_words.empty()) return failed("memory", result.last_words);
+  if (!result.last_words.empty())
+    return failed(is_other_device_error(result.last_words) ? "device" : "memory", result.last_words);
   const bool hung = result.death.starts_with("did not end");
   return failed(hung ? "hang" : "crash", "the process that ran the case " + result.death);
 }

@@ -14,6 +14,7 @@
 #include "properties/run/execute.hpp"
 #include "properties/run/nan_origin.hpp"
 #include "properties/run/verdict_json.hpp"
+#include "properties/system/device_driver.hpp"
 #include "properties/system/worker.hpp"
 
 namespace assay {
@@ -102,6 +103,8 @@ verdict check_property(const library& lib, const property& p, const attention_ca
   } catch (const std::bad_alloc&) {
     if (worker::has_memory_limit()) throw;  // it is this machine's then, not the kernel's
     return failed("exception", "std::bad_alloc");
+  } catch (const device_memory_error& e) {
+    return undecided("device", e.what());
   } catch (const std::exception& e) {
     return failed("exception", e.what());
   }

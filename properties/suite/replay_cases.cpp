@@ -61,6 +61,14 @@ verdict judge_with_accuracy(const library& lib, const attention_case& c) {
   return std::move(run.result);
 }
 
+/// Of a device whose process ended: whether the case does it again, in a process of its own.
+std::string what_it_does_again(const worker::serve_function& serve, double limit_seconds, const work_result& worked,
+                       const verdict& first) {
+  const verdict second = verdict_of(isolated(serve, limit_seconds).ask(worked.request));
+  return second.result == first.result && second.origin == first.origin ? "; again in a fresh process"
+                                                                        : "; not again in a fresh process: it is flaky";
+}
+
 }  // namespace
 
 outcome replayed_case::result() const {
@@ -131,6 +139,8 @@ suite_result replay(const library& lib, std::vector<replayed_case>& cases, const
   const auto take = [&](const work_result& worked) {
     const auto [c, p] = parse(worked.request);
     cases[c].verdicts[p] = verdict_of(worked);
+    if (!worked.reply && lib.tensors_on() != kDLCPU)
+      cases[c].verdicts[p].what += what_it_does_again(serve, options.limit_seconds, worked, cases[c].verdicts[p]);
     cases[c].seconds += worked.seconds;
     result.accesses_checked += cases[c].verdicts[p].accesses_checked;
     if (cases[c].verdicts[p].could_check)

@@ -24,12 +24,6 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-std::int64_t parse_index(const std::string& text) {
-  std::int64_t index = 0;
-  std::from_chars(text.data(), text.data() + text.size(), index);
-  return index;
-}
-
 /// The kernels from which cases of a property are drawn.
 std::vector<std::string> kernels_for(const property& p, const suite_options& options) {
   std::vector<std::string> names;
@@ -105,25 +99,14 @@ std::string without_numbers(const std::string& reason) {
   return text;
 }
 
-/// The first draw of the case that the library's predicate does not refuse; the last one if it refuses all. `why`: what
-/// it says then, else empty.
-std::int64_t first_supported_draw(const library& lib, const suite_options& options, std::int64_t index,
-                                  std::string& why) {
-  for (std::int64_t draw = 0; draw < most_redraws; ++draw) {
-    why = refused_by_predicate(lib, suite_case(options, index, draw));
-    if (why.empty()) return draw;
-  }
-  return most_redraws - 1;
-}
-
-/// The same in a child: for a case that ended the process which drew it.
+/// first_supported_draw() in a child: for a case that ended the process which drew it.
 std::int64_t draw_of(const library& lib, const suite_options& options, std::int64_t index) {
   const auto serve = [&](const std::string& request) {
     std::string why;
-    return std::to_string(first_supported_draw(lib, options, parse_index(request), why));
+    return std::to_string(first_supported_draw(lib, options, case_numbers::parse(request), why));
   };
   const work_result said = isolated(serve, options.limit_seconds).ask(std::to_string(index));
-  return said.reply ? parse_index(*said.reply) : 0;
+  return said.reply ? case_numbers::parse(*said.reply) : 0;
 }
 
 /// The verdict on case `index`: of the first draw that the library supports.
@@ -144,7 +127,7 @@ class tally {
       : lib_(lib), options_(options), result_(result) {}
 
   void add(const work_result& worked) {
-    const std::int64_t index = parse_index(worked.request);
+    const std::int64_t index = case_numbers::parse(worked.request);
     verdict v = verdict_of(worked);
     if (!worked.reply && options_.has_predicate) v.draw = draw_of(lib_, options_, index);
     const attention_case c = suite_case(options_, index, v.draw);
@@ -208,28 +191,6 @@ class tally {
   std::map<std::int64_t, undecided_case> undecided_;
 };
 
-/// The numbers of the cases to run, in order.
-class numbering {
- public:
-  numbering(const suite_options& options, clock::time_point start) : options_(options), start_(start) {}
-
-  std::optional<std::string> next() {
-    const auto properties = static_cast<std::int64_t>(options_.selected.size());
-    // Shards take whole rounds of properties, so that each shard checks all of them.
-    while (index_ / properties % options_.shards != options_.shard - 1) index_ += properties;
-    const bool over = options_.seconds > 0
-                          ? std::chrono::duration<double>(clock::now() - start_).count() > options_.seconds
-                          : index_ >= options_.cases;
-    if (over) return std::nullopt;
-    return std::to_string(index_++);
-  }
-
- private:
-  const suite_options& options_;
-  clock::time_point start_;
-  std::int64_t index_ = 0;
-};
-
 /// Writes the file of a case that is worth keeping. A full disk must not cost the verdict: then there is no file.
 std::filesystem::path write_case(const suite_options& options, const attention_case& c, const std::string& name,
                                  std::vector<std::string>& unwritten) {
@@ -288,6 +249,35 @@ void keep_as_found(const suite_options& options, finding& f, std::vector<std::st
 }
 
 }  // namespace
+
+std::int64_t case_numbers::parse(const std::string& request) {
+  std::int64_t index = 0;
+  std::from_chars(request.data(), request.data() + request.size(), index);
+  return index;
+}
+
+std::optional<std::string> case_numbers::next() {
+  const auto properties = static_cast<std::int64_t>(options_.selected.size());
+  // Shards take whole rounds of properties, so that each shard checks all of them.
+  while (index_ / properties % options_.shards != options_.shard - 1) index_ += properties;
+  const bool over = options_.seconds > 0
+                        ? std::chrono::duration<double>(clock::now() - start_).count() > options_.seconds
+                        : index_ >= options_.cases;
+  if (over) return std::nullopt;
+  return std::to_string(index_++);
+}
+
+std::int64_t first_supported_draw(const library& lib, const suite_options& options, std::int64_t index,
+                                  std::string& why) {
+  for (std::int64_t draw = 0; draw < most_redraws; ++draw) {
+    const attention_case c = suite_case(options, index, draw);
+    why = refused_by_predicate(lib, c);
+    for (const library* other : options.others)
+      if (why.empty() && other != &lib) why = refused_by_predicate(*other, c);
+    if (why.empty()) return draw;
+  }
+  return most_redraws - 1;
+}
 
 std::int64_t& counts::of(outcome result) {
   switch (result) {
@@ -353,10 +343,10 @@ suite_result run_suite(const library& lib, const suite_options& given) {
   if (options.selected.empty()) return {};
   suite_result result;
   tally counted(lib, options, result);
-  numbering numbers(options, start);
+  case_numbers numbers(options, start);
   progress shown(options.progress);
   const auto serve = [&](const std::string& request) {
-    const std::int64_t index = parse_index(request);
+    const std::int64_t index = case_numbers::parse(request);
     try {
       return verdict_to_json(verdict_on(lib, options, index));
     } catch (const std::bad_alloc&) {

@@ -1,9 +1,11 @@
 /// A run of the property suite: numbered cases, checked in several processes; failures are shrunk and stored.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -23,6 +25,7 @@ struct suite_options {
   support_map supports;                   ///< what the kernels take, where the library says so
   library_traits traits;                  ///< of the library
   bool has_predicate = false;             ///< the library may refuse a case within `supports`: it is drawn anew
+  std::vector<const library*> others;     ///< libraries that must not refuse the run's cases either
   std::int64_t cases = 2000;              ///< of the whole run, all shards together
   double seconds = 0;                     ///< if above 0: the duration of the run, instead of `cases`
   std::uint64_t seed = 1;
@@ -116,6 +119,25 @@ bool can_be_checked(const property& p, const suite_options& options);
 /// types and what the kernels take. `draw`: another one in its place, each a number of its own. Throws
 /// std::invalid_argument if its property cannot be checked.
 attention_case suite_case(const suite_options& options, std::int64_t index, std::int64_t draw = 0);
+
+/// The numbers of the cases to run, in order, as requests of workers.
+class case_numbers {
+ public:
+  using clock = std::chrono::steady_clock;
+  case_numbers(const suite_options& options, clock::time_point start) : options_(options), start_(start) {}
+  std::optional<std::string> next();
+  static std::int64_t parse(const std::string& request);
+
+ private:
+  const suite_options& options_;
+  clock::time_point start_;
+  std::int64_t index_ = 0;
+};
+
+/// The first draw of the case that no library's predicate refuses; the last one if all are refused. `why`: what is said
+/// then, else empty.
+std::int64_t first_supported_draw(const library& lib, const suite_options& options, std::int64_t index,
+                                  std::string& why);
 
 /// Cases that are drawn in place of one that the library's predicate refuses, before it counts as discarded.
 constexpr std::int64_t most_redraws = 20;

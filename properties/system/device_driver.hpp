@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -12,10 +14,17 @@
 
 namespace assay {
 
-/// What the driver says of a failed call: "an illegal memory access was encountered". The device may be of no further
-/// use to the process.
+/// How an error begins that the driver tells of work it was given.
+inline constexpr const char* device_error_prefix = "the device: ";
+
+/// What the driver says of a failed call: "the device: an illegal memory access was encountered
+/// (CUDA_ERROR_ILLEGAL_ADDRESS, 700)". The device may be of no further use to the process.
 struct device_error : std::runtime_error {
   using std::runtime_error::runtime_error;
+};
+/// The device has no memory left for the tensors of a case. The process may go on.
+struct device_memory_error : device_error {
+  using device_error::device_error;
 };
 
 /// One device of the process, with a stream. CUDA's driver API (libcuda.so.1) or HIP's runtime (libamdhip64.so), loaded
@@ -23,9 +32,14 @@ struct device_error : std::runtime_error {
 /// Everything is enqueued on the stream, and throws device_error.
 class device_driver {
  public:
-  /// Of kDLCUDA or kDLROCM. Processes that follow each other take devices that follow each other. Throws
-  /// environment_error: what is missing.
+  /// Of kDLCUDA or kDLROCM. The device is that of the worker's number, in turn (worker.hpp), of those that the driver
+  /// shows (CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES) and that ASSAY_DEVICES names, as in "0,2"; without it of all.
+  /// Throws environment_error: what is missing, or wrong in ASSAY_DEVICES.
   static device_driver& of(DLDeviceType type);
+  /// The number of the device that of() takes in a process that has not called it yet.
+  static int number_for_worker(DLDeviceType type);
+  /// The devices of which of() takes one, by name: "2 x NVIDIA H100". Throws as of().
+  static std::string devices_text(DLDeviceType type);
 
   DLDevice device() const { return device_; }
   void* stream() const { return stream_; }
@@ -35,9 +49,20 @@ class device_driver {
 
   /// Memory that the driver keeps and gives again: at least so many bytes, at a multiple of 256. Any contents.
   std::byte* scratch(std::int64_t bytes);
+  /// Memory of the host that the device copies from and to without another copy: kept and given again, for each of
+  /// these uses.
+  enum class host_use { to_device, from_device };
+  std::byte* host_scratch(host_use use, std::int64_t bytes);
   void copy_in(std::byte* to, const std::byte* from, std::int64_t bytes);
   void copy_out(std::byte* to, const std::byte* from, std::int64_t bytes);
+  /// Within the device.
+  void copy_across(std::byte* to, const std::byte* from, std::int64_t bytes);
   void fill(std::byte* at, std::byte value, std::int64_t bytes);
+  /// Memory of the caller's, at a multiple of 256.
+  std::byte* allocate(std::int64_t bytes);
+  void free(std::byte* memory);
+  /// Seconds that enqueued work takes, by events before and after it. Waits for it.
+  double seconds_of(const std::function<void()>& work);
   /// Waits until all is done.
   void finish();
 
@@ -48,13 +73,26 @@ class device_driver {
   friend class mapped_memory;
   void check(const char* what, int code) const;
 
+  struct kept_memory {
+    std::byte* at = nullptr;
+    std::int64_t bytes = 0;
+  };
+  std::byte* grown(kept_memory& kept, std::int64_t bytes, int (*allocate)(std::byte**, std::size_t),
+                   int (*release)(std::byte*));
+  unsigned long long take_page(std::int64_t bytes);
+  void give_page(unsigned long long handle, std::int64_t bytes);
+
   const calls& driver_;
   DLDevice device_{};
   void* stream_ = nullptr;
   std::string name_;
   std::int64_t page_bytes_ = 0;
-  std::byte* scratch_ = nullptr;
-  std::int64_t scratch_bytes_ = 0;
+  kept_memory scratch_;
+  kept_memory host_scratch_[2];
+  std::multimap<std::int64_t, unsigned long long>
+      free_pages_;  ///< by bytes: making them takes longer than mapping them
+  std::int64_t free_bytes_ = 0;
+  void* events_[2] = {};
 };
 
 /// A reservation of the device's addresses of which only some pages have memory, all of it filled with one byte.

@@ -61,6 +61,7 @@ constexpr std::uint64_t last_words_mark = std::uint64_t{1} << 63;
 
 /// A child's end of its reply pipe.
 int child_reply_fd = -1;
+int child_number = 0;
 
 /// Takes one whole frame off the front of `bytes`. `is_last` receives whether it held last words.
 std::optional<std::string> unframe(std::string& bytes, bool* is_last = nullptr) {
@@ -111,7 +112,7 @@ std::string reply_of(const worker::serve_function& serve, const std::string& req
 
 }  // namespace
 
-worker::worker(const serve_function& serve) {
+worker::worker(const serve_function& serve, int number) {
   int request[2];
   int reply[2];
   if (pipe2(request, O_CLOEXEC) != 0 || pipe2(reply, O_CLOEXEC) != 0)
@@ -133,6 +134,7 @@ worker::worker(const serve_function& serve) {
     // The parent's handlers (a test framework's, a sanitizer's) would report the child's end as the parent's.
     for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGINT, SIGTERM}) signal(number, SIG_DFL);
     child_reply_fd = reply[1];
+    child_number = number;
     serve_requests(request[0], reply[1], serve);
   }
   setpgid(pid_, pid_);  // whichever of the two comes first
@@ -174,6 +176,10 @@ bool worker::receive() {
   else
     reply_ = std::move(frame);
   return true;
+}
+
+int worker::number() {
+  return child_number;
 }
 
 void worker::end_with_last_words(const char* text, std::size_t size) {
@@ -245,6 +251,7 @@ struct slot {
   std::string request;
   clock::time_point since;
   double used_before = 0;  ///< processor time
+  int number = 0;
   bool busy = false;
 };
 
@@ -287,7 +294,7 @@ void wait(std::vector<slot>& slots, double limit_seconds, const std::function<vo
 }
 
 void start(slot& s, const worker::serve_function& serve, std::string request) {
-  if (!s.process) s.process = std::make_unique<worker>(serve);
+  if (!s.process) s.process = std::make_unique<worker>(serve, s.number);
   s.request = std::move(request);
   s.since = clock::now();
   s.used_before = s.process->processor_seconds();
@@ -301,6 +308,7 @@ void run_workers(int jobs, double limit_seconds, const worker::serve_function& s
                  const std::function<std::optional<std::string>()>& next,
                  const std::function<void(const work_result&)>& done) {
   std::vector<slot> slots(static_cast<std::size_t>(jobs));
+  for (int i = 0; i < jobs; ++i) slots[static_cast<std::size_t>(i)].number = i;
   for (bool more = true;;) {
     bool busy = false;
     for (slot& s : slots) {

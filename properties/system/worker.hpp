@@ -19,7 +19,7 @@ class worker {
   using serve_function = std::function<std::string(const std::string& request)>;
 
   /// Forks; the child calls `serve` for each request and ends with its parent. Throws environment_error.
-  explicit worker(const serve_function& serve);
+  explicit worker(const serve_function& serve, int number = 0);
   ~worker();
   worker(const worker&) = delete;
   worker& operator=(const worker&) = delete;
@@ -45,6 +45,9 @@ class worker {
   /// Ends the child at once.
   void kill();
 
+  /// In a child: its number among those that work side by side, from 0. One that replaces another has its number.
+  /// Elsewhere 0.
+  static int number();
   /// Whether this process may have only so much memory (ulimit -v). Where it may have all, running out of it is a fault
   /// of what it runs.
   static bool has_memory_limit();

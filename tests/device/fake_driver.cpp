@@ -12,6 +12,8 @@ namespace {
 using size_type = std::size_t;
 
 int broken = 0;
+int memory_is_short = 0;
+int devices = 1;
 std::map<std::byte*, size_type> allocations;  // of cuMemAlloc
 constexpr size_type grain = size_type{1} << 21;
 int stream_of_process = 0;
@@ -30,6 +32,15 @@ constexpr int out_of_memory = 2, illegal_address = 700;
 EXPORT void fake_driver_fail_next() {
   broken = illegal_address;
 }
+EXPORT void fake_driver_fail_next_as(int code) {
+  broken = code;
+}
+EXPORT void fake_driver_has_memory(int has) {
+  memory_is_short = has == 0 ? 1 : 0;
+}
+EXPORT void fake_driver_has_devices(int count) {
+  devices = count;
+}
 EXPORT void* fake_driver_stream() {
   return &stream_of_process;
 }
@@ -38,7 +49,7 @@ EXPORT int cuInit(unsigned) {
   return 0;
 }
 EXPORT int cuDeviceGetCount(int* count) {
-  *count = 1;
+  *count = devices;
   return 0;
 }
 EXPORT int cuDeviceGetName(char* text, int size, int) {
@@ -53,6 +64,7 @@ EXPORT int cuCtxSetCurrent(void*) {
   return 0;
 }
 EXPORT int cuMemAlloc_v2(std::byte** memory, size_type bytes) {
+  if (memory_is_short != 0) return out_of_memory;
   *memory = mapped(bytes, PROT_READ | PROT_WRITE);
   if (*memory == nullptr) return out_of_memory;
   allocations[*memory] = bytes;
@@ -63,12 +75,38 @@ EXPORT int cuMemFree_v2(std::byte* memory) {
   allocations.erase(memory);
   return 0;
 }
+EXPORT int cuMemAllocHost_v2(std::byte** memory, size_type bytes) {
+  *memory = mapped(bytes, PROT_READ | PROT_WRITE);
+  if (*memory == nullptr) return out_of_memory;
+  allocations[*memory] = bytes;
+  return 0;
+}
+EXPORT int cuMemFreeHost(std::byte* memory) {
+  return cuMemFree_v2(memory);
+}
 EXPORT int cuMemcpyHtoDAsync_v2(std::byte* to, const std::byte* from, size_type bytes, void*) {
   std::memcpy(to, from, bytes);
   return 0;
 }
 EXPORT int cuMemcpyDtoHAsync_v2(std::byte* to, const std::byte* from, size_type bytes, void*) {
   std::memcpy(to, from, bytes);
+  return 0;
+}
+EXPORT int cuMemcpyDtoDAsync_v2(std::byte* to, const std::byte* from, size_type bytes, void*) {
+  std::memcpy(to, from, bytes);
+  return 0;
+}
+EXPORT int cuEventCreate(void** event, unsigned) {
+  static int events[16], made = 0;
+  *event = &events[made++];
+  return 0;
+}
+EXPORT int cuEventRecord(void*, void*) {
+  return 0;
+}
+EXPORT int cuEventElapsedTime(float* milliseconds, void* from, void* to) {
+  if (from == to) return 1;
+  *milliseconds = 0.5F;
   return 0;
 }
 EXPORT int cuMemsetD8Async(std::byte* at, unsigned char value, size_type bytes, void*) {
@@ -84,8 +122,16 @@ EXPORT int cuStreamSynchronize(void*) {
   broken = 0;
   return said;
 }
-EXPORT int cuGetErrorString(int, const char** text) {
-  *text = "an illegal memory access was encountered";
+EXPORT int cuGetErrorString(int code, const char** text) {
+  *text = code == out_of_memory     ? "out of memory"
+          : code == illegal_address ? "an illegal memory access was encountered"
+                                    : "the launch timed out and was terminated";
+  return 0;
+}
+EXPORT int cuGetErrorName(int code, const char** name) {
+  *name = code == out_of_memory     ? "CUDA_ERROR_OUT_OF_MEMORY"
+          : code == illegal_address ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+                                    : "CUDA_ERROR_LAUNCH_TIMEOUT";
   return 0;
 }
 EXPORT int cuMemGetAllocationGranularity(size_type* bytes, const void*, unsigned) {
@@ -93,6 +139,7 @@ EXPORT int cuMemGetAllocationGranularity(size_type* bytes, const void*, unsigned
   return 0;
 }
 EXPORT int cuMemAddressReserve(std::byte** at, size_type bytes, size_type, std::byte*, unsigned long long) {
+  if (memory_is_short != 0) return out_of_memory;
   std::byte* const wide = mapped(bytes + grain, PROT_NONE);
   if (wide == nullptr) return out_of_memory;
   const auto address = reinterpret_cast<size_type>(wide);

@@ -1,6 +1,7 @@
 #include "properties/cli/cli.hpp"
 #include "properties/data/difference.hpp"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <boost/json.hpp>
@@ -123,6 +124,66 @@ TEST_CASE("bad input exits 2 with one line that names file and field") {
                      "none of the selected properties applies to");
   fs::create_directories(here.file("empty"));
   expect_usage_error({"replay", here.file("empty")}, "holds no .json file");
+}
+
+TEST_CASE("libraries and platforms that do not go together are wrong usage") {
+  expect_usage_error({"run", "--platform", "cpu,abacus"}, "no platform 'abacus'");
+  expect_usage_error({"fuzz", "fuzz_split_kv", "--platform", "nvidia"}, "campaigns follow the cpu kernels' coverage");
+  expect_usage_error({"pack", "there", "--platform", "abacus"}, "abacus");
+  expect_usage_error({"pack", "there", "--corpus", "no/such/folder"},
+                     "--corpus: no/such/folder: there is no such folder");
+  expect_usage_error({"run", "--platform", "cpu,cpu"}, "'cpu' is there twice");
+  expect_usage_error({"replay", "--library", "a.so", "--platform", "cpu,nvidia"}, "--library: not with several");
+  expect_usage_error({"run", "--library", "a.so", "--library", "b.so", "--platform", "cpu"}, "--platform: not with");
+  expect_usage_error({"run", "--library", "a.so", "--library", "b.so", "--junit", "x"}, "--junit: not with several");
+}
+
+TEST_CASE("a platform that is not built is named in one line") {
+  const answer a = assay({"replay", "--platform", "cpu,amd"});
+  CHECK(a.status == 3);
+  CHECK(a.err.find("--platform amd: not built: there is no ") != std::string::npos);
+  CHECK(std::ranges::count(a.err, '\n') == 1);
+}
+
+TEST_CASE("two libraries are judged on the same cases, and compared") {
+  if (!fs::exists(ASSAY_BINARY_DIR "/lib/orders.so")) SKIP("the library is not built");
+  const scratch here;
+  const std::string cpu = ASSAY_BINARY_DIR "/lib/assay_kernels_cpu_unchecked.so";
+  const std::vector<std::string> common{"--property", "output_enclosed",
+                                        "--types",    "f16",
+                                        "--seed",     "4",
+                                        "--cases",    "12",
+                                        "--jobs",     "1",
+                                        "--shrink",   "0",
+                                        "--json",     here.file("r.json"),
+                                        "--findings", here.file("findings")};
+  const auto run = [&](const std::string& order) {
+    setenv("ASSAY_ORDER", order.c_str(), 1);
+    setenv("ASSAY_DECLARES", "types", 1);
+    std::vector<std::string> all{"run", "--accept-blunt", "--library",
+                                 cpu,   "--library",      ASSAY_BINARY_DIR "/lib/orders.so"};
+    all.insert(all.end(), common.begin(), common.end());
+    return assay(all);
+  };
+  const answer sound = run("ascending");
+  CAPTURE(sound.out, sound.err);
+  CHECK(sound.status == 0);
+  const auto report = [&] { return boost::json::parse(read_file(here.file("r.json"))); };
+  CHECK(report().at("platforms").as_array().size() == 2);
+  CHECK(report().at_pointer("/comparison/cases").to_number<int>() > 8);
+  CHECK(report().at_pointer("/platforms/0/total") == report().at_pointer("/platforms/1/total"));
+  const answer lossy = run("lost_wave");
+  CHECK(lossy.status == 1);
+  CHECK(report().at_pointer("/platforms/0/total/fail").to_number<int>() == 0);
+  CHECK(report().at_pointer("/platforms/1/total/fail").to_number<int>() > 0);
+  CHECK(lossy.out.find("DIFFERENCE case ") != std::string::npos);
+  const std::size_t begin = lossy.out.find(here.file("findings/difference-"));
+  REQUIRE(begin != std::string::npos);
+  const std::string file = lossy.out.substr(begin, lossy.out.find('\n', begin) - begin);
+  const answer again = assay({"replay", "--library", cpu, "--library", ASSAY_BINARY_DIR "/lib/orders.so", file,
+                              "--property", "output_enclosed"});
+  CHECK(again.status == 1);
+  CHECK(again.out.find("DIFFERENCE " + file) != std::string::npos);
 }
 
 TEST_CASE("a library that is not there, or not one, exits 3") {

@@ -1,8 +1,11 @@
 // Libraries with device tensors, over the driver of tests/device/fake_driver.cpp.
 #include <dlfcn.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,8 +13,12 @@
 #include "properties/data/difference.hpp"
 #include "properties/relations/relations.hpp"
 #include "properties/suite/minimize.hpp"
+#include "properties/suite/replay_cases.hpp"
 #include "properties/system/device_driver.hpp"
+#include "properties/system/errors.hpp"
+#include "properties/system/worker.hpp"
 #include "tests/properties/faulty_library.hpp"
+#include "tests/properties/scratch.hpp"
 
 namespace assay {
 namespace {
@@ -153,6 +160,94 @@ TEST_CASE("an error of the device ends the worker, and the next case has another
   CHECK(v.what.find("an illegal memory access was encountered") != std::string::npos);
   fails = false;
   CHECK(run_case(*lib, small_case()).result == outcome::pass);
+}
+
+TEST_CASE("what the driver says of a run is the finding, by name", "[device]") {
+  if (is_missing()) SKIP("the fake driver is not built");
+  const auto said = [](int code) {
+    const auto lib = device_library([=](call&) { fake<void(int)>("fake_driver_fail_next_as")(code); });
+    const verdict v = isolated_judge(*lib, enclosure_property(), 20)(small_case());
+    CHECK(v.result == outcome::fail);
+    return v.origin + ": " + v.what;
+  };
+  CHECK(said(700) == "memory: the device: an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS, 700)");
+  CHECK(said(702) == "device: the device: the launch timed out and was terminated (CUDA_ERROR_LAUNCH_TIMEOUT, 702)");
+}
+
+TEST_CASE("a stored case that ends a device's process is tried again in a fresh one", "[device]") {
+  if (is_missing()) SKIP("the fake driver is not built");
+  const testing::scratch here;
+  const auto replayed = [&](const library& lib) {
+    const replay_options options{{&enclosure_property()}, 1, 20, false, false};
+    std::map<std::string, int> skipped;
+    auto cases = read_replays({here.write("c.json", to_json(small_case()))}, lib, options, skipped);
+    replay(lib, cases, options, [](const replayed_case&) {});
+    CHECK(cases[0].result() == outcome::fail);
+    return cases[0].verdicts[0].what;
+  };
+  CHECK(replayed(*device_library([](call&) {
+          fake<void()>("fake_driver_fail_next")();
+        })).ends_with("(CUDA_ERROR_ILLEGAL_ADDRESS, 700); again in a fresh process"));
+  const std::string once = here.file("once");
+  CHECK(replayed(*device_library([=](call&) {
+          if (std::ofstream(once, std::ios::app).tellp() == 0) fake<void()>("fake_driver_fail_next")();
+          std::ofstream(once, std::ios::app) << "ran\n";
+        })).ends_with("; not again in a fresh process: it is flaky"));
+}
+
+TEST_CASE("a kernel that hangs on the device costs one worker, and is a finding", "[device]") {
+  if (is_missing()) SKIP("the fake driver is not built");
+  const auto lib = device_library([](call&) {
+    for (;;) pause();
+  });
+  const verdict v = isolated_judge(*lib, enclosure_property(), 0.1)(small_case());
+  CHECK(v.result == outcome::fail);
+  CHECK(v.origin == "hang");
+}
+
+TEST_CASE("a device that has too little memory for a case leaves it undecided", "[device]") {
+  if (is_missing()) SKIP("the fake driver is not built");
+  const auto lib = device_library();
+  attention_case c = small_case();
+  c.pool_pages = std::int64_t{1} << 24;  // a sparse pool, of which each run maps what is in use
+  fake<void(int)>("fake_driver_has_memory")(0);
+  const verdict v = isolated_judge(*lib, enclosure_property(), 20)(c);
+  fake<void(int)>("fake_driver_has_memory")(1);
+  CHECK(v.result == outcome::undecided);
+  CHECK(v.origin == "device");
+  CHECK(v.what == "reserving addresses of the device: out of memory (CUDA_ERROR_OUT_OF_MEMORY, 2)");
+}
+
+TEST_CASE("workers take devices in turn, of those that ASSAY_DEVICES names", "[device]") {
+  if (is_missing()) SKIP("the fake driver is not built");
+  fake<void(int)>("fake_driver_has_devices")(3);
+  const auto chosen_by = [&](int number) {
+    worker one(
+        [](const std::string&) {
+          try {
+            return std::to_string(device_driver::number_for_worker(kDLCUDA));
+          } catch (const environment_error& e) {
+            return std::string(e.what());
+          }
+        },
+        number);
+    one.send("");
+    while (!one.receive()) {
+    }
+    return *one.reply();
+  };
+  CHECK(chosen_by(0) == "0");
+  CHECK(chosen_by(4) == "1");
+  setenv("ASSAY_DEVICES", "2,0", 1);
+  CHECK(chosen_by(0) == "2");
+  CHECK(chosen_by(3) == "0");
+  for (const char* const wrong : {"", "3", "-1", "0,", "a", "1;2"}) {
+    setenv("ASSAY_DEVICES", wrong, 1);
+    CHECK(chosen_by(0).starts_with("ASSAY_DEVICES: '" + std::string(wrong) + "' is no list of devices"));
+  }
+  unsetenv("ASSAY_DEVICES");
+  CHECK(device_driver::devices_text(kDLCUDA) == "3 x a fake device");
+  fake<void(int)>("fake_driver_has_devices")(1);
 }
 
 TEST_CASE("a library whose tensors are on an unknown device is not usable", "[device]") {

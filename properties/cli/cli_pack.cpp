@@ -1,0 +1,144 @@
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <link.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <iostream>
+#include <set>
+#include <string_view>
+
+#include "properties/cli/cli.hpp"
+#include "properties/system/counted.hpp"
+#include "properties/system/write_file.hpp"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct pack_arguments {
+  fs::path folder;
+  std::vector<std::string> platforms;
+  std::vector<std::string> libraries;
+  std::vector<std::string> corpus{"corpus"};
+};
+
+/// What each Linux with a C library has: another one's would not go with the loader there.
+bool is_of_libc(const std::string& name) {
+  constexpr std::array<std::string_view, 10> families{"linux-vdso.", "linux-gate.", "ld-linux",    "libc.",
+                                                      "libm.",       "libdl.",      "libpthread.", "librt.",
+                                                      "libresolv.",  "libutil."};
+  return std::ranges::any_of(families, [&](std::string_view family) { return name.starts_with(family); });
+}
+
+/// The shared libraries that this process has loaded by now.
+std::set<fs::path> loaded_libraries() {
+  std::set<fs::path> files;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* to) {
+        const fs::path file = info->dlpi_name == nullptr ? "" : info->dlpi_name;
+        if (!file.empty() && !is_of_libc(file.filename().string())) static_cast<std::set<fs::path>*>(to)->insert(file);
+        return 0;
+      },
+      &files);
+  return files;
+}
+
+/// Libraries of kernels are loaded to learn what they need themselves.
+fs::path loaded(const fs::path& file) {
+  if (dlopen(fs::absolute(file).c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr)
+    throw environment_error(fmt::format("{}: cannot be loaded: {}", file.string(), dlerror()));
+  return file;
+}
+
+std::vector<fs::path> kernel_libraries(const pack_arguments& given) {
+  std::vector<fs::path> files{loaded(beside_the_program("assay_kernels_cpu_unchecked.so"))};
+  for (const std::string& platform : given.platforms) {
+    if (platform == "cpu") continue;
+    library_options from;
+    from.platform = platform;
+    files.push_back(loaded(from.open({std::cout, std::cerr, nullptr}, opened_for::lists)->path()));
+  }
+  for (const std::string& file : given.libraries) {
+    library::load(file);
+    files.push_back(loaded(file));
+  }
+  return files;
+}
+
+std::string readme(const std::vector<fs::path>& kernels) {
+  std::string text =
+      "# Assay, packed\n\nThis folder runs wherever it lies, on a machine with glibc and, for a GPU, its driver. "
+      "Nothing is "
+      "installed.\n\n```sh\nbin/assay run\nbin/assay replay corpus\n";
+  for (const fs::path& file : kernels) {
+    constexpr std::string_view prefix = "assay_kernels_";
+    const std::string stem = file.stem().string();
+    if (stem == "assay_kernels_cpu_unchecked") continue;
+    if (stem.starts_with(prefix))
+      text +=
+          fmt::format("bin/assay run --platform cpu,{0}\nbin/assay bench --platform {0}\n", stem.substr(prefix.size()));
+    else
+      text += fmt::format("bin/assay run --library lib/{}\n", file.filename().string());
+  }
+  return text +
+         "```\n\n`bin/assay --help` lists the commands; an exit status of 0 is verified, 1 a defect, 2 wrong usage, 3 "
+         "that "
+         "something is missing here. `lib/` holds the kernels and the shared libraries that the program needs.\n";
+}
+
+void copy_into(const fs::path& file, const fs::path& folder) {
+  fs::copy_file(fs::canonical(file), folder / file.filename(), fs::copy_options::overwrite_existing);
+}
+
+int pack(const pack_arguments& given, const cli_context& context) {
+  if (std::error_code unknown; fs::exists(given.folder, unknown) && !fs::is_empty(given.folder, unknown))
+    throw usage_error(fmt::format("{}: there is something already", given.folder.string()));
+  require_place("DIR", given.folder / "README.md");
+  for (const std::string& place : given.corpus)
+    if (!fs::is_directory(place))
+      throw usage_error(fmt::format("--corpus: {}: there is no such folder (see --help)", place));
+  const std::vector<fs::path> kernels = kernel_libraries(given);
+  const fs::path lib = given.folder / "lib", bin = given.folder / "bin";
+  fs::create_directories(lib);
+  fs::create_directories(bin);
+  fs::copy_file(fs::canonical("/proc/self/exe"), bin / "assay");
+  for (const fs::path& file : loaded_libraries()) copy_into(file, lib);
+  for (const fs::path& file : kernels) copy_into(file, lib);
+  for (const std::string& place : given.corpus)
+    fs::copy(place, given.folder / "corpus", fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  write_by_rename(given.folder / "README.md", readme(kernels));
+  std::uintmax_t bytes = 0;
+  std::int64_t files = 0;
+  for (const fs::directory_entry& one : fs::recursive_directory_iterator(given.folder))
+    if (one.is_regular_file()) bytes += one.file_size(), ++files;
+  context.out << fmt::format("packed {} in {}, {:.1f} MB; README.md there says how to run it\n", counted(files, "file"),
+                             given.folder.string(), 1e-6 * static_cast<double>(bytes));
+  return exit_verified;
+}
+
+}  // namespace
+
+void add_pack(CLI::App& app, const cli_context& context, int& status) {
+  auto given = std::make_shared<pack_arguments>();
+  CLI::App* command = app.add_subcommand(
+      "pack", "Copy the program, its libraries and the corpus to a folder that runs on a bare machine");
+  command->add_option("dir", given->folder, "The folder: it is made, or empty")->required();
+  command
+      ->add_option(
+          "--platform", given->platforms,
+          "Pack the kernels of Assay for these platforms, too: nvidia, amd. They must be built; no GPU is needed")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember(std::vector<std::string>{"cpu", "nvidia", "amd"}));
+  command->add_option("--library", given->libraries, "Pack this kernel library, too. May be repeated")
+      ->allow_extra_args(false);
+  command->add_option("--corpus", given->corpus, "Folder of cases to pack")
+      ->allow_extra_args(false)
+      ->capture_default_str();
+  command->callback([given, &context, &status] { status = pack(*given, context); });
+}
+
+}  // namespace assay

@@ -1,0 +1,221 @@
+#include "properties/suite/device_bench.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <random>
+
+#include "kernels/library_call.hpp"
+#include "oracle/decode.hpp"
+#include "properties/case/operation.hpp"
+#include "properties/case/tensor_plan.hpp"
+#include "properties/case/types.hpp"
+#include "properties/run/execute.hpp"
+#include "properties/system/device_driver.hpp"
+
+namespace assay {
+namespace {
+
+constexpr std::int64_t pattern_bytes = std::int64_t{64} << 20;
+
+/// Device memory that ends with this object.
+class device_block {
+ public:
+  device_block(device_driver& on, std::int64_t bytes) : on_(on), at_(on.allocate(std::max<std::int64_t>(bytes, 1))) {}
+  ~device_block() { on_.free(at_); }
+  device_block(const device_block&) = delete;
+  device_block& operator=(const device_block&) = delete;
+  std::byte* at() const { return at_; }
+
+ private:
+  device_driver& on_;
+  std::byte* at_;
+};
+
+/// Random numbers of a type, about 1 where it has a fraction: what they are matters to no kernel's time.
+std::vector<std::byte> pattern_of(dtype type, std::int64_t bytes) {
+  std::mt19937 random(1);
+  const auto draw = [&] { return static_cast<std::uint32_t>(random()); };
+  std::vector<std::byte> all(static_cast<std::size_t>(bytes));
+  const std::int64_t size = size_bytes(type);
+  for (std::int64_t at = 0; at + size <= bytes; at += size) {
+    const std::uint32_t drawn = draw();
+    std::uint32_t bits = drawn & 0xFFU;  // of i8
+    if (type == dtype::f32) bits = 0x3F000000U | (drawn & 0x807FFFFFU);
+    if (type == dtype::f16) bits = 0x3800U | (drawn & 0x83FFU);
+    if (type == dtype::bf16) bits = 0x3F00U | (drawn & 0x807FU);
+    if (is_fp8(type)) bits = 0x30U | (drawn & 0x8FU);
+    std::memcpy(all.data() + at, &bits, static_cast<std::size_t>(size));
+  }
+  return all;
+}
+
+/// The numbers of a table of a case.
+std::vector<std::int32_t> table_of(const attention_case& c, const planned_tensor& t) {
+  std::vector<std::int32_t> all;
+  const auto sums_of = [&](auto count) {
+    std::int32_t sum = 0;
+    all.push_back(0);
+    for (const sequence& s : c.sequences) all.push_back(sum += static_cast<std::int32_t>(count(s)));
+  };
+  if (t.content == tensor_content::row_sums) sums_of([](const sequence& s) { return s.q; });
+  if (t.content == tensor_content::page_sums) sums_of([](const sequence& s) { return s.pages.size(); });
+  for (const sequence& s : c.sequences) {
+    if (t.content == tensor_content::key_counts) all.push_back(s.k);
+    if (t.content == tensor_content::block_table || t.content == tensor_content::page_list)
+      for (const std::int64_t page : s.pages) all.push_back(static_cast<std::int32_t>(page));
+  }
+  return all;
+}
+
+/// The tensors of a call in device memory.
+class device_tensors {
+ public:
+  device_tensors(device_driver& on, const attention_case& c, const problem& planned) : on_(on), case_(c) {
+    std::vector<planned_tensor> all = plan_tensors(c);
+    for (planned_tensor& t : plan_outputs(planned, {})) all.push_back(std::move(t));
+    views_.reserve(all.size());
+    for (const planned_tensor& t : all) add(t);
+    on_.finish();
+  }
+  std::span<const assay_tensor> list() const { return list_; }
+
+ private:
+  struct shape_of_tensor {
+    std::string name;
+    std::vector<std::int64_t> shape, stride;
+  };
+
+  void add(const planned_tensor& t) {
+    std::vector<std::int64_t> stride(t.shape.size(), 1);
+    std::vector<int> order = t.order;
+    if (order.empty()) order.resize(t.shape.size()), std::iota(order.begin(), order.end(), 0);
+    std::int64_t elements = 1;
+    for (std::size_t i = order.size(); i-- > 0;) {
+      stride[static_cast<std::size_t>(order[i])] = elements;
+      elements *= t.shape[static_cast<std::size_t>(order[i])];
+    }
+    const std::int64_t bytes = elements * size_bytes(t.type);
+    blocks_.push_back(std::make_unique<device_block>(on_, bytes));
+    std::byte* const at = blocks_.back()->at();
+    if (is_index(t.content))
+      copy_table(at, table_of(case_, t));
+    else if (t.role != tensor_role::output)
+      copy_pattern(at, t.type, bytes);
+    views_.push_back({t.name, t.shape, stride});
+    shape_of_tensor& v = views_.back();
+    DLTensor view{};
+    view.data = at;
+    view.device = on_.device();
+    view.ndim = static_cast<int>(v.shape.size());
+    view.dtype = to_dlpack(t.type);
+    view.shape = v.shape.data();
+    view.strides = v.stride.data();
+    const auto role = t.role == tensor_role::input    ? ASSAY_INPUT
+                      : t.role == tensor_role::output ? ASSAY_OUTPUT
+                                                      : ASSAY_IN_OUT;
+    list_.push_back({v.name.c_str(), static_cast<std::int32_t>(t.type), view, role});
+  }
+
+  void copy_table(std::byte* to, const std::vector<std::int32_t>& table) {
+    on_.copy_in(to, reinterpret_cast<const std::byte*>(table.data()), std::ssize(table) * 4);
+    on_.finish();
+  }
+
+  void copy_pattern(std::byte* to, dtype type, std::int64_t bytes) {
+    const std::vector<std::byte> pattern = pattern_of(type, std::min(bytes, pattern_bytes));
+    on_.copy_in(to, pattern.data(), std::ssize(pattern));
+    on_.finish();
+    for (std::int64_t at = std::ssize(pattern); at < bytes; at += pattern_bytes)
+      on_.copy_across(to + at, to, std::min(pattern_bytes, bytes - at));
+  }
+
+  device_driver& on_;
+  const attention_case& case_;
+  std::vector<std::unique_ptr<device_block>> blocks_;
+  std::vector<shape_of_tensor> views_;
+  std::vector<assay_tensor> list_;
+};
+
+struct spread {
+  double least, median, most;
+};
+
+/// Seconds of one unit of work, by the device's events.
+spread timed(device_driver& on, int times, const std::function<void()>& work) {
+  for (int i = 0; i < std::max(1, times / 4); ++i) work();
+  std::vector<double> seconds;
+  seconds.reserve(static_cast<std::size_t>(times));
+  for (int i = 0; i < times; ++i) seconds.push_back(on.seconds_of(work));
+  std::ranges::sort(seconds);
+  return {seconds.front(), seconds[seconds.size() / 2], seconds.back()};
+}
+
+double copy_speed(device_driver& on, int times) {
+  constexpr std::int64_t bytes = std::int64_t{1} << 30;  // far more than any cache
+  const device_block from(on, bytes), to(on, bytes);
+  on.fill(from.at(), std::byte{1}, bytes);
+  const spread s = timed(on, times, [&] { on.copy_across(to.at(), from.at(), bytes); });
+  return 2 * static_cast<double>(bytes) / s.median;
+}
+
+/// Keys that the rows of a sequence see, summed.
+std::int64_t pairs_of(const attention_case& c, const sequence& s) {
+  if (!c.causal && !describe(c).is_causal) return std::int64_t{s.q} * s.k;
+  std::int64_t pairs = 0;
+  for (std::int64_t row = 0; row < s.q; ++row) pairs += std::int64_t{s.k} - s.q + row + 1;
+  return pairs;
+}
+
+void measure_shape(device_driver& on, const library& lib, const bench_shape& shape, int launches, device_speed& to) {
+  const attention_case& c = shape.stated;
+  const assay_kernel* const kernel = lib.find(c.kernel);
+  const problem stated = to_problem(c);
+  problem planned;
+  const assay_status plan = plan_problem(*kernel, stated, 0, &planned, lib.support_of(c.kernel));
+  if (plan.code != ASSAY_OK) {
+    to.refusal = plan.message;
+    return;
+  }
+  to.splits = planned.num_splits;
+  const device_tensors tensors(on, c, planned);
+  assay_launch launch = make_launch(c, {.accesses = false}, 1, nullptr);
+  launch.stream = on.stream();
+  assay_status status{};
+  const auto run = [&] {
+    const assay_status said =
+        kernel->run(&planned, tensors.list().data(), static_cast<std::int32_t>(tensors.list().size()), &launch);
+    if (said.code != ASSAY_OK) status = said;
+  };
+  const spread s = timed(on, launches, run);
+  if (status.code != ASSAY_OK) to.refusal = status.message;
+  to.launches = launches;
+  to.least_seconds = s.least, to.median_seconds = s.median, to.most_seconds = s.most;
+}
+
+}  // namespace
+
+device_bench_result measure_device(const library& lib, const std::vector<bench_shape>& shapes, int launches) {
+  device_driver& on = device_driver::of(lib.tensors_on());
+  device_bench_result result;
+  result.device = on.name();
+  result.copy_bytes_per_second = copy_speed(on, launches);
+  for (const bench_shape& shape : shapes) {
+    const attention_case& c = shape.stated;
+    device_speed speed;
+    speed.shape = shape.name, speed.kernel = c.kernel, speed.types = types_of(c);
+    const bool has_values = describe(c).kind == operation_kind::attention;
+    for (const sequence& s : c.sequences) {
+      const std::int64_t key_bytes = c.head_dim_qk * size_bytes(c.kv_type);
+      const std::int64_t value_bytes = has_values ? c.head_dim_v * size_bytes(v_type(c)) : 0;
+      speed.bytes += std::int64_t{s.k} * c.heads_kv * (key_bytes + value_bytes);
+      speed.operations += 2 * static_cast<double>(pairs_of(c, s)) * static_cast<double>(describe(c).pair_cost(c));
+    }
+    measure_shape(on, lib, shape, launches, speed);
+    result.speeds.push_back(std::move(speed));
+  }
+  return result;
+}
+
+}  // namespace assay

@@ -8,6 +8,7 @@
 #include "properties/nightly/fault_matrix.hpp"
 #include "properties/nightly/fault_places.hpp"
 #include "properties/nightly/peer_table.hpp"
+#include "properties/system/counted.hpp"
 #include "properties/system/progress.hpp"
 
 namespace assay {
@@ -29,6 +30,7 @@ struct faults_arguments {
   std::int64_t cases = 40;
   std::string json;
   std::string contract = "declared";
+  std::string platform = "cpu";
 };
 
 std::vector<fault> selected(const faults_arguments& given) {
@@ -42,10 +44,25 @@ std::vector<fault> selected(const faults_arguments& given) {
 }
 
 fs::path library_file(const faults_arguments& given, const fault& planted) {
-  fs::path file = fs::path(given.libraries) / ("fault_" + planted.name + ".so");
+  const bool is_cpu = given.platform == "cpu";
+  fs::path file =
+      fs::path(given.libraries) / fmt::format("fault_{}{}.so", planted.name, is_cpu ? "" : "_" + given.platform);
   if (!fs::exists(file))
-    throw environment_error(fmt::format("{}: the faulty library is not built (./assay builds it)", file.string()));
+    throw environment_error(fmt::format("{}: the faulty library is not built ({})", file.string(),
+                                        is_cpu ? "./assay builds it" : "see: kernels/README.md"));
   return file;
+}
+
+/// Of faults for a device: nothing checks loads and stores there. Leaves out faults that only such checks see.
+std::vector<fault> shown_on(const std::string& platform, std::vector<fault> all, const cli_context& context) {
+  if (platform == "cpu") return all;
+  const std::size_t before = all.size();
+  std::erase_if(all, [](const fault& f) { return f.caught_by.empty(); });
+  if (all.size() < before)
+    context.out << fmt::format("left out: {} that only the cpu platform's checker of loads and stores sees\n",
+                               counted(static_cast<std::int64_t>(before - all.size()), "fault"));
+  for (fault& one : all) one.checker.clear();
+  return all;
 }
 
 int peers(const faults_arguments& given, const cli_context& context) {
@@ -72,7 +89,7 @@ int faults(const faults_arguments& given, const cli_context& context) {
   options.budget.seconds = given.shrink_seconds;
   std::vector<fault_row> rows;
   progress shown;
-  for (const fault& planted : selected(given)) {
+  for (const fault& planted : shown_on(given.platform, selected(given), context)) {
     const fs::path file = library_file(given, planted);
     shown.show(fmt::format("{} ({} done)", planted.name, rows.size()));
     options.findings = fs::path(given.findings) / planted.name;
@@ -83,6 +100,7 @@ int faults(const faults_arguments& given, const cli_context& context) {
                                               fs::path(given.sources) / planted.name);
     const auto faulty = library::load(file.string());
     faulty->judged_by = contract_uses().at(given.contract);
+    if (rows.empty()) faulty->devices();
     rows.push_back(try_fault(*faulty, planted, places, options));
   }
   shown.clear();
@@ -112,6 +130,13 @@ void add_faults(CLI::App& app, const cli_context& context, int& status) {
       ->add_option("--shrink", given->shrink_seconds,
                    "Seconds to spend on shrinking each kind of failure. 0: do not shrink")
       ->check(seconds_from_zero())
+      ->capture_default_str();
+  command
+      ->add_option(
+          "--platform", given->platform,
+          "Run the faulty kernels for this platform, where they are built. On a device a fault is caught if any "
+          "check catches it")
+      ->check(CLI::IsMember(std::vector<std::string>{"cpu", "nvidia", "amd"}))
       ->capture_default_str();
   command->add_option("--json", given->json, "Write the matrix to this file as JSON. Missing folders are created");
   command

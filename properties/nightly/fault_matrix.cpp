@@ -118,7 +118,8 @@ fault_row try_fault(library& faulty, const fault& planted, const std::vector<std
   options.seconds = 0;
   fault_row row;
   row.planted = planted;
-  row.by_any_check = faulty.judged_by != contract_use::declared;
+  options.traits = traits_of(faulty);
+  row.by_any_check = faulty.judged_by != contract_use::declared || !options.traits.has_schedules;
   try_unchecked(faulty, options, row);
   if (!planted.checker.empty()) try_checker(faulty, options, places, row);
   return row;

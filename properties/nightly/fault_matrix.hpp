@@ -21,8 +21,8 @@ struct fault_row {
   std::vector<finding> checker_findings;
   std::set<std::string> checker_origins;  ///< of the findings that reproduced
   bool names_place = false;               ///< whether the expected report named one of the expected places
-  bool by_any_check = false;              ///< judged by less than the declared contract: every check counts
-  std::int64_t cases = 0;                 ///< of both runs
+  bool by_any_check = false;  ///< judged by less than the declared contract, or on a device: every check counts
+  std::int64_t cases = 0;     ///< of both runs
   double seconds = 0;
   /// Whether every check that the patch names caught the fault.
   bool is_caught() const;

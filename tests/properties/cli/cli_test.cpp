@@ -90,8 +90,8 @@ TEST_CASE("a place that cannot be written is noticed before the work, by root to
 }
 
 TEST_CASE("help exits 0 and goes to the output") {
-  for (const char* command :
-       {"run", "replay", "explain", "minimize", "list", "bench", "merge-reports", "fuzz", "faults", "nightly"}) {
+  for (const char* command : {"run", "replay", "explain", "minimize", "list", "bench", "merge-reports", "fuzz",
+                              "faults", "nightly", "new", "pack"}) {
     const answer a = assay({command, "--help"});
     CHECK(a.status == 0);
     CHECK(a.err.empty());
@@ -193,6 +193,9 @@ TEST_CASE("a library that is not there, or not one, exits 3") {
   CHECK(std::ranges::count(absent.err, '\n') == 1);
   CHECK(assay({"run", "--library", here.write("text.so", "no library")}).status == 3);
   CHECK(assay({"run", "--platform", "nvidia"}).status == 3);
+  const answer faultless = assay({"faults", "missing_rescale", "--platform", "amd"});
+  CHECK(faultless.status == 3);
+  CHECK(faultless.err.find("fault_missing_rescale_amd.so: the faulty library is not built") != std::string::npos);
 }
 
 /// The output without what depends on the clock.

@@ -36,3 +36,10 @@ in_pack run --platform nvidia || got=$?
 got=0
 "$program" pack "$pack" >said 2>&1 || got=$?
 [[ $got -eq 2 && $(wc -l <said) -eq 1 ]] || fail 'a pack was made over another one'
+got=0
+"$program" pack "$scratch/half" --corpus "$scratch/none" >said 2>&1 || got=$?
+[[ $got -eq 2 && ! -e $scratch/half ]] || fail 'a pack without a corpus is half there'
+echo 'no library' >"$scratch/text.so"
+got=0
+"$program" pack "$scratch/half" --library "$scratch/text.so" --corpus "$pack/corpus" >said 2>&1 || got=$?
+[[ $got -eq 3 && $(ls -A "$scratch") == $'elsewhere\nmoved pack\nsaid\ntext.so' ]] || fail 'a failed pack leaves something'

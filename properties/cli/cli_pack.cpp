@@ -11,6 +11,7 @@
 
 #include "properties/cli/cli.hpp"
 #include "properties/system/counted.hpp"
+#include "properties/system/scratch_folder.hpp"
 #include "properties/system/write_file.hpp"
 
 namespace assay {
@@ -27,9 +28,9 @@ struct pack_arguments {
 
 /// What each Linux with a C library has: another one's would not go with the loader there.
 bool is_of_libc(const std::string& name) {
-  constexpr std::array<std::string_view, 10> families{"linux-vdso.", "linux-gate.", "ld-linux",    "libc.",
-                                                      "libm.",       "libdl.",      "libpthread.", "librt.",
-                                                      "libresolv.",  "libutil."};
+  constexpr std::array<std::string_view, 11> families{"linux-vdso.", "linux-gate.", "ld-linux", "libc.",
+                                                      "libmvec.",    "libm.",       "libdl.",   "libpthread.",
+                                                      "librt.",      "libresolv.",  "libutil."};
   return std::ranges::any_of(families, [&](std::string_view family) { return name.starts_with(family); });
 }
 
@@ -89,8 +90,11 @@ std::string readme(const std::vector<fs::path>& kernels) {
          "something is missing here. `lib/` holds the kernels and the shared libraries that the program needs.\n";
 }
 
-void copy_into(const fs::path& file, const fs::path& folder) {
-  fs::copy_file(fs::canonical(file), folder / file.filename(), fs::copy_options::overwrite_existing);
+/// A file, or a folder with what is in it. Throws environment_error.
+void lay(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::copy(fs::canonical(from), to, fs::copy_options::recursive | fs::copy_options::overwrite_existing, error);
+  if (error) throw environment_error(fmt::format("{}: cannot be copied: {}", from.string(), error.message()));
 }
 
 int pack(const pack_arguments& given, const cli_context& context) {
@@ -101,15 +105,17 @@ int pack(const pack_arguments& given, const cli_context& context) {
     if (!fs::is_directory(place))
       throw usage_error(fmt::format("--corpus: {}: there is no such folder (see --help)", place));
   const std::vector<fs::path> kernels = kernel_libraries(given);
-  const fs::path lib = given.folder / "lib", bin = given.folder / "bin";
-  fs::create_directories(lib);
-  fs::create_directories(bin);
-  fs::copy_file(fs::canonical("/proc/self/exe"), bin / "assay");
-  for (const fs::path& file : loaded_libraries()) copy_into(file, lib);
-  for (const fs::path& file : kernels) copy_into(file, lib);
-  for (const std::string& place : given.corpus)
-    fs::copy(place, given.folder / "corpus", fs::copy_options::recursive | fs::copy_options::overwrite_existing);
-  write_by_rename(given.folder / "README.md", readme(kernels));
+  const fs::path folder = fs::absolute(given.folder).lexically_normal();
+  scratch_folder made(folder.has_filename() ? folder : folder.parent_path());
+  const fs::path lib = made.path() / "lib", bin = made.path() / "bin";
+  fs::create_directory(lib);
+  fs::create_directory(bin);
+  lay("/proc/self/exe", bin / "assay");
+  for (const fs::path& file : loaded_libraries()) lay(file, lib / file.filename());
+  for (const fs::path& file : kernels) lay(file, lib / file.filename());
+  for (const std::string& place : given.corpus) lay(place, made.path() / "corpus");
+  write_by_rename(made.path() / "README.md", readme(kernels));
+  made.keep();
   std::uintmax_t bytes = 0;
   std::int64_t files = 0;
   for (const fs::directory_entry& one : fs::recursive_directory_iterator(given.folder))

@@ -142,7 +142,9 @@ void require_places(const run_arguments& given, const suite_options& options) {
 }
 
 /// Of the terminal that the report goes to, or 0.
-std::size_t columns_of(const cli_context& context) { return &context.out == &std::cout ? columns_of_stdout() : 0; }
+std::size_t columns_of(const cli_context& context) {
+  return &context.out == &std::cout ? columns_of_stdout() : 0;
+}
 
 /// "nvidia kernels of lib/x.so on 1 x NVIDIA H100, seed 3".
 std::string heading(const library& lib, const suite_options& options) {

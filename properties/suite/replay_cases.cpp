@@ -63,7 +63,7 @@ verdict judge_with_accuracy(const library& lib, const attention_case& c) {
 
 /// Of a device whose process ended: whether the case does it again, in a process of its own.
 std::string what_it_does_again(const worker::serve_function& serve, double limit_seconds, const work_result& worked,
-                       const verdict& first) {
+                               const verdict& first) {
   const verdict second = verdict_of(isolated(serve, limit_seconds).ask(worked.request));
   return second.result == first.result && second.origin == first.origin ? "; again in a fresh process"
                                                                         : "; not again in a fresh process: it is flaky";

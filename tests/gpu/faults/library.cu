@@ -1,6 +1,6 @@
-// A kernel library for NVIDIA GPUs that does on the device what ASSAY_GPU_FAULT names, on problems with an odd number of
-// query rows. It computes nothing, so all other cases fail by their enclosure: they show that the run goes on. The nvidia
-// platform builds it: lib/gpu_faults.so.
+// A kernel library for NVIDIA GPUs that does on the device what ASSAY_GPU_FAULT names, on problems with an odd number
+// of query rows. It computes nothing, so all other cases fail by their enclosure: they show that the run goes on. The
+// nvidia platform builds it: lib/gpu_faults.so.
 #include <cuda_runtime.h>
 
 #include <cstdlib>

@@ -208,26 +208,6 @@ TEST_CASE("hidden_keys catches a bit that depends on a key that no row sees") {
   expect_caught(hidden_keys, faulty, "replacing the keys that no row sees", c);
 }
 
-TEST_CASE("hidden_keys changes the bias of hidden keys also where a library takes no NaN there") {
-  attention_case c = small_case();
-  c.window = 4;
-  c.bias_type = dtype::f32;
-  c.data.poison = poison_kind::huge;
-  bool saw_nan = false;
-  const auto faulty = corrupting_library([&](call& one) {
-    const tensor bias = one.view("bias");  // no row of sequence 0 sees its first key
-    const double hidden = value_at(bias, bias.offset(0, 0, 0));
-    saw_nan = saw_nan || std::isnan(hidden);
-    if (hidden < 0) one.flip_o();
-  });
-  assay_support takes{};
-  takes.size_bytes = sizeof takes;
-  takes.no_dead_nan = 1;
-  faulty->supports["split_kv"] = takes;
-  expect_caught(hidden_keys, faulty, "replacing the keys that no row sees", c);
-  CHECK_FALSE(saw_nan);
-}
-
 TEST_CASE("other_sequences catches a bit that depends on the size of the batch") {
   expect_caught(other_sequences, corrupting_library([](call& c) {
                   if (c.stated.num_seqs == 1) c.flip_o();

@@ -89,6 +89,7 @@ TEST_CASE("So do launches of other OS threads, one at a time", "[call]") {
   {
     const auto announced = announce(c.call);
     std::vector<std::thread> threads;
+    threads.reserve(4);
     for (int i = 0; i < 4; ++i)
       threads.emplace_back([&] {
         launched::run_reverse(c.out.data(), c.in.data(), false);

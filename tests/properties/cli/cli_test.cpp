@@ -157,11 +157,11 @@ TEST_CASE("two libraries are judged on the same cases, and compared") {
                                         "--shrink",   "0",
                                         "--json",     here.file("r.json"),
                                         "--findings", here.file("findings")};
+  const std::string orders = ASSAY_BINARY_DIR "/lib/orders.so";
   const auto run = [&](const std::string& order) {
     setenv("ASSAY_ORDER", order.c_str(), 1);
     setenv("ASSAY_DECLARES", "types", 1);
-    std::vector<std::string> all{"run", "--accept-blunt", "--library",
-                                 cpu,   "--library",      ASSAY_BINARY_DIR "/lib/orders.so"};
+    std::vector<std::string> all{"run", "--accept-blunt", "--library", cpu, "--library", orders};
     all.insert(all.end(), common.begin(), common.end());
     return assay(all);
   };
@@ -180,8 +180,7 @@ TEST_CASE("two libraries are judged on the same cases, and compared") {
   const std::size_t begin = lossy.out.find(here.file("findings/difference-"));
   REQUIRE(begin != std::string::npos);
   const std::string file = lossy.out.substr(begin, lossy.out.find('\n', begin) - begin);
-  const answer again = assay({"replay", "--library", cpu, "--library", ASSAY_BINARY_DIR "/lib/orders.so", file,
-                              "--property", "output_enclosed"});
+  const answer again = assay({"replay", "--library", cpu, "--library", orders, file, "--property", "output_enclosed"});
   CHECK(again.status == 1);
   CHECK(again.out.find("DIFFERENCE " + file) != std::string::npos);
 }

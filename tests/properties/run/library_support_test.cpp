@@ -1,4 +1,5 @@
 // Shared objects that declare what their kernels take: tests/narrow/library.cpp.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -48,7 +49,7 @@ TEST_CASE("a shared object says what its kernels take, and has a predicate") {
   CHECK(refused_by_predicate(*lib, testing::small_case()) == "two sequences");
   attention_case one = testing::small_case();
   one.sequences.resize(1);
-  CHECK(refused_by_predicate(*lib, one) == "");
+  CHECK(refused_by_predicate(*lib, one).empty());
 }
 
 TEST_CASE("what the kernels of a library take is listed") {

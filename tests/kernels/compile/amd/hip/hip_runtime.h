@@ -76,7 +76,7 @@ using hipStream_t = struct assay_stream*;
 enum hipDeviceAttribute_t { hipDeviceAttributeMultiprocessorCount, hipDeviceAttributeWarpSize };
 hipError_t hipGetLastError();
 const char* hipGetErrorString(hipError_t error);
-enum hipMemcpyKind { hipMemcpyDeviceToHost = 2 };
+enum hipMemcpyKind { hipMemcpyHostToDevice = 1, hipMemcpyDeviceToHost = 2 };
 hipError_t hipMalloc(void** memory, size_t size_bytes);
 hipError_t hipFree(void* memory);
 hipError_t hipMemcpyAsync(void* to, const void* from, size_t size_bytes, hipMemcpyKind kind, hipStream_t stream);

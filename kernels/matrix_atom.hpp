@@ -27,9 +27,10 @@
 /// With adds_c_last = 1 the first group starts from 0 in place of c, and what the last one leaves is added to c in f32,
 /// to nearest even.
 ///
-/// flushes_inputs: an a or b below 2^least_exponent counts as 0, and so does a c below 2^-126. flushes_results: so does
-/// a result below 2^-126 of each f32 operation, of each group's where the group is aligned.
-/// NaN and infinities go as IEEE arithmetic has them. The sign of a sum that is 0 is not stated.
+/// flushes_inputs: an a or b below 2^least_exponent counts as 0, and so does a c below 2^-126 that a group takes.
+/// flushes_results: so does a result below 2^-126 of each f32 operation, of each group's where the group is aligned.
+/// NaN and infinities go as IEEE arithmetic has them. A group's result beyond f32 is not stated. The sign of a sum that
+/// is 0 is not stated.
 #pragma once
 
 #include <cstdint>
@@ -40,22 +41,23 @@ enum class atom_sum : std::int32_t { undeclared, aligned, fused, pairwise };
 enum class product_exponent : std::int32_t { of_factors, of_product };
 enum class cut : std::int32_t { toward_zero, down, nearest_even };
 
-/// See the head of this file. With sum == undeclared, nothing else has a meaning.
+/// See the head of this file. With sum == undeclared, nothing else has a meaning; else every field must be in its
+/// range.
 struct matrix_atom {
   atom_sum sum = atom_sum::undeclared;
-  std::int32_t products = 16;  ///< at most 64
-  std::int32_t group = 16;     ///< divides products
-  std::int32_t run = 16;       ///< divides group
-  std::int32_t parts = 1;      ///< 1 or 2
-  std::int32_t least_exponent = -14;
+  std::int32_t products = 16;         ///< at most 64
+  std::int32_t group = 16;            ///< divides products
+  std::int32_t run = 16;              ///< divides group
+  std::int32_t parts = 1;             ///< 1; or 2, aligned with joins_c_later
+  std::int32_t least_exponent = -14;  ///< -126 to that of the operands' types; with flushes_inputs at most -14
   product_exponent exponent = product_exponent::of_factors;
-  std::int32_t fraction_bits = 24;   ///< 8 to 31
+  std::int32_t fraction_bits = 24;   ///< 10 to 31
   cut alignment = cut::toward_zero;  ///< or down
   std::int32_t joins_c_later = 0;    ///< 0 or 1
-  std::int32_t sum_bits = 0;         ///< with joins_c_later: 8 to 31
-  std::int32_t c_reach = 0;          ///< with joins_c_later
+  std::int32_t sum_bits = 0;         ///< with joins_c_later: 10 to 31
+  std::int32_t c_reach = 0;          ///< with joins_c_later: 0, or fraction_bits to 1024
   cut result = cut::toward_zero;
-  std::int32_t result_bits = 23;     ///< 8 to 23
+  std::int32_t result_bits = 23;     ///< 10 to 23
   std::int32_t flushes_inputs = 0;   ///< 0 or 1
   std::int32_t flushes_results = 0;  ///< 0 or 1
   std::int32_t adds_c_last = 0;      ///< 0 or 1

@@ -141,10 +141,19 @@ ASSAY_INLINE void load(const double* mid, const double* radius, ends& c) {
   }
 }
 
-ASSAY_INLINE void store(const ends& c, double* mid, double* radius) {
+/// Notes lanes that are NaN, infinite or beyond f32 at either end. What later groups make of them is not followed: such
+/// a lane stays unbounded, also where a unit would leave out c.
+ASSAY_INLINE void note_unbounded(const ends& c, lanes_of& unbounded) {
+  for (int l = 0; l < block; ++l) {
+    const bool is_bounded = (std::fabs(c.lo[l]) <= f32_largest) & (std::fabs(c.hi[l]) <= f32_largest);
+    unbounded[l] = is_bounded ? unbounded[l] : 1.0;  // also for NaN
+  }
+}
+
+ASSAY_INLINE void store(const ends& c, const lanes_of& unbounded, double* mid, double* radius) {
   for (int l = 0; l < block; ++l) {
     const double lo = c.lo[l], hi = c.hi[l], middle = (lo + hi) / 2, half = (hi - lo) / 2;
-    const bool is_bounded = (std::fabs(lo) <= f32_largest) & (std::fabs(hi) <= f32_largest);  // false for NaN
+    const bool is_bounded = unbounded[l] == 0;
     mid[l] = is_bounded ? middle : 0.0;
     radius[l] = !is_bounded ? std::numeric_limits<double>::infinity()
                 : half == 0 ? 0.0
@@ -393,7 +402,9 @@ void run_groups(const group_view* groups, std::int64_t count, const double* b, s
                 const matrix_atom& atom, const form& f, bool is_point, double* mid, double* radius) {
   for (std::int64_t first = 0; first < lanes; first += block) {
     ends c, held;
+    lanes_of unbounded{};
     load(mid + first, radius + first, c);
+    note_unbounded(c, unbounded);
     for (std::int64_t i = 0; i < count; ++i) {
       const group_view& g = groups[i];
       bool all_points = is_point;
@@ -413,9 +424,13 @@ void run_groups(const group_view* groups, std::int64_t count, const double* b, s
         join_later(g, atom.parts == 2, b + first, lanes, f, all_points, c);
       else
         join_together(g, b + first, lanes, f, all_points, c);
-      if (atom.adds_c_last != 0 && g.is_last) add_held(held, f, c);
+      note_unbounded(c, unbounded);
+      if (atom.adds_c_last != 0 && g.is_last) {
+        add_held(held, f, c);
+        note_unbounded(c, unbounded);
+      }
     }
-    store(c, mid + first, radius + first);
+    store(c, unbounded, mid + first, radius + first);
   }
 }
 

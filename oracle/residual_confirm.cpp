@@ -134,9 +134,13 @@ double value_error(dtype v_type) {
   return size_bytes(v_type) == 1 ? 0x1p-10 : 0;
 }
 
+double truncation_of(const accumulation& model, double atoms) {
+  return std::ldexp(atoms * std::min(1.0, static_cast<double>(model.alignment_terms)), -model.alignment_bits);
+}
+
 double tolerance_of(const accumulation& pv, const residual_row& row) {
   const double atoms = static_cast<double>(row.keys.size()) / std::max(pv.products, 1) + 1;
-  return general_tolerance + std::ldexp(atoms, -pv.alignment_bits);
+  return general_tolerance + truncation_of(pv, atoms);
 }
 
 residual_evidence confirm(const residual_finding& group, const problem& planned, const accumulation& pv,

@@ -11,6 +11,10 @@ namespace assay::oracle {
 /// mantissa, is 2^-9 * 0.41. 0 of other types, which kernels take as they are.
 double value_error(dtype v_type);
 
+/// Of the size of a sum: how far so many atoms may take it to one side by cutting their products. Nothing for an atom
+/// that cuts none (`alignment_terms` 0).
+double truncation_of(const accumulation& model, double atoms);
+
 /// How wrong a group may be without noise, in a row; see residual.hpp.
 double tolerance_of(const accumulation& pv, const residual_row& row);
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "oracle/decode.hpp"
+#include "oracle/residual_confirm.hpp"
 
 namespace assay::oracle {
 namespace {
@@ -93,7 +94,7 @@ void lse_test::propose(const lse_pool& pool, const group_level& level, std::int6
   shares.reserve(pool.rows().size());
   for (const lse_row* r : pool.rows()) shares.push_back(share_of(level, index, *r));
   const double atoms = static_cast<double>(planned_.head_dim_qk) / std::max(terms_.qk.products, 1) + 1;
-  const lse_evidence e = pool.evidence(shares, general_tolerance + std::ldexp(atoms, -terms_.qk.alignment_bits));
+  const lse_evidence e = pool.evidence(shares, general_tolerance + truncation_of(terms_.qk, atoms));
   if (e.rows == 0) return;
   ++groups_;
   const double sigmas = std::fabs(e.sigmas());

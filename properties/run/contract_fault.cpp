@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "kernels/matrix_atoms.hpp"
 #include "properties/case/contract_ranges.hpp"
 #include "properties/case/operation.hpp"
 
@@ -22,6 +23,7 @@ namespace {
 /// Of elementary functions and of matrix atoms. The coarsest of hardware are tanh.approx with 2^-11 and accumulators of
 /// f16, 2^-11 too; Hopper's FP8 atoms keep 13 bits.
 constexpr double coarsest = 0x1p-10;
+constexpr int least_atom_bits = 10;  ///< that is, 2^-10
 /// Smallest normal f16: the largest magnitude that hardware flushes.
 constexpr double largest_flushed = 0x1p-14;
 
@@ -116,32 +118,10 @@ double alignment_of(const accumulation& a) {
   return std::ldexp(static_cast<double>(a.alignment_terms), -a.alignment_bits) / (a.products + 1);
 }
 
-/// Of an atom that is declared.
-std::string atom_fault(const char* name, const matrix_atom& a) {
-  const auto wrong = [&](const char* what) { return fmt::format("{}.{}", name, what); };
-  const auto is_in = [](auto x, int least, int most) {
-    return static_cast<int>(x) >= least && static_cast<int>(x) <= most;
-  };
-  if (!is_in(a.sum, 0, 3)) return wrong("sum is not one of the known ones");
-  if (a.sum == atom_sum::undeclared) return {};
-  if (!is_in(a.products, 1, 64)) return wrong("products is not 1 to 64");
-  if (a.group < 1 || a.products % a.group != 0) return wrong("group does not divide its products");
-  if (a.run < 1 || a.group % a.run != 0) return wrong("run does not divide its group");
-  if (a.sum == atom_sum::pairwise && (a.group & (a.group - 1)) != 0) return wrong("group is not a power of two");
-  if (!is_in(a.least_exponent, -126, 0)) return wrong("least_exponent is not -126 to 0");
-  for (const std::int32_t flag : {a.joins_c_later, a.flushes_inputs, a.flushes_results, a.adds_c_last})
-    if (!is_in(flag, 0, 1))
-      return wrong("joins_c_later, flushes_inputs, flushes_results or adds_c_last is neither 0 nor 1");
-  if (a.sum != atom_sum::aligned) return {};
-  if (!is_in(a.parts, 1, 1 + a.joins_c_later)) return wrong("parts is not 1, or 2 with joins_c_later");
-  if (!is_in(a.exponent, 0, 1)) return wrong("exponent is not one of the known ones");
-  if (!is_in(a.fraction_bits, 8, 31) || !is_in(a.result_bits, 8, 23))
-    return wrong("fraction_bits is not 8 to 31, or result_bits not 8 to 23");
-  if (!is_in(a.alignment, 0, 1) || !is_in(a.result, 0, 2)) return wrong("alignment or result is not a known direction");
-  if (a.result == cut::nearest_even && a.result_bits != 23) return wrong("result_bits is not 23, with nearest_even");
-  if (a.joins_c_later != 0 && (!is_in(a.sum_bits, 8, 31) || !is_in(a.c_reach, 0, 1 << 10)))
-    return wrong("sum_bits is not 8 to 31, or c_reach not 0 to 1024");
-  return {};
+/// The smallest exponent of a unit that multiplies two types. A larger one would cut, or flush, what hardware keeps.
+std::int32_t largest_least_exponent(dtype one, dtype other) {
+  const auto of = [](dtype type) { return type == dtype::i8 ? 0 : least_exponent_of(type); };
+  return std::max(of(one), of(other));
 }
 
 /// Of the fields that have a meaning only where the order is open.
@@ -175,6 +155,37 @@ std::string any_order_fault(const contract& c) {
 
 }  // namespace
 
+std::string atom_fault(const matrix_atom& a, std::int32_t most_least_exponent) {
+  const auto is_in = [](auto x, int least, int most) {
+    return static_cast<int>(x) >= least && static_cast<int>(x) <= most;
+  };
+  if (!is_in(a.sum, 0, 3)) return "sum is not one of the known ones";
+  if (a.sum == atom_sum::undeclared) return {};
+  const bool is_aligned = a.sum == atom_sum::aligned;
+  if (!is_in(a.products, 1, 64)) return "products is not 1 to 64";
+  if (a.group < 1 || a.products % a.group != 0) return "group does not divide its products";
+  if (a.run < 1 || a.group % a.run != 0) return "run does not divide its group";
+  if (a.sum == atom_sum::pairwise && (a.group & (a.group - 1)) != 0) return "group is not a power of two";
+  for (const std::int32_t flag : {a.joins_c_later, a.flushes_inputs, a.flushes_results, a.adds_c_last})
+    if (!is_in(flag, 0, 1)) return "joins_c_later, flushes_inputs, flushes_results or adds_c_last is neither 0 nor 1";
+  if (!is_in(a.parts, 1, is_aligned ? 1 + a.joins_c_later : 1))
+    return "parts is not 1, or 2 of an aligned sum with joins_c_later";
+  const std::int32_t most = a.flushes_inputs != 0 ? std::min(-14, most_least_exponent) : most_least_exponent;
+  if (!is_in(a.least_exponent, -126, most))
+    return fmt::format("least_exponent is not -126 to {}, that of the operands' types{}", most,
+                       a.flushes_inputs != 0 ? " or of f16, below which hardware flushes" : "");
+  if (!is_in(a.exponent, 0, 1)) return "exponent is not one of the known ones";
+  if (!is_in(a.fraction_bits, least_atom_bits, 31) || !is_in(a.result_bits, least_atom_bits, 23))
+    return "fraction_bits is not 10 to 31, or result_bits not 10 to 23";
+  if (!is_in(a.alignment, 0, 1) || !is_in(a.result, 0, 2)) return "alignment or result is not a known direction";
+  if (a.result == cut::nearest_even && a.result_bits != 23) return "result_bits is not 23, with nearest_even";
+  if (a.joins_c_later == 0) return {};
+  if (!is_in(a.sum_bits, least_atom_bits, 31)) return "sum_bits is not 10 to 31";
+  if (a.c_reach != 0 && !is_in(a.c_reach, a.fraction_bits, 1 << 10))
+    return "c_reach is not 0, or fraction_bits to 1024";
+  return {};
+}
+
 contract undeclared_contract(std::int32_t known_bytes) {
   static_assert(std::is_trivially_copyable_v<contract>);
   contract c;
@@ -188,6 +199,8 @@ std::string contract_fault(const contract& c, const problem& p) {
       {"tile_keys", c.tile_keys + 0.0, 1, 1 << 16},
       {"qk.products", c.qk.products + 0.0, 1, 1 << 10},
       {"pv.products", c.pv.products + 0.0, 1, 1 << 10},
+      {"qk.alignment_bits", c.qk.alignment_bits + 0.0, least_atom_bits, 63},
+      {"pv.alignment_bits", c.pv.alignment_bits + 0.0, least_atom_bits, 63},
       {"qk's alignment error per term", alignment_of(c.qk), 0, coarsest},
       {"pv's alignment error per term", alignment_of(c.pv), 0, coarsest},
       {"qk.result_roundoff", c.qk.result_roundoff, 0, coarsest},
@@ -217,8 +230,10 @@ std::string contract_fault(const contract& c, const problem& p) {
   };
   if (std::string fault = range_fault(fields); !fault.empty()) return fault;
   if (std::string fault = any_order_fault(c); !fault.empty()) return fault;
-  if (std::string fault = atom_fault("qk_atom", c.qk_atom); !fault.empty()) return fault;
-  if (std::string fault = atom_fault("pv_atom", c.pv_atom); !fault.empty()) return fault;
+  if (std::string fault = atom_fault(c.qk_atom, largest_least_exponent(p.q_type, p.k_type)); !fault.empty())
+    return "qk_atom." + fault;
+  if (std::string fault = atom_fault(c.pv_atom, largest_least_exponent(c.p_type, p.v_type)); !fault.empty())
+    return "pv_atom." + fault;
   switch (c.p_type) {
     case dtype::f32:
     case dtype::f16:

@@ -14,6 +14,12 @@ namespace assay {
 /// kernel may declare. Each int is -1, each float NaN. Fields that the library does not know are neutral.
 contract undeclared_contract(std::int32_t known_bytes = sizeof(contract));
 
+/// The first field of an atom that is out of range: "sum_bits is not 10 to 31"; empty where there is none, or where the
+/// atom is undeclared. Also fields that have no meaning with its `sum` must be in range. An atom as coarse as one of 9
+/// bits, or one that aligns to more than the operands' types explain, would let wrong kernels pass:
+/// `most_least_exponent` is the largest of the exponents of those types' smallest normal numbers.
+std::string atom_fault(const matrix_atom& atom, std::int32_t most_least_exponent = 0);
+
 /// Names the fields that still are as in undeclared_contract(), or the first one that is out of range or that
 /// contract.hpp does not allow for this problem; else empty. With NaN or negative errors every output would pass. With
 /// errors as large as those of 8 bits, wrong kernels would pass.

@@ -236,10 +236,25 @@ device_driver::device_driver(DLDeviceType type, const calls& driver) : driver_(d
 }
 
 void device_driver::check(const char* what, int code) const {
+  if (code != 0) throw device_error(error_text(driver_, what, code));
+}
+
+void device_driver::take_memory(const char* what, const std::function<int()>& call) {
   constexpr int out_of_memory = 2;  // CUDA_ERROR_OUT_OF_MEMORY, hipErrorOutOfMemory
-  if (code == 0) return;
+  int code = call();
+  if (code == out_of_memory && !free_pages_.empty()) {
+    finish();
+    release_free_pages();
+    code = call();
+  }
   if (code == out_of_memory) throw device_memory_error(error_text(driver_, what, code));
-  throw device_error(error_text(driver_, what, code));
+  check(what, code);
+}
+
+void device_driver::release_free_pages() {
+  for (const auto& [bytes, handle] : free_pages_) driver_.release(handle);
+  free_pages_.clear();
+  free_bytes_ = 0;
 }
 
 std::byte* device_driver::grown(kept_memory& kept, std::int64_t bytes, int (*allocate)(std::byte**, std::size_t),
@@ -249,7 +264,7 @@ std::byte* device_driver::grown(kept_memory& kept, std::int64_t bytes, int (*all
   if (kept.at != nullptr) check("freeing memory", release(kept.at));
   kept = {};
   const std::int64_t wanted = std::max(bytes + bytes / 2, std::int64_t{1} << 20);
-  check("allocating device memory", allocate(&kept.at, static_cast<std::size_t>(wanted)));
+  take_memory("allocating device memory", [&] { return allocate(&kept.at, static_cast<std::size_t>(wanted)); });
   kept.bytes = wanted;
   return kept.at;
 }
@@ -272,7 +287,8 @@ unsigned long long device_driver::take_page(std::int64_t bytes) {
   memory_kind kind;
   kind.device = device_.device_id;
   unsigned long long handle = 0;
-  check("allocating device memory", driver_.create(&handle, static_cast<std::size_t>(bytes), &kind, 0));
+  take_memory("allocating device memory",
+              [&] { return driver_.create(&handle, static_cast<std::size_t>(bytes), &kind, 0); });
   return handle;
 }
 
@@ -305,7 +321,7 @@ void device_driver::copy_across(std::byte* to, const std::byte* from, std::int64
 
 std::byte* device_driver::allocate(std::int64_t bytes) {
   std::byte* memory = nullptr;
-  check("allocating device memory", driver_.allocate(&memory, static_cast<std::size_t>(bytes)));
+  take_memory("allocating device memory", [&] { return driver_.allocate(&memory, static_cast<std::size_t>(bytes)); });
   return memory;
 }
 
@@ -335,9 +351,10 @@ mapped_memory::mapped_memory(device_driver& on, index_range reserved, const std:
   const std::int64_t grain = on.page_bytes();
   const std::int64_t before = (-reserved.begin + grain - 1) / grain * grain;
   reserved_bytes_ = before + (reserved.end + grain - 1) / grain * grain;
-  on.check("reserving addresses of the device",
-           on.driver_.reserve(&reserved_, static_cast<std::size_t>(reserved_bytes_), static_cast<std::size_t>(grain),
-                              nullptr, 0));
+  on.take_memory("reserving addresses of the device", [&] {
+    return on.driver_.reserve(&reserved_, static_cast<std::size_t>(reserved_bytes_), static_cast<std::size_t>(grain),
+                              nullptr, 0);
+  });
   body_ = reserved_ + before;
   try {
     for (const index_range& pages : pages_) map(pages, filled);
@@ -352,9 +369,11 @@ void mapped_memory::map(index_range pages, std::byte filled) {
   memory_access access;
   access.device = on_.device().device_id;
   const mapping made{body_ + pages.begin, pages.size(), on_.take_page(pages.size())};
-  if (const int failed = on_.driver_.map(made.at, bytes, 0, made.handle, 0); failed != 0) {
+  try {
+    on_.take_memory("mapping device memory", [&] { return on_.driver_.map(made.at, bytes, 0, made.handle, 0); });
+  } catch (...) {
     on_.driver_.release(made.handle);
-    on_.check("mapping device memory", failed);
+    throw;
   }
   mappings_.push_back(made);
   on_.check("mapping device memory", on_.driver_.allow(made.at, bytes, &access, 1));

@@ -71,7 +71,12 @@ class device_driver {
 
  private:
   friend class mapped_memory;
+  /// Throws device_error.
   void check(const char* what, int code) const;
+  /// A call that takes memory: too little is device_memory_error, once kept pages were given back and it was tried
+  /// again.
+  void take_memory(const char* what, const std::function<int()>& call);
+  void release_free_pages();
 
   struct kept_memory {
     std::byte* at = nullptr;

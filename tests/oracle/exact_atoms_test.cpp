@@ -291,6 +291,41 @@ TEST_CASE("exact atoms on intervals hold the results of all numbers between the 
   }
 }
 
+TEST_CASE("exact atoms: what is not finite in any group leaves no bound", "[oracle][exact_atoms]") {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  for (const auto& [atom, bits] : all_atoms()) {
+    CAPTURE(static_cast<int>(atom.sum), atom.products, atom.group, atom.c_reach, atom.adds_c_last);
+    const std::int64_t extent = 2 * atom.products;
+    std::int64_t bounded = 0, unbounded = 0;
+    const auto run = [&](std::int64_t at, double value, double c, double c_radius) {
+      std::vector<double> a(static_cast<std::size_t>(extent), 1.0), b(a.size() * lanes, 1.0), mid(lanes, 1.0),
+          radius(lanes, 0.0);
+      if (at >= 0) b[static_cast<std::size_t>(at) * lanes] = value;
+      mid[0] = c, radius[0] = c_radius;
+      multiply_exactly(a.data(), a.data(), b.data(), 0, extent, extent, lanes, atom, mid.data(), radius.data());
+      bounded += radius[0] == infinity ? 0 : 1;
+      unbounded += radius[1] == infinity ? 1 : 0;  // a neighbour
+    };
+    for (std::int64_t k = 0; k < extent; ++k)
+      for (const double value : {std::numeric_limits<double>::quiet_NaN(), infinity, -infinity}) run(k, value, 0, 0);
+    run(-1, 0, 0, infinity);
+    run(-1, 0, infinity, 0);
+    run(-1, 0, std::numeric_limits<double>::quiet_NaN(), 0);
+    CHECK(bounded == 0);
+    CHECK(unbounded == 0);
+  }
+}
+
+TEST_CASE("exact atoms: a group's result beyond f32 leaves no bound, whatever is added later",
+          "[oracle][exact_atoms]") {
+  const matrix_atom atom = hopper_atom(dtype::bf16);
+  std::vector<double> a(32, 0.0), b(32 * lanes, 0.0), mid(lanes, 0.0), radius(lanes, 0.0);
+  a[0] = a[1] = a[16] = a[17] = 0x1p64;
+  for (std::size_t l = 0; l < lanes; ++l) b[l] = 0x1p64, b[16 * lanes + l] = -0x1p64;
+  multiply_exactly(a.data(), a.data(), b.data(), 0, 32, 32, lanes, atom, mid.data(), radius.data());
+  CHECK(radius[0] == std::numeric_limits<double>::infinity());
+}
+
 TEST_CASE("products of subnormals are aligned too high, and an enclosure of the coarse model holds that", "[oracle]") {
   // As a partial output of P below 2^-14: the failing cases of tests/gpu/results/device_tensors-h100.md.
   const matrix_atom atom = hopper_atom(dtype::f16);

@@ -94,11 +94,14 @@ TEST_CASE("a library does not get by with what the struct's defaults or an earli
 TEST_CASE("an exact atom that makes no sense is a failure that names its field") {
   const auto fault = [](auto edit) {
     contract c;
+    problem p;
+    p.q_type = p.k_type = dtype::f16;
+    p.v_type = dtype::e4m3fnuz;
     c.qk_atom = hopper_atom(dtype::f16);
     c.pv_atom = cdna3_fp8_atom(dtype::e4m3fnuz);
-    CHECK(contract_fault(c, problem{}).empty());
+    CHECK(contract_fault(c, p).empty());
     edit(c);
-    return contract_fault(c, problem{});
+    return contract_fault(c, p);
   };
   CHECK(fault([](contract& c) { c.qk_atom.sum = static_cast<atom_sum>(4); }).starts_with("qk_atom.sum is"));
   CHECK(fault([](contract& c) { c.qk_atom.products = 65; }).starts_with("qk_atom.products is"));
@@ -116,6 +119,42 @@ TEST_CASE("an exact atom that makes no sense is a failure that names its field")
           c.qk_atom = cdna2_atom(dtype::f16);
           c.qk_atom.products = c.qk_atom.group = c.qk_atom.run = 12;
         }).starts_with("qk_atom.group is not a power"));
+  // Fields without a meaning, too: a sum of fma has one part, whatever was left at 0.
+  CHECK(fault([](contract& c) {
+          c.qk_atom = ieee_atom(dtype::f16);
+          c.qk_atom.parts = 0;
+        }).starts_with("qk_atom.parts is"));
+  CHECK(fault([](contract& c) {
+          c.qk_atom = ieee_atom(dtype::f16);
+          c.qk_atom.result_bits = -100;
+        }).starts_with("qk_atom.fraction_bits is"));
+}
+
+TEST_CASE("an exact atom as coarse as none of hardware is a failure") {
+  const auto fault = [](auto edit) {
+    contract c;
+    problem p;
+    p.q_type = p.k_type = dtype::bf16;
+    c.qk_atom = cdna3_atom(dtype::bf16);
+    CHECK(contract_fault(c, p).empty());
+    edit(c.qk_atom);
+    return contract_fault(c, p);
+  };
+  CHECK(fault([](matrix_atom& a) { a.fraction_bits = 9; }).starts_with("qk_atom.fraction_bits is"));
+  CHECK(fault([](matrix_atom& a) { a.result_bits = 9, a.result = cut::down; }).starts_with("qk_atom.fraction_bits is"));
+  CHECK(fault([](matrix_atom& a) { a.sum_bits = 9; }).starts_with("qk_atom.sum_bits is"));
+  CHECK(fault([](matrix_atom& a) { a.c_reach = 1; }).starts_with("qk_atom.c_reach is"));
+  CHECK(
+      fault([](matrix_atom& a) { a.least_exponent = -14; }).starts_with("qk_atom.least_exponent is not -126 to -126"));
+  contract c;
+  problem p;
+  p.q_type = p.k_type = dtype::e4m3fn;
+  c.qk_atom = hopper_fp8_atom(dtype::e4m3fn);
+  CHECK(contract_fault(c, p).empty());
+  c.qk_atom.flushes_inputs = 1;
+  CHECK(contract_fault(c, p).starts_with("qk_atom.least_exponent is not -126 to -14"));
+  c.qk = {16, -60, 0, 0x1p-24F, 0};  // it says that nothing is cut, and 2^60
+  CHECK(contract_fault(c, p).starts_with("qk.alignment_bits is"));
 }
 
 TEST_CASE("P is not shifted beyond its type") {

@@ -172,6 +172,8 @@ TEST_CASE("what the driver says of a run is the finding, by name", "[device]") {
   };
   CHECK(said(700) == "memory: the device: an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS, 700)");
   CHECK(said(702) == "device: the device: the launch timed out and was terminated (CUDA_ERROR_LAUNCH_TIMEOUT, 702)");
+  // Of a kernel, this too: only memory that the suite asks for may be short.
+  CHECK(said(2) == "device: the device: out of memory (CUDA_ERROR_OUT_OF_MEMORY, 2)");
 }
 
 TEST_CASE("a stored case that ends a device's process is tried again in a fresh one", "[device]") {

@@ -190,7 +190,8 @@ float multiply_add(const matrix_atom& atom, const operand* a, const operand* b, 
     for (std::int32_t k = 0; k < atom.products; ++k)
       c = flushed(atom, std::fma(value_of(atom, a[k]), value_of(atom, b[k]), c));
   else
-    for (std::int32_t group = 0; group < atom.products / atom.group; ++group) c = multiply_group(atom, group, a, b, c);
+    for (std::int32_t group = 0; group < atom.products / atom.group && std::isfinite(c); ++group)
+      c = multiply_group(atom, group, a, b, c);
   return atom.adds_c_last != 0 ? flushed(atom, held + c) : c;
 }
 

@@ -67,6 +67,8 @@ add_script_test("the tools that read AMD's code objects see each broken rule" un
   kernels/platform/amd/tools_test.sh)
 add_script_test("AMD's code objects keep the rules" amd kernels/platform/amd/rules_test.sh)
 add_script_test("the documents hold what the program does" cli readme_test.sh $<TARGET_FILE:assay>)
+add_script_test("PyTorch's attention is timed on the shapes of bench, or skipped with a reason" unit
+  gpu/torch_bench_test.sh)
 file(GLOB sample_inputs CONFIGURE_DEPENDS corpus/*/*.json)  # as bytes, which any file is, and as their cases' bytes
 foreach(name IN LISTS fuzz_targets)
   add_test(NAME "${name} finds nothing in the corpus, as any bytes and as cases" COMMAND ${name} ${sample_inputs})

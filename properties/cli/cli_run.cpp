@@ -196,7 +196,7 @@ int run_several(const run_arguments& given, const std::vector<library_options>& 
     status = std::max(status, exit_status(options, result));
     reports.push_back(boost::json::parse(report_json(*libs[i], options, result)));
     // The next ones run the cases that the first one had time for.
-    if (i == 0 && options.seconds > 0) options.cases = result.total.total() * options.shards, options.seconds = 0;
+    if (i == 0 && options.seconds > 0) options.cases = cases_of_run(options, result.total.total()), options.seconds = 0;
   }
   const library_comparison made = compare(libs, options, given.from.text_of_all(), context);
   if (!made.findings.empty()) status = std::max<int>(status, exit_defect);

@@ -214,7 +214,10 @@ TEST_CASE("a night on a GPU judges its kernels beside the cpu kernels, and says 
   for (const char* host : {"fuzz_problem", "fuzz_schedule"})
     CHECK(stage_named(plan, host).left_out == "it runs on the cpu platform alone");
   CHECK(stage_named(plan, "compute-sanitizer").left_out == "skipped: no compute-sanitizer on PATH");
-  CHECK(stage_named(plan_night(on_a_gpu("amd"), "work"), "compute-sanitizer").left_out == "it is for NVIDIA's GPUs");
+  const auto of_amd = plan_night(on_a_gpu("amd"), "work");
+  CHECK(stage_named(of_amd, "compute-sanitizer").left_out == "it is for NVIDIA's GPUs");
+  CHECK(stage_named(of_amd, "faults").left_out == "the build makes no faulty kernels for AMD's GPUs");
+  CHECK(value_of(stage_named(of_amd, "fuzz_split_kv"), "--platform") == "amd");
 
   night_options with_tools = on_a_gpu("nvidia");
   with_tools.sanitizer = "/bin/compute-sanitizer";

@@ -121,7 +121,9 @@ TEST_CASE("a fault gets the smallest cases of its kernel and types") {
 
 TEST_CASE("the sanitizer is looked for on PATH") {
   const testing::scratch here;
-  const std::string before = std::getenv("PATH");
+  const char* const path = std::getenv("PATH");
+  REQUIRE(path != nullptr);
+  const std::string before = path;
   setenv("PATH", here.path().c_str(), 1);
   CHECK(find_compute_sanitizer().empty());
   here.write("compute-sanitizer", "not executable");

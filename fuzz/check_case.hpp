@@ -9,10 +9,11 @@
 
 namespace assay::fuzz {
 
-/// The case of one of these kernels that the bytes encode, within what the library takes.
+/// The case of one of these kernels that the bytes encode, within what the libraries take.
 attention_case supported_case(std::span<const std::uint8_t> bytes, std::span<const std::string> kernels);
 
-/// Runs the case with all checks and reports a failure.
+/// Runs the case with all checks and reports a failure: on the library under test, then on the one beside it, if there
+/// is one (judge_beside.hpp).
 void check_case(const attention_case& c);
 
 /// Checks the case of this kernel that the bytes encode.

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <charconv>
@@ -11,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "properties/run/conflict_flags.hpp"
@@ -32,6 +34,27 @@ std::uint64_t runs = 0;
 std::uint64_t discarded_runs = 0;
 std::uint64_t undecided_runs = 0;
 bool counts_features = false;
+
+/// What is counted of one library, and how its lines begin.
+struct side {
+  const library* of = nullptr;
+  std::array<std::string, 5> names;  // made before a handler of signals needs them
+  std::array<std::uint64_t, 5> counts{};
+};
+side sides[2];
+std::size_t num_sides = 0;
+
+side& side_of(const library& lib) {
+  for (std::size_t i = 0; i < num_sides; ++i)
+    if (sides[i].of == &lib) return sides[i];
+  side& made = sides[num_sides];
+  made.of = &lib;
+  constexpr const char* counted[] = {":runs", ":decided", ":discarded", ":undecided", ":microseconds"};
+  for (std::size_t i = 0; i < made.names.size(); ++i) made.names[i] = lib.platform() + counted[i];
+  ++num_sides;
+  return made;
+}
+
 std::vector<std::uint8_t> conflicts_seen;  // a byte for each pair
 std::uint64_t num_conflicts_seen = 0;
 char hits_path[4096];
@@ -91,6 +114,16 @@ void count_run(outcome result) {
   if (hits_path[0] != '\0' && (std::has_single_bit(runs) || runs % 1024 == 0)) write_hits();
 }
 
+void count_side(const library& lib, outcome result, std::chrono::duration<double> took) {
+  side& s = side_of(lib);
+  const bool is_discarded = result == outcome::discard, is_undecided = result == outcome::undecided;
+  s.counts[0] += 1;
+  s.counts[1] += is_discarded || is_undecided ? 0 : 1;
+  s.counts[2] += is_discarded ? 1 : 0;
+  s.counts[3] += is_undecided ? 1 : 0;
+  s.counts[4] += static_cast<std::uint64_t>(std::max(0.0, 1e6 * took.count()));
+}
+
 void count_features_of(const attention_case& c, const detailed_run& run) {
   const feature_counts counts = count_features(c, run);
   counts_features = true;
@@ -108,6 +141,9 @@ void write_hits() {
   at = put_line(at, std::end(text), "discarded", discarded_runs);
   at = put_line(at, std::end(text), "undecided", undecided_runs);
   if (!conflicts_seen.empty()) at = put_line(at, std::end(text), "most_barrier_conflicts", num_conflicts_seen);
+  for (std::size_t i = 0; i < num_sides; ++i)
+    for (std::size_t j = 0; j < sides[i].names.size(); ++j)
+      at = put_line(at, std::end(text), sides[i].names[j].c_str(), sides[i].counts[j]);
   for (std::size_t i = 0; counts_features && i < num_features; ++i)
     at = put_line(at, std::end(text), features()[i].name, runs_with[i]);
   const auto size = static_cast<std::size_t>(at - text);

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "fuzz/counters.hpp"
+#include "properties/run/by_platform.hpp"
 #include "properties/run/fault_watch.hpp"
 
 namespace assay::fuzz {
@@ -13,6 +14,12 @@ namespace {
 
 /// Allocated once and never freed: a fault during exit still finds it.
 std::string& announced() {
+  static auto* text = new std::string;
+  return *text;
+}
+
+/// "nvidia: ", or empty.
+std::string& teller() {
   static auto* text = new std::string;
   return *text;
 }
@@ -31,6 +38,7 @@ void put(const char* text, std::size_t size) {
 void report_fault(const char* what, std::size_t size) {
   constexpr char head[] = "assay finding: memory: ";
   put(head, sizeof head - 1);
+  put(teller().data(), teller().size());
   put(what, size);
   put("\n", 1);
   put(announced().data(), announced().size());
@@ -75,8 +83,17 @@ void announce(std::string input) {
   announced() = std::move(input);
 }
 
+running_on::running_on(const library& lib) {
+  teller() = by_platform(lib, {}).what;
+}
+
+running_on::~running_on() {
+  teller().clear();
+}
+
 void report(const std::string& origin, const std::string& what) {
-  std::fprintf(stderr, "assay finding: %s: %s\n%s\n", origin.c_str(), what.c_str(), announced().c_str());
+  std::fprintf(stderr, "assay finding: %s: %s%s\n%s\n", origin.c_str(), teller().c_str(), what.c_str(),
+               announced().c_str());
   write_hits();
   std::abort();
 }

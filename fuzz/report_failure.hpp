@@ -16,6 +16,16 @@ const library& under_test();
 /// Names the input that runs next, as text (a case's JSON). It is printed after every failure, also by signal handlers.
 void announce(std::string input);
 
+/// While it lives, what is reported begins with this library's platform ("nvidia: o[0] = ..."), also by signal
+/// handlers. Where two libraries judge each case.
+class running_on {
+ public:
+  explicit running_on(const library& lib);
+  ~running_on();
+  running_on(const running_on&) = delete;
+  running_on& operator=(const running_on&) = delete;
+};
+
 /// Prints "assay finding: <origin>: <what>" and the announced input to stderr, writes the counters' hits, and aborts.
 [[noreturn]] void report(const std::string& origin, const std::string& what);
 

@@ -28,7 +28,7 @@ std::span<const assay::fuzz::case_text> assay::fuzz::case_texts() {
 }
 ]])
 add_library(assay_fuzz STATIC fuzz/case_bytes.cpp fuzz/check_case.cpp fuzz/counters.cpp fuzz/edits.cpp
-  fuzz/enclosures.cpp fuzz/report_failure.cpp fuzz/schedules.cpp
+  fuzz/enclosures.cpp fuzz/judge_beside.cpp fuzz/report_failure.cpp fuzz/schedules.cpp
   ${CMAKE_BINARY_DIR}/generated/schedule_texts.cpp)
 target_link_libraries(assay_fuzz PUBLIC assay_properties)
 foreach(name IN LISTS fuzz_targets)

@@ -38,6 +38,7 @@ if [[ ${BROKEN:-} == ninja ]]; then
   exit 1
 fi
 name=$(cat "$(cat "$2/build.ninja")/name")
+echo "$2: ${*:3}" >>"$SCRATCH/built"
 mkdir "$2/busy"
 for ((i = 0; i < 200; ++i)); do
   [[ -n ${HOLD:-} && ! -e $SCRATCH/go ]] || break
@@ -99,6 +100,19 @@ ASSAY_PRESET=debug expect 'a preset and a platform' 0 'first: list --platform nv
 [[ ! -e checkout/build/nvidia ]] || fail 'a preset and a platform: takes another preset'
 expect 'the cpu platform' 0 'first: list --platform cpu' checkout/assay list --platform cpu
 [[ ! -e checkout/build/nvidia ]] || fail 'the cpu platform: takes another preset'
+# What faults and nights of a GPU need is built for it.
+mkdir -p checkout/tests/faults
+touch checkout/tests/faults/one.patch
+built() { # WHAT TARGETS ARGUMENT...: the last build of the nvidia preset
+  local what=$1 targets=$2
+  shift 2
+  expect "$what" 0 "first: $*" checkout/assay "$@"
+  [[ $(grep '/nvidia: ' built | tail -1) == *"/nvidia: $targets" ]] || fail "$what: built $(tail -1 built)"
+}
+built 'a fault of a GPU' 'assay fault_one_nvidia assay_kernels_nvidia' faults one --platform nvidia
+built 'all faults of a GPU' 'assay nvidia_fault_libraries assay_kernels_nvidia' faults --platform nvidia
+built 'a night of a GPU' 'assay nvidia_fault_libraries assay_kernels_nvidia' nightly --platform nvidia
+rm -r checkout/build/{nvidia,fuzz} checkout/tests
 rm -r checkout/build/debug calls
 
 expect 'a run after that' 0 'first: list' checkout/assay list

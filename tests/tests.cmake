@@ -67,6 +67,8 @@ add_script_test("the tools that read AMD's code objects see each broken rule" un
   kernels/platform/amd/tools_test.sh)
 add_script_test("AMD's code objects keep the rules" amd kernels/platform/amd/rules_test.sh)
 add_script_test("the documents hold what the program does" cli readme_test.sh $<TARGET_FILE:assay>)
+add_script_test("PyTorch's attention is timed on the shapes of bench, or skipped with a reason" unit
+  gpu/torch_bench_test.sh)
 file(GLOB sample_inputs CONFIGURE_DEPENDS corpus/*/*.json)  # as bytes, which any file is, and as their cases' bytes
 foreach(name IN LISTS fuzz_targets)
   add_test(NAME "${name} finds nothing in the corpus, as any bytes and as cases" COMMAND ${name} ${sample_inputs})
@@ -90,7 +92,11 @@ if(NOT ASSAY_SANITIZE AND NOT ASSAY_FUZZ)
   target_link_libraries(fake_driver PRIVATE assay_flags)
   set_target_properties(fake_driver PROPERTIES OUTPUT_NAME cuda SOVERSION 1
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/fake)
-  add_dependencies(assay_tests fake_driver)
+  add_library(fake_device MODULE tests/device/fake_library.cpp)  # on that driver
+  target_link_libraries(fake_device PRIVATE assay_flags ${CMAKE_DL_LIBS})
+  set_target_properties(fake_device PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/fake)
+  add_dependencies(fake_device assay_kernels_cpu_unchecked_so)
+  add_dependencies(assay_tests fake_driver fake_device)
   add_library(orders MODULE EXCLUDE_FROM_ALL tests/orders/library.cpp)
   target_link_libraries(orders PRIVATE assay_flags)
   set_target_properties(orders PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
@@ -111,12 +117,17 @@ if(TARGET orders)
 endif()
 add_script_test("the examples' bugs are found, and what is mended is accepted" cli examples_test.sh ${CMAKE_BINARY_DIR}
   $<TARGET_FILE:assay>)
+add_script_test("the shards of schedulers' examples run and merge" cli scale_test.sh $<TARGET_FILE:assay>)
 add_script_test("the corpus replays" cli replay_test.sh $<TARGET_FILE:assay> ${kernels})
 add_script_test("small cases pass with the exact atoms of every unit" cli atoms_test.sh $<TARGET_FILE:assay>)
 if(NOT ASSAY_FUZZ)
   add_test(NAME "the program of the suite names the whole one for other commands" COMMAND assay_suite fuzz)
   set_tests_properties("the program of the suite names the whole one for other commands" PROPERTIES LABELS cli
     PASS_REGULAR_EXPRESSION "'fuzz': .*'./assay --help' lists all")
+endif()
+if(TARGET fake_device)
+  add_script_test("the commands for GPUs work over a driver that is none" cli device_test.sh $<TARGET_FILE:assay>)
+  add_script_test("a campaign finds what is wrong on a GPU alone" fuzz fuzz_device_test.sh $<TARGET_FILE:assay>)
 endif()
 if("missing_rescale" IN_LIST faults AND NOT ASSAY_FUZZ)
   add_script_test("a campaign finds a fault, and survives kill -9" fuzz fuzz_test.sh $<TARGET_FILE:assay>

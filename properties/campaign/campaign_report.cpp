@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "properties/campaign/target_counters.hpp"
+
 namespace assay::campaign {
 namespace {
 
@@ -66,10 +68,13 @@ std::string shortfall(const result& done) {
     const auto at = done.counters.find(name);
     return at == done.counters.end() ? std::int64_t{0} : at->second;
   };
-  const std::int64_t runs = count("runs"), decided = count("decided");
-  if (runs > 0 && !(static_cast<double>(decided) >= min_decided_share * static_cast<double>(runs)))
-    return fmt::format("{} of {} runs were decided, fewer than {:.0f}%; {} were discarded, {} undecided", decided, runs,
-                       100 * min_decided_share, count("discarded"), count("undecided"));
+  std::vector<side> sides = sides_of(done.counters);
+  if (sides.empty()) sides = {{"", count("runs"), count("decided"), count("discarded"), count("undecided")}};
+  for (const side& s : sides)
+    if (s.runs > 0 && !(static_cast<double>(s.decided) >= min_decided_share * static_cast<double>(s.runs)))
+      return fmt::format("{}{} of {} runs were decided, fewer than {:.0f}%; {} were discarded, {} undecided",
+                         s.platform.empty() ? "" : s.platform + ": ", s.decided, s.runs, 100 * min_decided_share,
+                         s.discarded, s.undecided);
   return {};
 }
 
@@ -80,7 +85,8 @@ std::string report_text(const options& given, const result& done) {
     text +=
         fmt::format("{:>8.0f} {:>12} {:>8} {:>9} {:>8}\n", g.seconds, g.executions, g.coverage, g.features, g.corpus);
   if (!done.counters.empty()) text += "\n";
-  for (const auto& [name, hits] : done.counters) text += fmt::format("{:>12} {}\n", hits, name);
+  for (const auto& [name, hits] : done.counters)
+    if (name.find(':') == std::string::npos) text += fmt::format("{:>12} {}\n", hits, name);
   text += "\n";
   for (const finding& f : done.findings) text += finding_text(f) + "\n";
   if (of_now(done) > 0 && done.unseen > 0) text += fmt::format("NOT VERIFIED: {}\n", shortfall(done));
@@ -90,6 +96,9 @@ std::string report_text(const options& given, const result& done) {
       "seeds, {} too long\n",
       executions(done), done.seconds, static_cast<double>(executions(done)) / std::max(1e-9, done.seconds),
       per_second_and_process(done), done.processes, given.jobs, done.seeds, done.seeds_outside);
+  for (const side& s : sides_of(done.counters))
+    text += fmt::format("{}: {} runs, {} decided, {:.1f} executions/s of the time that it took\n", s.platform, s.runs,
+                        s.decided, s.per_second());
   return text + fmt::format("{} (seed {}, state in {})\n", verdict_line(done), given.seed, given.folder.string());
 }
 
@@ -117,6 +126,13 @@ std::string report_json(const options& given, const result& done) {
                       {"corpus", g.corpus}});
   json::object counters;
   for (const auto& [name, hits] : done.counters) counters[name] = hits;
+  json::array platforms;
+  for (const side& s : sides_of(done.counters))
+    platforms.push_back({{"platform", s.platform},
+                         {"runs", s.runs},
+                         {"decided", s.decided},
+                         {"seconds", s.seconds},
+                         {"executions_per_second", s.per_second()}});
   const growth last = done.points.empty() ? growth{} : done.points.back();
   const json::object report{{"version", 1},
                             {"target", given.fuzzed.name},
@@ -139,6 +155,7 @@ std::string report_json(const options& given, const result& done) {
                             {"shortfall", shortfall(done)},
                             {"points", std::move(points)},
                             {"counters", std::move(counters)},
+                            {"by_platform", std::move(platforms)},
                             {"findings", std::move(findings)},
                             {"passing_now", std::move(passing)}};
   return json::serialize(report) + "\n";

@@ -21,8 +21,8 @@ std::string report_json(const options& given, const result& done);
 constexpr double min_decided_share = 0.5;
 
 /// Why a campaign without a finding verified too little, in one line; empty if it verified enough. Reasons: inputs that
-/// ended a process were not examined; nothing was executed; too few of the runs that the target counted were decided.
-/// A target that counts no runs passes.
+/// ended a process were not examined; nothing was executed; too few of the runs that the target counted were decided,
+/// of one library's where two judge. A target that counts no runs passes.
 std::string shortfall(const result& done);
 
 /// 1 if a finding of this or an earlier campaign fails, or if there is a shortfall; else 0.

@@ -74,7 +74,7 @@ int put_aside(const folders& at, const std::string& bytes) {
 
 void readmit(const options& given, const library& lib) {
   const folders at(given.folder);
-  const auto judge = isolated_judge(lib, enclosure_property(), given.limit_seconds);
+  const auto judge = library_judge(given, lib, given.limit_seconds);
   std::vector<fs::path> entries;
   for (const auto& entry : fs::directory_iterator(at.failing)) entries.push_back(entry.path());
   for (const fs::path& entry : entries) {

@@ -6,6 +6,7 @@
 
 #include "properties/campaign/kinds.hpp"
 #include "properties/campaign/target_process.hpp"
+#include "properties/run/by_platform.hpp"
 #include "properties/run/execute.hpp"
 #include "properties/system/write_file.hpp"
 
@@ -24,6 +25,7 @@ std::vector<std::string> target_environment(const options& given) {
   std::vector<std::string> all;
   // Made absolute: the target looks it up where it runs.
   if (!given.library.empty()) all.push_back("ASSAY_FUZZ_LIBRARY=" + fs::absolute(given.library).string());
+  if (given.beside) all.push_back("ASSAY_FUZZ_BESIDE=" + fs::absolute(given.beside->path()).string());
   if (!given.checks.accesses) all.emplace_back("ASSAY_FUZZ_CHECKS=none");
   if (given.checks.lockstep_waves) all.emplace_back("ASSAY_FUZZ_CHECKS=lockstep_waves");
   return all;
@@ -50,6 +52,18 @@ verdict run_target(const options& given, const fs::path& input, std::string* sho
   const fuzzer_log log = run_to_end(what, patience_seconds(given), &passes);
   if (shown != nullptr) *shown = log.input;
   return passes ? passed() : failed(log.complaint->origin, log.complaint->what);
+}
+
+judge_function library_judge(const options& given, const library& lib, double limit_seconds) {
+  judge_function first = isolated_judge(lib, enclosure_property(), limit_seconds);
+  if (!given.beside) return first;
+  judge_function second = isolated_judge(*given.beside, enclosure_property(), limit_seconds);
+  return [first = std::move(first), second = std::move(second), &lib, beside = given.beside](const attention_case& c) {
+    const verdict a = first(c);
+    if (a.result == outcome::fail) return by_platform(lib, a);
+    const verdict b = second(c);
+    return a.result == outcome::pass || b.result == outcome::fail ? by_platform(*beside, b) : by_platform(lib, a);
+  };
 }
 
 judge_function target_judge(const options& given) {

@@ -22,6 +22,10 @@ double patience_seconds(const options& given);
 /// failing input.
 verdict run_target(const options& given, const std::filesystem::path& input, std::string* shown = nullptr);
 
+/// Judges a case by the library under test and then by the one beside it, in processes of their own. The first failure
+/// counts, else the first verdict that is no pass.
+judge_function library_judge(const options& given, const library& lib, double limit_seconds);
+
 /// run_target on the bytes of a case; discards a case that no bytes encode.
 judge_function target_judge(const options& given);
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,10 @@ struct options {
   std::string library;            ///< as --library takes it; empty: the built-in kernels
   std::string library_arguments;  ///< " --library X.so", for the lines that replay
   execution_checks checks;        ///< as the library under test has them
+  /// Judges each case after the library under test, whose coverage chooses them; its tensors may lie on a device. Null:
+  /// none. What fails then names its platform: "nvidia: o[0] = ...".
+  std::shared_ptr<const assay::library> beside;
+  std::string beside_arguments;  ///< as library_arguments
   double seconds = 60;
   int jobs = 1;
   std::uint64_t seed = 1;

@@ -137,6 +137,7 @@ class supervisor {
     if (!options_.dictionary.empty()) arguments.push_back("-dict=" + options_.dictionary.string());
     command what = target_command(options_, arguments, log_of(s));
     fs::remove(counters_of(s));
+    what.environment.push_back(fmt::format("ASSAY_FUZZ_JOB={}", s.number));  // takes the device of its number
     what.environment.push_back("ASSAY_FUZZ_COUNTERS=" + fs::absolute(counters_of(s)).string());
     s.running = std::make_unique<target_process>(what);
     ++result_.processes;

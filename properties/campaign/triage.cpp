@@ -7,6 +7,7 @@
 
 #include "properties/campaign/judges.hpp"
 #include "properties/campaign/kinds.hpp"
+#include "properties/run/by_platform.hpp"
 #include "properties/system/interrupts.hpp"
 #include "properties/system/write_file.hpp"
 
@@ -67,9 +68,7 @@ finding* triage::known(const std::string& name) {
 
 std::optional<triage::repeated> triage::repeat(const std::optional<attention_case>& c, const fs::path& artifact) const {
   // A hang slows minimizing down no more than in the suite.
-  const auto by_library = [this] {
-    return isolated_judge(lib_, enclosure_property(), std::min(options_.limit_seconds, 10.0));
-  };
+  const auto by_library = [this] { return library_judge(options_, lib_, std::min(options_.limit_seconds, 10.0)); };
   const auto by_target = [this] { return target_judge(options_); };
   for (int i = 0; i < tries && !interrupts::seen(); ++i) {
     if (c)
@@ -122,7 +121,7 @@ void triage::write_case(finding& f, const attention_case& smallest) const {
                       f.flaky ? flaky_words : "", found_by, options_.fuzzed.name, options_.seed);
   f.shape = to_json(c);
   f.file = folders_.findings / (file_stem(f) + ".json");
-  f.replay = replay_of_case(f.file);
+  f.replay = replay_of_case(f);
   write_by_rename(f.file, f.shape);
 }
 
@@ -137,8 +136,10 @@ void triage::write_bytes(finding& f, const std::string& bytes) const {
   write_by_rename(f.file, bytes);
 }
 
-std::string triage::replay_of_case(const fs::path& file) const {
-  return fmt::format("./assay replay{} {}", options_.library_arguments, file.string());
+std::string triage::replay_of_case(const finding& f) const {
+  const bool is_besides = options_.beside && is_by_platform(*options_.beside, f.complaint.what);
+  return fmt::format("./assay replay{} {}", is_besides ? options_.beside_arguments : options_.library_arguments,
+                     f.file.string());
 }
 
 std::string triage::replay_of_bytes(const fs::path& file) const {
@@ -167,8 +168,8 @@ finding triage::read_old(const fs::path& file) const {
     f.shape = read_file(file);
     const attention_case c = from_json(f.shape, file.string());
     f.complaint = complaint_of(c.why);
-    f.replay = replay_of_case(file);
-    judge_again = [this, c] { return isolated_judge(lib_, enclosure_property(), options_.limit_seconds)(c); };
+    f.replay = replay_of_case(f);
+    judge_again = [this, c] { return library_judge(options_, lib_, options_.limit_seconds)(c); };
   } else {
     f.shape = read_file(fs::path(file).replace_extension(".txt"));
     f.complaint = split(f.shape.substr(0, f.shape.find('\n')));

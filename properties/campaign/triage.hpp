@@ -35,7 +35,7 @@ class triage {
   void write_bytes(finding& f, const std::string& bytes) const;
   finding read_old(const std::filesystem::path& file) const;
   void load_old();
-  std::string replay_of_case(const std::filesystem::path& file) const;
+  std::string replay_of_case(const finding& f) const;
   std::string replay_of_bytes(const std::filesystem::path& file) const;
   finding* known(const std::string& name);
   /// The finding of that name, if further inputs of its kind need not be examined.

@@ -5,9 +5,11 @@
 #include <ostream>
 
 #include "properties/cli/cli.hpp"
+#include "properties/nightly/compute_sanitizer.hpp"
 #include "properties/nightly/fault_matrix.hpp"
 #include "properties/nightly/fault_places.hpp"
 #include "properties/nightly/peer_table.hpp"
+#include "properties/system/child_process.hpp"
 #include "properties/system/counted.hpp"
 #include "properties/system/progress.hpp"
 
@@ -31,6 +33,8 @@ struct faults_arguments {
   std::string json;
   std::string contract = "declared";
   std::string platform = "cpu";
+  bool sanitizer = false;
+  std::string corpus = "corpus";
 };
 
 std::vector<fault> selected(const faults_arguments& given) {
@@ -80,9 +84,38 @@ int peers(const faults_arguments& given, const cli_context& context) {
   return given.json.empty() ? status : write_report(context, given.json, peer_table_json(table), status);
 }
 
+/// The sound kernels on the whole corpus, then each fault on the smallest cases of its kernel and types.
+int sanitizer(const faults_arguments& given, const cli_context& context) {
+  if (given.platform != "nvidia") throw usage_error("--compute-sanitizer: is for --platform nvidia");
+  const fs::path tool = find_compute_sanitizer();
+  if (tool.empty()) throw environment_error("--compute-sanitizer: there is no compute-sanitizer on PATH");
+  const std::vector<fault> planted = selected(given);
+  for (const fault& one : planted) library_file(given, one);  // before the work, not in the middle of it
+  library_options sound;
+  sound.platform = given.platform;
+  const auto good = sound.open(context);
+  const sanitizer_options options{tool, own_program(), fs::path(given.findings)};
+  std::vector<sanitized_library> all;
+  progress shown;
+  const auto run = [&](const std::string& name, const fs::path& library, const std::vector<fs::path>& cases) {
+    if (cases.empty()) throw case_error(fmt::format("--corpus: {} has no case for {}", given.corpus, name));
+    all.push_back(run_tools(name, library, cases, options,
+                            [&](const std::string& by) { shown.show(fmt::format("{}: {}", by, name)); }));
+  };
+  run("none", good->path(), sanitized_cases(given.corpus, "", "", SIZE_MAX));
+  for (const fault& one : planted)
+    run(one.name, library_file(given, one),
+        sanitized_cases(given.corpus, one.kernel, one.types, static_cast<std::size_t>(given.cases)));
+  shown.clear();
+  context.out << sanitizer_text(all) << std::flush;
+  const int status = is_clean(all) ? exit_verified : exit_defect;
+  return given.json.empty() ? status : write_report(context, given.json, sanitizer_json(all), status);
+}
+
 int faults(const faults_arguments& given, const cli_context& context) {
   require_place("--json", given.json);
   if (given.peers) return peers(given, context);
+  if (given.sanitizer) return sanitizer(given, context);
   suite_options options;
   options.seed = given.seed;
   options.jobs = given.jobs;
@@ -147,17 +180,31 @@ void add_faults(CLI::App& app, const cli_context& context, int& status) {
       ->capture_default_str();
   CLI::Option* peers = command->add_flag("--peers", given->peers,
                                          "Compare how rules of other projects' tests and ours judge the faults");
-  command->add_option("--cases", given->cases, "With --peers: cases of each kind for each library")
-      ->check(whole_number(1, 1'000'000))
+  CLI::Option* sanitizer =
+      command->add_flag("--compute-sanitizer", given->sanitizer,
+                        "With --platform nvidia: show which tool of NVIDIA's compute-sanitizer (memcheck, racecheck, "
+                        "initcheck, synccheck) sees which fault, on cases of the corpus. Their logs go to --findings");
+  sanitizer->excludes(peers);
+  command->add_option("--corpus", given->corpus, "With --compute-sanitizer: the cases to run")
       ->capture_default_str()
-      ->needs(peers);
+      ->needs(sanitizer);
+  CLI::Option* cases = command->add_option("--cases", given->cases,
+                                           "With --peers: cases of each kind for each library. With "
+                                           "--compute-sanitizer: at most so many cases for each fault. Default: 40, 8");
+  cases->check(whole_number(1, 1'000'000));
   command->add_flag("--markdown", given->markdown, "With --peers: a table in Markdown")->needs(peers);
   command->footer(
       "A patch names the checks that must catch its fault. Where the checker of loads and stores must catch it, the "
       "report must point to the line that the patch names or adds. Exit status 1: a check missed a fault. With "
       "--peers: our "
-      "own judge flagged a clean kernel.");
-  command->callback([given, &context, &status] { status = faults(*given, context); });
+      "own judge flagged a clean kernel. With --compute-sanitizer: a tool complains about kernels without a fault, or "
+      "did not work.");
+  command->callback([given, cases, &context, &status] {
+    if (cases->count() > 0 && !given->peers && !given->sanitizer)
+      throw usage_error("--cases: needs --peers or --compute-sanitizer");
+    if (cases->count() == 0 && given->sanitizer) given->cases = 8;
+    status = faults(*given, context);
+  });
 }
 
 }  // namespace assay

@@ -61,20 +61,59 @@ void require_kernel(const campaign::target& t, const library& lib) {
                   fmt::join(lib.kernels(), ", ")));
 }
 
+/// The libraries that judge: the one whose coverage chooses the cases and, if it was another that was asked for, that
+/// one.
+struct judging {
+  std::shared_ptr<library> guide;
+  std::shared_ptr<library> beside;
+};
+
+/// A GPU's kernels show no coverage: the cpu kernels choose the cases, and are judged too.
+judging open_libraries(const fuzz_arguments& given, const cli_context& context) {
+  const auto asked = given.from.open(context);
+  if (asked->tensors_on() == kDLCPU) return {asked, nullptr};
+  library_options cpu = given.from;
+  cpu.path.clear();
+  cpu.platform = "cpu";
+  return {cpu.open(context), asked};
+}
+
+/// Has the options judge by both.
+void take_beside(const judging& libs, const fuzz_arguments& given, campaign::options& options) {
+  if (options.fuzzed.kernel.empty())
+    throw usage_error(fmt::format("{}: runs on the cpu platform alone; {} is a library for {}", options.fuzzed.name,
+                                  libs.beside->path(), libs.beside->platform()));
+  options.beside = libs.beside;
+  options.beside_arguments = options.library_arguments;
+  library_options cpu = given.from;
+  cpu.path.clear();
+  cpu.platform.clear();
+  options.library_arguments = cpu.text();
+  options.library.clear();
+  // Findings of both libraries, by platform: a campaign of the cpu kernels alone has a folder of its own.
+  if (given.dir.empty()) options.folder += "_" + libs.beside->platform();
+}
+
+std::string heading(const campaign::options& options, const judging& libs) {
+  std::string by = libs.guide->path();
+  if (libs.beside)
+    by = fmt::format("the {} kernels of {}, whose coverage chooses, and the {} kernels of {} on {}",
+                     libs.guide->platform(), by, libs.beside->platform(), libs.beside->path(), libs.beside->devices());
+  return fmt::format("{} on {}, seed {}, state in {}\n", options.fuzzed.name, by, options.seed,
+                     options.folder.string());
+}
+
 int fuzz(const fuzz_arguments& given, const cli_context& context) {
-  if (given.from.path.empty() && !given.from.platform.empty() && given.from.platform != "cpu")
-    throw usage_error(
-        fmt::format("--platform {}: campaigns follow the cpu kernels' coverage, and judge no GPU yet; "
-                    "replay their cases with --platform cpu,{}",
-                    given.from.platform, given.from.platform));
-  const auto lib = given.from.open(context);
-  const campaign::options options = to_options(given);
-  require_kernel(options.fuzzed, *lib);
+  const judging libs = open_libraries(given, context);
+  campaign::options options = to_options(given);
+  require_kernel(options.fuzzed, *libs.guide);
+  if (libs.beside) {
+    require_kernel(options.fuzzed, *libs.beside);
+    take_beside(libs, given, options);
+  }
   require_place("--json", given.json);
-  context.out << fmt::format("{} on {}, seed {}, state in {}\n", options.fuzzed.name, lib->path(), options.seed,
-                             options.folder.string())
-              << std::flush;
-  const campaign::result came = campaign::run(options, *lib, [&](const campaign::finding& f) {
+  context.out << heading(options, libs) << std::flush;
+  const campaign::result came = campaign::run(options, *libs.guide, [&](const campaign::finding& f) {
     context.out << campaign::finding_line(f) << "\n" << std::flush;
   });
   context.out << "\n" << campaign::report_text(options, came) << std::flush;
@@ -94,6 +133,11 @@ void add_fuzz(CLI::App& app, const cli_context& context, int& status) {
   command->add_option("target", given->target, "The fuzz target (see: assay list targets)")->required();
   given->from.add_to(*command);
   command->remove_option(command->get_option("--accept"));  // fuzz targets judge in processes of their own
+  command->get_option("--platform")
+      ->description(
+          "Judge each case by the kernels of Assay for this platform: cpu (default), nvidia or amd, on a GPU. There "
+          "the "
+          "cpu kernels are judged first, and their coverage chooses the cases. So with a --library for a GPU");
   command
       ->add_option("--seconds", given->options.seconds, "Campaign seconds. Triage of the last findings may run longer")
       ->check(seconds_above_zero())

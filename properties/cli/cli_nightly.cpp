@@ -8,8 +8,10 @@
 
 #include "properties/campaign/target.hpp"
 #include "properties/cli/cli.hpp"
+#include "properties/nightly/compute_sanitizer.hpp"
 #include "properties/nightly/night_report.hpp"
 #include "properties/nightly/stages.hpp"
+#include "properties/suite/shard.hpp"
 #include "properties/system/child_process.hpp"
 #include "properties/system/progress.hpp"
 #include "properties/system/write_file.hpp"
@@ -24,11 +26,33 @@ std::uint64_t seed_of_the_day() {
   return std::stoull(fmt::format("{:%Y%m%d}", fmt::gmtime(std::time(nullptr))));
 }
 
-int nightly(night_options options, const cli_context& context) {
+struct nightly_arguments {
+  night_options options;
+  std::string shard = "1/1";
+};
+
+/// What the night will need, before it and not in its middle.
+void demand_all(const night_options& options, const cli_context& context) {
   require_place("--dir", options.folder / "latest.json");
+  if (options.platform != "cpu") {
+    library_options device;
+    device.platform = options.platform;
+    device.open(context);
+  }
+  for (const stage_plan& p : plan_night(options, options.folder))
+    if (p.left_out.empty() && p.arguments.front() == "fuzz")
+      campaign::find_target(p.name, campaign::target_folders({}));
+}
+
+int nightly(const nightly_arguments& given, const cli_context& context) {
+  night_options options = given.options;
+  const shard_choice part = choose_shard(given.shard);
+  options.shard = part.shard;
+  options.shards = part.shards;
+  if (options.platform == "nvidia") options.sanitizer = find_compute_sanitizer().string();
   if (options.targets.empty()) options.targets = campaign::target_names();
-  for (const std::string& name : options.targets)
-    campaign::find_target(name, campaign::target_folders({}));  // before the night, not in the middle of it
+  for (const std::string& name : options.targets) campaign::target_named(name);
+  demand_all(options, context);
   const fs::path latest = options.folder / "latest.json";
   std::optional<night> before;
   if (fs::exists(latest)) {
@@ -40,7 +64,8 @@ int nightly(night_options options, const cli_context& context) {
   }
 
   const fs::path work = options.folder / fmt::format("{:%Y-%m-%dT%H-%M-%SZ}", fmt::gmtime(std::time(nullptr)));
-  context.out << fmt::format("seed {}, {} minutes, into {}\n", options.seed, options.minutes, work.string())
+  context.out << shard_line(part)
+              << fmt::format("seed {}, {} minutes, into {}\n", options.seed, options.minutes, work.string())
               << std::flush;
   progress shown;
   const night now =
@@ -60,7 +85,8 @@ int nightly(night_options options, const cli_context& context) {
 }  // namespace
 
 void add_nightly(CLI::App& app, const cli_context& context, int& status) {
-  auto given = std::make_shared<night_options>();
+  auto arguments = std::make_shared<nightly_arguments>();
+  night_options* const given = &arguments->options;
   given->seed = seed_of_the_day();
   given->jobs = default_jobs();
   CLI::App* command = app.add_subcommand("nightly", "Run everything for a night, and compare with the last night");
@@ -81,10 +107,21 @@ void add_nightly(CLI::App& app, const cli_context& context, int& status) {
       ->capture_default_str();
   command->add_option("--corpus", given->corpus, "The corpus to replay")->capture_default_str();
   command->add_option("--target", given->targets, "Fuzz only this target. May be repeated");
+  command
+      ->add_option("--platform", given->platform,
+                   "Verify the kernels for this GPU beside the cpu kernels: nvidia or amd. Stages that have no meaning "
+                   "there are left out, and the report says so")
+      ->check(CLI::IsMember(std::vector<std::string>{"cpu", "nvidia", "amd"}))
+      ->capture_default_str();
+  command
+      ->add_option("--shard", arguments->shard,
+                   "i/n: the i-th of n machines. It has a part of the properties' cases; of the other stages and the "
+                   "targets each is one machine's. auto: see assay run --help. Give each machine a --dir of its own")
+      ->capture_default_str();
   command->footer(
       "A night replays the corpus and old findings, runs the suite on the faults, measures, runs the properties, and "
       "fuzzes each target for the time that is left. Exit status 1: a stage failed; the report names it.");
-  command->callback([given, &context, &status] { status = nightly(*given, context); });
+  command->callback([arguments, &context, &status] { status = nightly(*arguments, context); });
 }
 
 }  // namespace assay

@@ -119,7 +119,11 @@ int run(const replay_arguments& given, const cli_context& context) {
   if (!made.findings.empty()) status = std::max<int>(status, exit_defect);
   if (given.json.empty()) return status;
   boost::json::array parsed;
-  for (const std::string& one : reports) parsed.push_back(boost::json::parse(one));
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    boost::json::value one = boost::json::parse(reports[i]);
+    one.as_object()["platform"] = libs[i]->platform();
+    parsed.push_back(std::move(one));
+  }
   const boost::json::object report{
       {"version", 1}, {"platforms", std::move(parsed)}, {"comparison", comparison_json(made)}};
   return write_report(context, given.json, boost::json::serialize(report) + "\n", status);

@@ -2,7 +2,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iostream>
 #include <limits>
 #include <ostream>
@@ -15,6 +14,7 @@
 #include "properties/generate/support_table.hpp"
 #include "properties/suite/comparison.hpp"
 #include "properties/suite/report.hpp"
+#include "properties/suite/shard.hpp"
 #include "properties/suite/sufficiency.hpp"
 #include "properties/system/terminal.hpp"
 #include "properties/system/write_file.hpp"
@@ -45,16 +45,6 @@ struct run_arguments {
   std::string junit;
   std::string findings = "out/findings";
 };
-
-/// "i/n" with 1 <= i <= n.
-void parse_shard(const std::string& text, suite_options& options) {
-  const char* end = text.data() + text.size();
-  const auto first = std::from_chars(text.data(), end, options.shard);
-  const bool slash = first.ec == std::errc{} && first.ptr != end && *first.ptr == '/';
-  const auto second = slash ? std::from_chars(first.ptr + 1, end, options.shards) : first;
-  if (!slash || second.ec != std::errc{} || second.ptr != end || options.shard < 1 || options.shard > options.shards)
-    throw usage_error(fmt::format("--shard: '{}' is not i/n with 1 <= i <= n", text));
-}
 
 /// What the libraries' kernels take. Throws environment_error where one of them takes no case, usage_error where two
 /// libraries state different things of one kernel.
@@ -105,7 +95,7 @@ void check_types(const std::vector<std::string>& types, const suite_options& opt
       throw usage_error(fmt::format("--types: '{}' is none of {}", type, fmt::join(all, ", ")));
 }
 
-suite_options to_options(const run_arguments& given, const libraries& libs) {
+suite_options to_options(const run_arguments& given, const shard_choice& part, const libraries& libs) {
   suite_options options;
   options.kernels = kernels_of(given, libs);
   options.types = given.types;
@@ -124,7 +114,8 @@ suite_options to_options(const run_arguments& given, const libraries& libs) {
   options.seconds = given.seconds;
   options.seed = given.seed_given->count() > 0 ? given.seed : seed_of_the_moment();
   options.jobs = given.jobs;
-  parse_shard(given.shard, options);
+  options.shard = part.shard;
+  options.shards = part.shards;
   options.limit_seconds = given.limit_seconds;
   options.budget.seconds = given.shrink_seconds;
   options.workspace_budget_bytes = given.workspace_budget_bytes;
@@ -205,7 +196,7 @@ int run_several(const run_arguments& given, const std::vector<library_options>& 
     status = std::max(status, exit_status(options, result));
     reports.push_back(boost::json::parse(report_json(*libs[i], options, result)));
     // The next ones run the cases that the first one had time for.
-    if (i == 0 && options.seconds > 0) options.cases = result.total.total() * options.shards, options.seconds = 0;
+    if (i == 0 && options.seconds > 0) options.cases = cases_of_run(options, result.total.total()), options.seconds = 0;
   }
   const library_comparison made = compare(libs, options, given.from.text_of_all(), context);
   if (!made.findings.empty()) status = std::max<int>(status, exit_defect);
@@ -221,8 +212,10 @@ int run(const run_arguments& given, const cli_context& context) {
   libraries libs;
   libs.reserve(from.size());
   for (const library_options& one : from) libs.push_back(one.open(context));
-  suite_options options = to_options(given, libs);
+  const shard_choice part = choose_shard(given.shard);
+  suite_options options = to_options(given, part, libs);
   require_places(given, options);
+  context.out << shard_line(part);
   for (const auto& lib : libs) lib->measures_teeth = true;
   if (libs.size() > 1) return run_several(given, from, libs, options, context);
   options.others.clear();
@@ -257,8 +250,11 @@ void add_run(CLI::App& app, const cli_context& context, int& status) {
                    "that ASSAY_DEVICES names, as in 0,2")
       ->check(whole_number(1, 1024))
       ->capture_default_str();
-  auto* shard =
-      command->add_option("--shard", given->shard, "i/n: run the i-th of n disjoint parts")->capture_default_str();
+  auto* shard = command
+                    ->add_option("--shard", given->shard,
+                                 "i/n: run the i-th of n disjoint parts. auto: the part of this task of a Slurm array, "
+                                 "completion of a Kubernetes indexed Job, or job of a GitHub matrix (examples/scale)")
+                    ->capture_default_str();
   command
       ->add_option("--workspace-budget", given->workspace_budget_bytes,
                    "Bytes for the split workspaces of a case. Default: the library chooses")

@@ -28,7 +28,8 @@ json::object to_object(const night_stage& s) {
           {"numbers", json::value_from(s.numbers)},
           {"findings", std::move(findings)},
           {"log", s.log},
-          {"reported", s.reported}};
+          {"reported", s.reported},
+          {"left_out", s.left_out}};
 }
 
 std::string text(const json::object& o, const char* key) {
@@ -49,6 +50,7 @@ night_stage stage_of(const json::object& o) {
   }
   s.log = text(o, "log");
   s.reported = o.contains("reported") && o.at("reported").as_bool();
+  if (o.contains("left_out")) s.left_out = text(o, "left_out");
   return s;
 }
 
@@ -80,6 +82,7 @@ std::string to_json(const night& n) {
                                       {"started", n.started},
                                       {"minutes", n.minutes},
                                       {"seed", n.seed},
+                                      {"platform", n.platform},
                                       {"verified", n.is_clean()},
                                       {"stages", std::move(stages)}}) +
          "\n";
@@ -91,6 +94,7 @@ night night_from_json(const std::string& written, const std::string& origin) {
     const json::object& o = parsed.as_object();
     if (o.at("version").to_number<int>() != 1) throw std::runtime_error("version must be 1");
     night n{text(o, "started"), o.at("minutes").to_number<double>(), o.at("seed").to_number<std::uint64_t>(), {}};
+    if (o.contains("platform")) n.platform = text(o, "platform");
     for (const json::value& v : o.at("stages").as_array()) n.stages.push_back(stage_of(v.as_object()));
     return n;
   } catch (const std::exception& e) {

@@ -37,6 +37,8 @@ struct night_stage {
   std::vector<night_finding> findings;
   std::string log;        ///< the file with its output
   bool reported = false;  ///< it wrote a report, so `findings` are complete
+  /// Why it did not run; empty: it ran.
+  std::string left_out = {};  // NOLINT(readability-redundant-member-init): may be left out
 };
 
 struct night {
@@ -44,7 +46,8 @@ struct night {
   double minutes = 0;   ///< as asked for
   std::uint64_t seed = 0;
   std::vector<night_stage> stages;
-  bool is_clean() const;  ///< every stage exited with 0
+  std::string platform = "cpu";  ///< beside the cpu kernels, those that the night was for
+  bool is_clean() const;         ///< every stage exited with 0
 };
 
 std::string to_json(const night& n);

@@ -51,9 +51,12 @@ std::string changes(const comparison& c, const night& before) {
 std::string night_markdown(const night& now, const night* before) {
   std::string text = fmt::format("# Night of {}: {}\n\n{} minutes planned, seed {}.\n\n", now.started,
                                  now.is_clean() ? "verified" : "DEFECT", now.minutes, now.seed);
+  if (now.platform != "cpu") text += fmt::format("Of the {} kernels, beside the cpu kernels.\n\n", now.platform);
   text += "| stage | result | seconds | numbers |\n|---|---|---:|---|\n";
   for (const night_stage& s : now.stages)
-    text += fmt::format("| {} | {} | {:.1f} | {} |\n", s.name, status_text(s.status), s.seconds, cell(numbers_of(s)));
+    text += s.left_out.empty() ? fmt::format("| {} | {} | {:.1f} | {} |\n", s.name, status_text(s.status), s.seconds,
+                                             cell(numbers_of(s)))
+                               : fmt::format("| {} | left out: {} | | |\n", s.name, cell(s.left_out));
   if (before != nullptr) return text + changes(compare(*before, now), *before);
   std::vector<night_finding> all;
   for (const night_stage& s : now.stages) all.insert(all.end(), s.findings.begin(), s.findings.end());
@@ -62,7 +65,7 @@ std::string night_markdown(const night& now, const night* before) {
 
 std::string night_junit(const night& now) {
   std::string body;
-  std::size_t failures = 0;
+  std::size_t failures = 0, skipped = 0;
   double seconds = 0;
   for (const night_stage& s : now.stages) {
     seconds += s.seconds;
@@ -75,14 +78,19 @@ std::string night_junit(const night& now) {
       body +=
           fmt::format("      <failure message=\"{}\">{}</failure>\n", xml_text(status_text(s.status)), xml_text(found));
     }
+    if (!s.left_out.empty()) {
+      ++skipped;
+      body += fmt::format("      <skipped message=\"{}\"/>\n    </testcase>\n", xml_text(s.left_out));
+      continue;
+    }
     const bool is_assay = s.arguments.empty() || !s.arguments.front().starts_with("assay");
     body += fmt::format("      <system-out>{}{}; {}</system-out>\n    </testcase>\n", is_assay ? "assay " : "",
                         xml_text(fmt::format("{}", fmt::join(s.arguments, " "))), xml_text(numbers_of(s)));
   }
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"assay\">\n  <testsuite name=\"nightly\" "
-      "tests=\"{}\" failures=\"{}\" errors=\"0\" time=\"{:.3f}\">\n{}  </testsuite>\n</testsuites>\n",
-      now.stages.size(), failures, seconds, body);
+      "tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\" time=\"{:.3f}\">\n{}  </testsuite>\n</testsuites>\n",
+      now.stages.size(), failures, skipped, seconds, body);
 }
 
 }  // namespace assay

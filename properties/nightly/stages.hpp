@@ -17,6 +17,12 @@ struct night_options {
   std::filesystem::path corpus = "corpus";       ///< the committed cases
   std::filesystem::path folder = "out/nightly";  ///< reports, logs, findings and the fuzzers' state
   std::vector<std::string> targets;              ///< to fuzz
+  /// "nvidia" or "amd": its kernels are judged beside the cpu kernels. Stages that have no meaning there are left out.
+  std::string platform = "cpu";
+  std::string sanitizer;  ///< NVIDIA's compute-sanitizer, by its path; empty: it is not here
+  /// Of `shards` machines, from 1: it has a part of the properties' cases, and each other stage is one machine's.
+  std::int64_t shard = 1;
+  std::int64_t shards = 1;
   /// Mutants of the kernels to try; 0: none. run_night() tries one a minute where assay_mutants lies beside the
   /// program.
   std::int64_t mutants = 0;
@@ -29,6 +35,8 @@ inline constexpr const char* mutants_program = "assay_mutants";
 /// the time by their shares.
 struct stage_plan {
   std::string name;
+  /// Why the stage does not run, or empty.
+  std::string left_out = {};  // NOLINT(readability-redundant-member-init): may be left out
   /// "{seconds}" stands for the time given to it. The first one may be mutants_program, which then runs in place of
   /// assay.
   std::vector<std::string> arguments;

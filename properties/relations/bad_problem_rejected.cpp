@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "properties/generate/large.hpp"
@@ -87,11 +88,22 @@ void check_tensors(refusal_check& checked, sentences& missing) {
       if (checked.planned().num_pages >= pages.value_or(0)) run(checked, m, missing, pages);
 }
 
-/// All of them in one line, each once.
+/// Of a sentence about plan(), the same about run().
+std::string about_run(const std::string& sentence) {
+  constexpr std::string_view plans = "plan() ";
+  return sentence.starts_with(plans) ? "run() " + sentence.substr(plans.size()) : "";
+}
+
+/// All of them in one line, each once: also what neither plan() nor run() refuses.
 std::string all_of(sentences missing) {
   sentences each;
-  for (std::string& m : missing)
-    if (std::ranges::find(each, m) == each.end()) each.push_back(std::move(m));
+  for (std::string& m : missing) {
+    const std::string of_run = about_run(m);
+    const bool is_both = !of_run.empty() && std::ranges::find(missing, of_run) != missing.end();
+    if (is_both) std::ranges::replace(missing, of_run, std::string());
+    std::string sentence = is_both ? "plan() and " + of_run : m;
+    if (!sentence.empty() && std::ranges::find(each, sentence) == each.end()) each.push_back(std::move(sentence));
+  }
   if (each.size() == 1) return each.front();
   return fmt::format("{} refusals are missing: {}", each.size(), fmt::join(each, "; "));
 }

@@ -1,6 +1,7 @@
 #include "properties/relations/refusal.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
@@ -54,7 +55,7 @@ std::optional<std::string> refusal_check::plan(const problem& broken, const std:
 }
 
 std::string refusal_check::noted(std::string wrong) {
-  found_ += wrong + "; ";
+  if (std::ranges::find(found_, wrong) == found_.end()) found_.push_back(wrong);
   return wrong;
 }
 
@@ -66,7 +67,8 @@ std::optional<std::string> refusal_check::run(const problem& broken, const std::
   // Kernels may look at what is wrong before they refuse it.
   const std::shared_ptr<void> announced =
       lib_.announce({sizeof(assay_call), &launch, tensors.data(), static_cast<std::int32_t>(tensors.size()), nullptr});
-  const std::string before = fmt::format("{}run() did not refuse {}: ", found_, name);
+  const std::string before =
+      fmt::format("{}{}run() did not refuse {}: ", fmt::join(found_, "; "), found_.empty() ? "" : "; ", name);
   const fault_watch watch(given_.buffers, out_.buffers, before);
   const assay_status status = kernel_.run(&broken, tensors.data(), static_cast<std::int32_t>(tensors.size()), &launch);
   const bool launched = !report.defects.empty() || !same_bytes(out_, unwritten_);

@@ -48,8 +48,8 @@ class refusal_check {
   outputs out_;
   std::string message_;
   bool has_launched_ = false;
-  std::string found_;  ///< what was not refused so far: a later call may end the process
-  outputs unwritten_;  ///< the bytes that out_ must keep
+  std::vector<std::string> found_;  ///< what was not refused so far, each once: a later call may end the process
+  outputs unwritten_;               ///< the bytes that out_ must keep
 };
 
 }  // namespace assay::relations

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <string_view>
 
 #include "oracle/code_counts.hpp"
 #include "properties/case/case.hpp"
@@ -58,6 +59,10 @@ std::optional<verdict> verdict_of(const execution& ran);
 /// The origin of a verdict that such a defect decides. Each kind of wrong access has its own origin ("data race"), so
 /// shrinking cannot turn one kind into another. All other defects have the origin "platform defect".
 const char* origin_of(assay_defect_kind kind);
+
+/// The origin of a fault of memory, or of what a GPU's driver says of a run (device_driver.hpp): "device", unless that
+/// is a wrong address, which is a fault of memory ("memory") as on the host.
+const char* origin_of_fault(std::string_view words);
 
 verdict passed();
 /// What these say may hold a library's words: it becomes printable.

@@ -10,6 +10,7 @@
 #include "properties/run/execute.hpp"
 #include "properties/run/kept_parts.hpp"
 #include "properties/run/residual_check.hpp"
+#include "properties/system/device_driver.hpp"
 #include "properties/system/printable.hpp"
 
 namespace assay {
@@ -48,6 +49,11 @@ verdict unsupported(const std::string& message) {
   return v;
 }
 
+const char* origin_of_fault(std::string_view words) {
+  const auto names = [&](const char* part) { return words.find(part) != std::string_view::npos; };
+  return words.starts_with(device_error_prefix) && !names("ADDRESS") && !names("Address") ? "device" : "memory";
+}
+
 const char* origin_of(assay_defect_kind kind) {
   switch (kind) {
     case ASSAY_OUT_OF_BOUNDS: return "out of bounds";
@@ -83,7 +89,7 @@ std::optional<verdict> verdict_of(const execution& ran) {
     const platform_defect& defect = telling(ran.defects);
     v = failed(origin_of(defect.kind), defect.message);
   } else if (!ran.memory_fault.empty())
-    v = failed("memory", ran.memory_fault);
+    v = failed(origin_of_fault(ran.memory_fault), ran.memory_fault);
   else if (ran.status.code == ASSAY_REJECTED)
     v = failed(refusal_origin, fmt::format("rejected: {}", ran.status.message));
   else if (ran.status.code == ASSAY_UNSUPPORTED)

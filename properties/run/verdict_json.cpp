@@ -3,7 +3,6 @@
 #include <boost/json.hpp>
 
 #include "properties/run/execute.hpp"
-#include "properties/system/device_driver.hpp"
 
 namespace assay {
 namespace {
@@ -24,13 +23,6 @@ std::vector<named_bite> teeth_from(const boost::json::array& all) {
     teeth.push_back({boost::json::value_to<std::string>(b.at(0)), counts});
   }
   return teeth;
-}
-
-/// What a GPU's driver says of a run (device_driver.hpp), unless that is a wrong address: those are faults of memory,
-/// as they are on the host.
-bool is_other_device_error(const std::string& words) {
-  const auto names = [&](const char* part) { return words.find(part) != std::string::npos; };
-  return words.starts_with(device_error_prefix) && !names("ADDRESS") && !names("Address");
 }
 
 std::string text_of(const boost::json::object& o, const char* key) {
@@ -97,8 +89,7 @@ verdict verdict_from_json(const std::string& text) {
 
 verdict verdict_of(const work_result& result) {
   if (result.reply) return verdict_from_json(*result.reply);
-  if (!result.last_words.empty())
-    return failed(is_other_device_error(result.last_words) ? "device" : "memory", result.last_words);
+  if (!result.last_words.empty()) return failed(origin_of_fault(result.last_words), result.last_words);
   const bool hung = result.death.starts_with("did not end");
   return failed(hung ? "hang" : "crash", "the process that ran the case " + result.death);
 }

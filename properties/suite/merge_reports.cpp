@@ -106,6 +106,8 @@ void require_consistent(const suite_report& r) {
 suite_report report_of(const json::object& o) {
   suite_report r;
   if (whole_at(o, "version") != 1) throw case_error("version must be 1");
+  if (o.contains("platforms"))
+    throw case_error("platforms: a report of several libraries cannot be merged; run the shards of each by itself");
   r.library = text_at(o, "library");
   r.platform = text_at(o, "platform");
   const json::object asked = object_at(o, "asked");
@@ -204,15 +206,17 @@ void require_one_run(std::span<const suite_report> shards) {
   if (first.options.shards > std::ssize(shards) + 1'000'000)  // also what no machine holds a list of
     throw case_error(
         fmt::format("{} of {} shards are missing", first.options.shards - std::ssize(shards), first.options.shards));
-  std::vector<bool> here(static_cast<std::size_t>(first.options.shards), false);
+  std::vector<const suite_report*> here(static_cast<std::size_t>(first.options.shards), nullptr);
   for (const suite_report& r : shards) {
     require_same_run(first, r);
     const auto at = static_cast<std::size_t>(r.options.shard - 1);
-    if (at >= here.size() || here[at])
-      throw case_error(fmt::format("shard {} of {} is given twice", r.options.shard, r.options.shards));
-    here[at] = true;
+    if (at >= here.size() || here[at] != nullptr)
+      throw case_error(fmt::format("{} and {}: shard {} of {} is given twice",
+                                   at < here.size() ? here[at]->file : first.file, r.file, r.options.shard,
+                                   r.options.shards));
+    here[at] = &r;
   }
-  if (const auto lost = std::ranges::find(here, false); lost != here.end())
+  if (const auto lost = std::ranges::find(here, nullptr); lost != here.end())
     throw case_error(fmt::format("shard {} of {} is missing", lost - here.begin() + 1, here.size()));
 }
 

@@ -267,6 +267,14 @@ std::optional<std::string> case_numbers::next() {
   return std::to_string(index_++);
 }
 
+std::int64_t cases_of_run(const suite_options& options, std::int64_t of_shard) {
+  if (of_shard <= 0) return 0;
+  const auto properties = static_cast<std::int64_t>(options.selected.size());
+  const std::int64_t last = of_shard - 1;  // of the shard's own, from 0
+  const std::int64_t round = last / properties * options.shards + options.shard - 1;
+  return round * properties + last % properties + 1;
+}
+
 std::int64_t first_supported_draw(const library& lib, const suite_options& options, std::int64_t index,
                                   std::string& why) {
   for (std::int64_t draw = 0; draw < most_redraws; ++draw) {

@@ -134,6 +134,10 @@ class case_numbers {
   std::int64_t index_ = 0;
 };
 
+/// The least number of cases of a whole run of which this shard has so many: for another library, on the cases that one
+/// had time for.
+std::int64_t cases_of_run(const suite_options& options, std::int64_t of_shard);
+
 /// The first draw of the case that no library's predicate refuses; the last one if all are refused. `why`: what is said
 /// then, else empty.
 std::int64_t first_supported_draw(const library& lib, const suite_options& options, std::int64_t index,

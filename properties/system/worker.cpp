@@ -182,6 +182,10 @@ int worker::number() {
   return child_number;
 }
 
+void worker::take_number(int number) {
+  child_number = number;
+}
+
 void worker::end_with_last_words(const char* text, std::size_t size) {
   if (child_reply_fd < 0) return;
   // One write of no more than PIPE_BUF bytes is whole, whatever other threads write.

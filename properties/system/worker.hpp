@@ -46,8 +46,10 @@ class worker {
   void kill();
 
   /// In a child: its number among those that work side by side, from 0. One that replaces another has its number.
-  /// Elsewhere 0.
+  /// Elsewhere 0, or what take_number() said.
   static int number();
+  /// Of a process that works beside others, but was not made by this class.
+  static void take_number(int number);
   /// Whether this process may have only so much memory (ulimit -v). Where it may have all, running out of it is a fault
   /// of what it runs.
   static bool has_memory_limit();

@@ -128,7 +128,10 @@ TEST_CASE("bad input exits 2 with one line that names file and field") {
 
 TEST_CASE("libraries and platforms that do not go together are wrong usage") {
   expect_usage_error({"run", "--platform", "cpu,abacus"}, "no platform 'abacus'");
-  expect_usage_error({"fuzz", "fuzz_split_kv", "--platform", "nvidia"}, "campaigns follow the cpu kernels' coverage");
+  expect_usage_error({"fuzz", "fuzz_split_kv", "--platform", "abacus"}, "no platform 'abacus'");
+  expect_usage_error({"nightly", "--platform", "abacus"}, "abacus");
+  expect_usage_error({"faults", "--compute-sanitizer"}, "--compute-sanitizer: is for --platform nvidia");
+  expect_usage_error({"faults", "--cases", "3"}, "--cases: needs --peers or --compute-sanitizer");
   expect_usage_error({"pack", "there", "--platform", "abacus"}, "abacus");
   expect_usage_error({"pack", "there", "--corpus", "no/such/folder"},
                      "--corpus: no/such/folder: there is no such folder");
@@ -139,10 +142,14 @@ TEST_CASE("libraries and platforms that do not go together are wrong usage") {
 }
 
 TEST_CASE("a platform that is not built is named in one line") {
-  const answer a = assay({"replay", "--platform", "cpu,amd"});
-  CHECK(a.status == 3);
-  CHECK(a.err.find("--platform amd: not built: there is no ") != std::string::npos);
-  CHECK(std::ranges::count(a.err, '\n') == 1);
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"replay", "--platform", "cpu,amd"},
+                                                  {"fuzz", "fuzz_split_kv", "--platform", "amd"},
+                                                  {"nightly", "--platform", "amd", "--minutes", "1"}}) {
+    const answer a = assay(command);
+    CHECK(a.status == 3);
+    CHECK(a.err.find("--platform amd: not built: there is no ") != std::string::npos);
+    CHECK(std::ranges::count(a.err, '\n') == 1);
+  }
 }
 
 TEST_CASE("two libraries are judged on the same cases, and compared") {

@@ -111,4 +111,33 @@ TEST_CASE("the reports say what failed, what is new and by how much numbers chan
   CHECK(tree.get<int>("testsuites.testsuite.<xmlattr>.failures") == 1);
 }
 
+TEST_CASE("a stage that is left out is said to be, with its reason, and is no failure") {
+  night now = a_night();
+  now.platform = "nvidia";
+  now.stages.resize(1);
+  now.stages[0].status = 0;
+  now.stages[0].findings.clear();
+  night_stage left;
+  left.name = "compute-sanitizer";
+  left.left_out = "skipped: no compute-sanitizer on PATH";
+  now.stages.push_back(left);
+  CHECK(now.is_clean());
+  CHECK(to_json(night_from_json(to_json(now), "x.json")) == to_json(now));
+  const std::string text = night_markdown(now, nullptr);
+  CHECK(text.find("Of the nvidia kernels, beside the cpu kernels.\n") != std::string::npos);
+  CHECK(text.find("| compute-sanitizer | left out: skipped: no compute-sanitizer on PATH | | |\n") !=
+        std::string::npos);
+  std::istringstream xml(night_junit(now));
+  boost::property_tree::ptree tree;
+  boost::property_tree::read_xml(xml, tree);
+  CHECK(tree.get<int>("testsuites.testsuite.<xmlattr>.skipped") == 1);
+  CHECK(tree.get<int>("testsuites.testsuite.<xmlattr>.failures") == 0);
+  // What it would have found is not gone.
+  night before = a_night();
+  before.stages.push_back(left);
+  before.stages.back().left_out.clear();
+  before.stages.back().findings.push_back({"compute-sanitizer", "", "memcheck", "fault none: w", "", ""});
+  CHECK(compare(before, now).gone.empty());
+}
+
 }  // namespace assay

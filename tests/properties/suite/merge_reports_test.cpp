@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <functional>
 #include <regex>
 #include <sstream>
@@ -105,6 +106,13 @@ TEST_CASE("reports of different runs do not merge; the files are named, and what
   }
 }
 
+TEST_CASE("a shard that is given twice is named with both of its files") {
+  suite_report one = shard(1, 2), again = shard(1, 2);
+  one.file = "1.json";
+  again.file = "copy.json";
+  CHECK_THROWS_WITH(merge_reports(std::vector{one, again}), "1.json and copy.json: shard 1 of 2 is given twice");
+}
+
 TEST_CASE("what was asked of a run is read back from its report") {
   suite_options options;
   options.kernels = {"split_kv", "mqa_logits"};
@@ -177,6 +185,12 @@ TEST_CASE("of the undecided cases of all shards the first are kept") {
 TEST_CASE("what is no report is bad input, by its name") {
   for (const char* text : {"", "{}", "[]", "{\"version\": 2}", "{\"version\": 1, \"library\": 3}"})
     CHECK_THROWS_AS(read_report(text, "x.json"), case_error);
+  CHECK_THROWS_WITH(read_report("{\"version\": 1, \"library\": 3}", "x.json"),
+                    Catch::Matchers::ContainsSubstring("x.json") && Catch::Matchers::ContainsSubstring("library"));
+  CHECK_THROWS_WITH(
+      read_report("{\"version\": 1, \"platforms\": []}", "x.json"),
+      "x.json: must be a report of 'assay run --json': platforms: a report of several libraries cannot be "
+      "merged; run the shards of each by itself");
 }
 
 }  // namespace

@@ -110,6 +110,21 @@ TEST_CASE("the number of processes moves no count", "[long]") {
   CHECK(one.total.total() == 39);
 }
 
+TEST_CASE("a run that another library's shard had time for has as many cases in that shard") {
+  for (const std::int64_t shard : {1, 2, 3})
+    for (const std::int64_t had : {0, 1, 7, 40, 41, 100}) {
+      suite_options options = options_for(0);
+      options.shards = 3;
+      options.shard = shard;
+      options.cases = cases_of_run(options, had);
+      case_numbers numbers(options, case_numbers::clock::now());
+      std::int64_t cases = 0, last = -1;
+      while (const auto number = numbers.next()) ++cases, last = case_numbers::parse(*number);
+      CHECK(cases == had);
+      CHECK(options.cases == last + 1);
+    }
+}
+
 TEST_CASE("the shards of a run are its disjoint parts", "[long]") {
   suite_options options = options_for(52);
   const suite_result whole = run_suite(*library::built_in(), options);

@@ -8,6 +8,7 @@
 
 #include "properties/campaign/target.hpp"
 #include "properties/cli/cli.hpp"
+#include "properties/nightly/night_page.hpp"
 #include "properties/nightly/night_report.hpp"
 #include "properties/nightly/stages.hpp"
 #include "properties/system/child_process.hpp"
@@ -24,7 +25,9 @@ std::uint64_t seed_of_the_day() {
   return std::stoull(fmt::format("{:%Y%m%d}", fmt::gmtime(std::time(nullptr))));
 }
 
-int nightly(night_options options, const cli_context& context) {
+/// `page`: a file for the HTML report beside those of the folder; may be empty.
+int nightly(night_options options, const fs::path& page, const cli_context& context) {
+  require_place("--html", page);
   require_place("--dir", options.folder / "latest.json");
   if (options.targets.empty()) options.targets = campaign::target_names();
   for (const std::string& name : options.targets)
@@ -46,21 +49,26 @@ int nightly(night_options options, const cli_context& context) {
   const night now =
       run_night(options, own_program(), work, [&](const stage_plan& p) { shown.show("nightly: " + p.name); });
   shown.clear();
+  const std::vector<night> earlier = nights_in(options.folder);
+  const std::string html = night_page(now, before ? &*before : nullptr, earlier);
   const std::string markdown = night_markdown(now, before ? &*before : nullptr);
   for (const fs::path& folder : {work, options.folder}) {
     const std::string name = folder == work ? "night" : "latest";
     write_by_rename(folder / (name + ".md"), markdown);
+    write_by_rename(folder / (name + ".html"), html);
     write_by_rename(folder / (name + ".xml"), night_junit(now));
     write_by_rename(folder / (name + ".json"), to_json(now));  // last: the next night compares itself with it
   }
   context.out << markdown;
-  return now.is_clean() ? exit_verified : exit_defect;
+  const int status = now.is_clean() ? exit_verified : exit_defect;
+  return page.empty() ? status : write_report(context, page, html, status);
 }
 
 }  // namespace
 
 void add_nightly(CLI::App& app, const cli_context& context, int& status) {
   auto given = std::make_shared<night_options>();
+  auto page = std::make_shared<fs::path>();
   given->seed = seed_of_the_day();
   given->jobs = default_jobs();
   CLI::App* command = app.add_subcommand("nightly", "Run everything for a night, and compare with the last night");
@@ -79,12 +87,14 @@ void add_nightly(CLI::App& app, const cli_context& context, int& status) {
       ->add_option("--dir", given->folder,
                    "Folder for reports, findings and campaign state. latest.json there is the last night")
       ->capture_default_str();
+  command->add_option("--html", *page,
+                      "Write the report to this file as one HTML page, too; latest.html in the folder is the same");
   command->add_option("--corpus", given->corpus, "The corpus to replay")->capture_default_str();
   command->add_option("--target", given->targets, "Fuzz only this target. May be repeated");
   command->footer(
       "A night replays the corpus and old findings, runs the suite on the faults, measures, runs the properties, and "
       "fuzzes each target for the time that is left. Exit status 1: a stage failed; the report names it.");
-  command->callback([given, &context, &status] { status = nightly(*given, context); });
+  command->callback([given, page, &context, &status] { status = nightly(*given, *page, context); });
 }
 
 }  // namespace assay

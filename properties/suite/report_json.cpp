@@ -103,6 +103,13 @@ std::string report_json(const std::string& path, const std::string& platform, co
   for (const undecided_case& u : result.undecided)
     undecided.push_back(
         {{"property", u.met_by->name}, {"index", u.index}, {"what", u.what}, {"file", u.file.string()}});
+  json::array slowest;
+  for (const slow_case& slow : result.slowest)
+    slowest.push_back({{"kernel", slow.kernel},
+                       {"property", slow.met_by->name},
+                       {"types", slow.types},
+                       {"index", slow.index},
+                       {"seconds", slow.seconds}});
   const json::object report{{"version", 1},
                             {"library", path},
                             {"library_arguments", options.library_arguments},
@@ -134,6 +141,7 @@ std::string report_json(const std::string& path, const std::string& platform, co
                             {"teeth", std::move(teeth)},
                             {"pairs", std::move(pairs)},
                             {"triples", std::move(triples)},
+                            {"slowest", std::move(slowest)},
                             {"accepted", json::value_from(result.accepted)},
                             {"discards", json::value_from(result.discards)},
                             {"undecided", std::move(undecided)},

@@ -7,14 +7,10 @@ namespace assay {
 
 page_use use_of_pages(const attention_case& c) {
   constexpr std::int64_t most_pages = 256;
-  struct uses {
-    std::vector<std::int64_t> sequences;
-    std::int64_t entries = 0, live_slots = 0;
-  };
-  std::map<std::int64_t, uses> of;
+  std::map<std::int64_t, used_page> of;
   for (std::size_t s = 0; s < c.sequences.size(); ++s)
     for (std::size_t i = 0; i < c.sequences[s].pages.size(); ++i) {
-      uses& page = of[c.sequences[s].pages[i]];
+      used_page& page = of[c.sequences[s].pages[i]];
       const auto number = static_cast<std::int64_t>(s);
       if (page.sequences.empty() || page.sequences.back() != number) page.sequences.push_back(number);
       ++page.entries;
@@ -25,8 +21,8 @@ page_use use_of_pages(const attention_case& c) {
   for (const auto& [page, u] : of) made.shared += u.entries > 1 ? 1 : 0;
   for (std::int64_t page = 0; page < std::min(c.pool_pages, most_pages); ++page) {
     const auto at = of.find(page);
-    used_page one{page, {}, 0};
-    if (at != of.end()) one.sequences = at->second.sequences, one.live_slots = at->second.live_slots;
+    used_page one = at == of.end() ? used_page{} : at->second;
+    one.page = page;
     made.pages.push_back(std::move(one));
   }
   return made;

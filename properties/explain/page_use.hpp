@@ -13,9 +13,10 @@ namespace assay {
 struct used_page {
   std::int64_t page = 0;
   std::vector<std::int64_t> sequences;  ///< that name it, ascending, each once; empty: dead
+  std::int64_t entries = 0;             ///< table entries that name it; above 1: it is shared
   std::int64_t live_slots = 0;          ///< the most that one of them uses; the rest of page_size is dead
 };
-BOOST_DESCRIBE_STRUCT(used_page, (), (page, sequences, live_slots))
+BOOST_DESCRIBE_STRUCT(used_page, (), (page, sequences, entries, live_slots))
 
 struct page_use {
   std::int64_t pool_pages = 0;

@@ -103,7 +103,7 @@ std::string finding_section(std::size_t number, const reported_finding& f, const
   if (pictures != nullptr) {
     const std::string drawn = pictures_section(pictures->smallest);
     if (!drawn.empty()) page += "<h4>Pictures of the case</h4>\n" + drawn;
-    if (pictures->met)
+    if (pictures->met && f.met)
       page += details("Pictures of the larger case that the run met, before it was shrunk",
                       fmt::format("<p class=\"soft\">{}.</p>\n", text(shape_text(*f.met))) +
                           pictures_section(*pictures->met));

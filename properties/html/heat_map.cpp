@@ -8,7 +8,6 @@
 
 #include "properties/html/bars.hpp"
 #include "properties/html/markup.hpp"
-#include "properties/system/counted.hpp"
 
 namespace assay::html {
 namespace {
@@ -17,11 +16,15 @@ constexpr std::array<double, 5> ends_of_steps = {1, 2, 10, 100, 1e4};
 constexpr std::array<const char*, 7> words_of_steps = {
     "inside (up to 1)", "up to 2", "up to 10", "up to 100", "up to 10,000", "above 10,000", "not finite"};
 
+std::string elements_of(const error_map& map) {
+  return whole(map.elements) + (map.elements == 1 ? " element" : " elements");
+}
+
 std::string map_label(const error_map& map) {
   return fmt::format(
       "Heat map of the error of {}: {} of {} outside of the enclosure. Rows: {}. Columns: {}. The table below lists the "
       "worst elements.",
-      map.tensor, whole(map.outside), counted(map.elements, "element"), map.row_axes, map.column_axis);
+      map.tensor, whole(map.outside), elements_of(map), map.row_axes, map.column_axis);
 }
 
 /// The size of a cell in pixels: small maps have large cells.
@@ -29,7 +32,7 @@ double cell_of(std::int64_t cells, double most_width) {
   return std::clamp(most_width / static_cast<double>(std::max<std::int64_t>(1, cells)), 8.0, 16.0);
 }
 
-/// "page 0 to 3" for reduced maps.
+/// Empty for a map that shows each element.
 std::string reduced_text(const error_map& map) {
   if (map.rows == map.map_rows && map.columns == map.map_columns) return {};
   return fmt::format(" The map is reduced from {} × {} to {} × {} cells; each shows the largest error in it.",
@@ -131,7 +134,8 @@ std::string sum_svg(const error_sum& sum) {
   std::vector<bar> bars;
   for (const error_share& s : sum.shares) {
     const double size = has_finite ? s.error : s.not_finite;
-    bars.push_back({s.name, size, number(size)});
+    // What many small ones have together would dwarf each of them.
+    bars.push_back({s.name, s.name.ends_with("others") ? 0 : size, number(size)});
   }
   return bars_svg(bars, "Sum of errors by " + sum.kind + ". The table below has the numbers.");
 }
@@ -152,7 +156,7 @@ std::string error_figures(const error_map& map) {
       heat_map_svg(map),
       fmt::format("Error of {} in units of its enclosure: 1 is the edge of what the contract allows. {} of {} {} outside. "
                   "Across: {}. Down: {}.{}",
-                  map.tensor, whole(map.outside), counted(map.elements, "element"), map.outside == 1 ? "lies" : "lie",
+                  map.tensor, whole(map.outside), elements_of(map), map.outside == 1 ? "lies" : "lie",
                   map.column_axis, map.row_axes, reduced_text(map)),
       heat_map_key());
   page += worst_table(map);
@@ -161,13 +165,13 @@ std::string error_figures(const error_map& map) {
   std::vector<std::string> single;  // one bar says nothing that a word does not
   for (const error_sum& sum : map.sums) {
     if (sum.shares.size() == 1)
-      single.push_back(sum.shares.front().name);
+      single.push_back(fmt::format("{}: all in {}", words_of_sum(sum.kind, map), sum.shares.front().name));
     else
       charts += figure(sum_svg(sum), words_of_sum(sum.kind, map));
     tables += sum_table(map, sum);
   }
   page += fmt::format("<h5>Where the errors of {} lie</h5>\n", text(map.tensor));
-  if (!single.empty()) page += fmt::format("<p>All in {}.</p>\n", text(fmt::format("{}", fmt::join(single, ", "))));
+  if (!single.empty()) page += fmt::format("<p>{}.</p>\n", text(fmt::format("{}", fmt::join(single, ". "))));
   if (!charts.empty()) page += "<div class=\"charts\">\n" + charts + "</div>\n";
   return page + details("The sums as tables", tables);
 }

@@ -32,7 +32,9 @@ std::string whole(std::int64_t value) {
 }
 
 std::string number(double value) {
-  if (value == std::floor(value) && std::fabs(value) < 1e6) return whole(static_cast<std::int64_t>(value));
+  constexpr double most_plain = 1e6, least_rounded = 1000;
+  if (std::fabs(value) < most_plain && (value == std::floor(value) || std::fabs(value) >= least_rounded))
+    return whole(std::llround(value));
   return fmt::format("{:.3g}", value);
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "properties/html/markup.hpp"
 #include "properties/html/style.hpp"
 
@@ -30,20 +32,23 @@ std::string head_of(const page_top& top) {
       style_hash(), text(top.title, 300), style_sheet());
 }
 
+std::string points_of(const page_top& top) {
+  constexpr std::size_t most_points = 40;
+  std::string items;
+  for (std::size_t i = 0; i < std::min(top.points.size(), most_points); ++i)
+    items += fmt::format("<li>{}</li>\n", text(top.points[i], 600));
+  return items.empty() ? items : "<ul>\n" + items + "</ul>\n";
+}
+
 std::string header_of(const page_top& top) {
   std::string page = fmt::format(
       "<header>\n<p class=\"soft\">Assay report</p>\n<h1><span class=\"verdict {}\">{}</span> {}</h1>\n<p>{}</p>\n",
-      class_of(top.verdict), text(top.word), text(top.sentence), text(top.about));
-  if (!top.points.empty()) {
-    constexpr std::size_t most_points = 40;
-    page += "<ul>\n";
-    for (std::size_t i = 0; i < std::min(top.points.size(), most_points); ++i)
-      page += fmt::format("<li>{}</li>\n", text(top.points[i]));
-    page += "</ul>\n";
-  }
-  if (!top.next.empty()) page += fmt::format("<p><strong>What to do next:</strong> {}</p>\n", text(top.next));
-  if (!top.next_command.empty()) page += command(top.next_command);
-  return page + "</header>\n";
+      class_of(top.verdict), text(top.word, 40), text(top.sentence, 1000), text(top.about, 1000));
+  std::string next;
+  if (!top.next.empty()) next += fmt::format("<p><strong>What to do next:</strong> {}</p>\n", text(top.next));
+  if (!top.next_command.empty()) next += command(top.next_command);
+  // What is missing may be a long list, so that it stands last.
+  return page + (top.verdict == mood::open ? next + points_of(top) : points_of(top) + next) + "</header>\n";
 }
 
 }  // namespace

@@ -26,14 +26,14 @@ std::string users_of(const used_page& p) {
 /// What stands below a page.
 std::string label_of(const used_page& p) {
   if (p.sequences.empty()) return "dead";
-  return p.sequences.size() == 1 ? fmt::format("s{}", p.sequences.front()) : fmt::format("×{}", p.sequences.size());
+  return p.entries == 1 ? fmt::format("s{}", p.sequences.front()) : fmt::format("×{}", p.entries);
 }
 
 std::string table_of(const page_use& use) {
   constexpr std::size_t most_rows = 64;
-  table pages("Pages of the pool", {"page", "sequences that use it", "live slots"}, 2);
+  table pages("Pages of the pool", {"page", "sequences that use it", "table entries", "live slots"}, 2);
   for (std::size_t i = 0; i < std::min(use.pages.size(), most_rows); ++i)
-    pages.row({whole(use.pages[i].page), text(users_of(use.pages[i])),
+    pages.row({whole(use.pages[i].page), text(users_of(use.pages[i])), whole(use.pages[i].entries),
                fmt::format("{} of {}", use.pages[i].live_slots, use.page_size)});
   return pages.finish();
 }
@@ -57,7 +57,7 @@ std::string page_strip_svg(const page_use& use) {
                          cell_height - 2);
     };
     box(p.sequences.empty() ? "dead" : "tail", cell_width - 3);
-    if (!p.sequences.empty()) box(p.sequences.size() > 1 ? "shared" : "bar", (cell_width - 3) * share);
+    if (!p.sequences.empty()) box(p.entries > 1 ? "shared" : "bar", (cell_width - 3) * share);
     svg += fmt::format("<text class=\"soft\" x=\"{:g}\" y=\"{:g}\" text-anchor=\"middle\">{}</text>\n",
                        x + cell_width / 2 - 1, y + cell_height + 10, text(label_of(p)));
   }
@@ -72,16 +72,16 @@ std::string page_figure(const page_use& use) {
   const std::string key =
       "<ul class=\"key\" aria-label=\"Colours of pages\">"
       "<li><svg width=\"12\" height=\"12\" aria-hidden=\"true\"><rect class=\"bar\" width=\"12\" height=\"12\"/></svg>"
-      "live slots of one sequence</li>"
+      "live slots, of one table entry</li>"
       "<li><svg width=\"12\" height=\"12\" aria-hidden=\"true\"><rect class=\"shared\" width=\"12\" "
-      "height=\"12\"/></svg>live slots, shared by sequences</li>"
+      "height=\"12\"/></svg>live slots, shared by several entries</li>"
       "<li><svg width=\"12\" height=\"12\" aria-hidden=\"true\"><rect class=\"tail\" width=\"12\" height=\"12\"/></svg>"
       "dead tail slots</li>"
       "<li><svg width=\"12\" height=\"12\" aria-hidden=\"true\"><rect class=\"dead\" width=\"11\" height=\"11\"/></svg>"
       "dead page</li></ul>\n";
   return figure(page_strip_svg(use),
                 fmt::format("The pool has {} of {}. {} used, {} used by several table entries, {} dead. Below each "
-                            "page stands the sequence that uses it (s0), or how many do.{}",
+                            "page stands the sequence that uses it (s0), or how many entries do.{}",
                             counted(use.pool_pages, "page"), counted(use.page_size, "slot"),
                             use.used == 1 ? "1 is" : fmt::format("{} are", use.used), use.shared,
                             use.pool_pages - use.used, cut),

@@ -37,6 +37,22 @@ void set_next(page_top& top, const std::vector<reported_finding>& findings) {
   top.next_command = findings.front().replay;
 }
 
+/// What to do about a run without a defect that is not verified.
+void set_what_is_missing(page_top& top, const suite_result& result, const std::string& run) {
+  const counts& n = result.total;
+  const auto is_too_many = [&](std::int64_t count) {
+    return static_cast<double>(count) > max_discard_share * static_cast<double>(n.total());
+  };
+  if (is_too_many(n.discard) || is_too_many(n.undecided)) {
+    top.next =
+        "See under Remarks why cases were discarded or undecided. More cases do not help before that is mended.";
+    return;
+  }
+  top.next = n.total() == 0 ? "No case ran. Give the run more time, or a number of cases."
+                            : "Run more cases, of all properties and types.";
+  top.next_command = fmt::format("{} --cases {}", run, std::max<std::int64_t>(2000, 2 * n.total()));
+}
+
 /// The first screen of a run.
 page_top top_of(const std::string& heading, const suite_options& options, const suite_result& result,
                 const std::vector<reported_finding>& findings) {
@@ -50,10 +66,7 @@ page_top top_of(const std::string& heading, const suite_options& options, const 
   } else if (exit_status(options, result) != 0) {
     top.verdict = mood::open;
     add_lines(top.points, missing_text(options, result));
-    const bool is_empty = result.total.pass == 0;
-    top.next = is_empty ? "No case passed, so nothing is shown. The reasons stand below, under Remarks. Then run again."
-                        : "Run more cases, of all properties and types.";
-    top.next_command = fmt::format("{} --cases {}", run, std::max<std::int64_t>(2000, 2 * result.total.total()));
+    set_what_is_missing(top, result, run);
   } else {
     top.verdict = mood::pass;
     for (const std::string& line : verified_for(options, result)) top.points.push_back("Verified for: " + line);

@@ -1,8 +1,9 @@
 #include "properties/suite/source_lines.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <charconv>
 #include <fstream>
-#include <regex>
 #include <set>
 
 #include "properties/system/printable.hpp"
@@ -38,6 +39,27 @@ std::multimap<std::string, fs::path> sources_below(const fs::path& root) {
   return found;
 }
 
+struct found_place {
+  source_place place;  ///< without a name where there is none
+  std::size_t begin = 0, end = 0;
+};
+
+/// The place around a colon that begins at `from` or behind it.
+found_place place_at(const std::string& message, std::size_t colon, std::size_t from) {
+  const auto is_of_name = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::string_view("_./+-").find(c) != std::string_view::npos;
+  };
+  found_place found;
+  found.begin = colon;
+  while (found.begin > from && is_of_name(message[found.begin - 1])) --found.begin;
+  const std::string name = message.substr(found.begin, colon - found.begin);
+  const auto number = std::from_chars(message.data() + colon + 1, message.data() + message.size(), found.place.line);
+  found.end = static_cast<std::size_t>(number.ptr - message.data());
+  if (number.ec == std::errc{} && found.place.line > 0 && source_endings.contains(fs::path(name).extension().string()))
+    found.place.name = name;
+  return found;
+}
+
 /// Whether a path ends with what the message says, folder by folder.
 bool ends_with(const fs::path& path, const fs::path& name) {
   const std::string whole = "/" + path.generic_string(), end = "/" + name.lexically_normal().generic_string();
@@ -47,7 +69,6 @@ bool ends_with(const fs::path& path, const fs::path& name) {
 }  // namespace
 
 std::vector<source_place> places_in(const std::string& message) {
-  static const std::regex place(R"rx(([\w./+-]+\.(?:hpp|cpp|hip|h|c|cc|cu|cuh|cxx|inc)):(\d{1,7}))rx");
   static constexpr std::string_view inlined = ", from ";
   std::vector<source_place> places;
   const auto add = [&](const source_place& p) {
@@ -55,19 +76,19 @@ std::vector<source_place> places_in(const std::string& message) {
   };
   std::optional<source_place> outermost;  // so far, of the calls that an access was inlined through
   std::size_t end_of_last = 0;
-  for (std::sregex_iterator at(message.begin(), message.end(), place), end; at != end; ++at) {
-    const source_place p{(*at)[1], std::stoll((*at)[2])};
-    const auto begin = static_cast<std::size_t>(at->position());
+  for (std::size_t colon = 0; (colon = message.find(':', colon)) != std::string::npos; ++colon) {
+    const auto [place, begin, end] = place_at(message, colon, end_of_last);
+    if (place.name.empty()) continue;
     const bool is_caller =
         end_of_last > 0 && std::string_view(message).substr(end_of_last, begin - end_of_last) == inlined;
-    end_of_last = begin + static_cast<std::size_t>(at->length());
+    end_of_last = end;
     if (is_caller) {
-      outermost = p;
+      outermost = place;
       continue;
     }
     if (outermost) add(*outermost);
     outermost.reset();
-    add(p);
+    add(place);
   }
   if (outermost) add(*outermost);
   return places;

@@ -156,8 +156,8 @@ std::size_t columns_of(const cli_context& context) {
 /// "nvidia kernels of lib/x.so on 1 x NVIDIA H100, seed 3".
 std::string heading(const library& lib, const suite_options& options) {
   const std::string devices = lib.devices();
-  return fmt::format("{} kernels of {}{}, seed {}", lib.platform(), lib.path(),
-                     devices.empty() ? "" : " on " + devices, options.seed);
+  return fmt::format("{} kernels of {}{}, seed {}", lib.platform(), lib.path(), devices.empty() ? "" : " on " + devices,
+                     options.seed);
 }
 
 /// The reports that show each finding: as a page, and for code scanning.
@@ -173,8 +173,7 @@ int write_findings(const run_arguments& given, const library& lib, const suite_o
   shown.show("drawing the findings");
   const auto pictures = html::picture_findings(lib, findings, options.limit_seconds);
   shown.clear();
-  const std::string page =
-      html::run_page(heading(lib, options), options, result, findings, sources, pictures);
+  const std::string page = html::run_page(heading(lib, options), options, result, findings, sources, pictures);
   return write_report(context, given.html, page, status);
 }
 
@@ -242,8 +241,8 @@ int run_several(const run_arguments& given, const std::vector<library_options>& 
 
 int run(const run_arguments& given, const cli_context& context) {
   const std::vector<library_options> from = given.from.each();
-  for (const auto& [option, file] : {std::pair("--junit", given.junit), std::pair("--html", given.html),
-                                     std::pair("--sarif", given.sarif)})
+  for (const auto& [option, file] :
+       {std::pair("--junit", given.junit), std::pair("--html", given.html), std::pair("--sarif", given.sarif)})
     if (from.size() > 1 && !file.empty()) throw usage_error(fmt::format("{}: not with several libraries", option));
   libraries libs;
   libs.reserve(from.size());

@@ -1,5 +1,5 @@
-/// The numbers behind the pictures of one case. Plain data of bounded size, so that they can cross from the process that
-/// ran the kernel.
+/// The numbers behind the pictures of one case. Plain data of bounded size, so that they can cross from the process
+/// that ran the kernel.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -13,10 +13,10 @@
 namespace assay {
 
 struct case_pictures {
-  std::vector<error_map> maps;       ///< up to two outputs: results first, and of them what lies outside
-  std::vector<ulp_histogram> ulps;   ///< of the same outputs, where they have an exact value
+  std::vector<error_map> maps;      ///< up to two outputs: results first, and of them what lies outside
+  std::vector<ulp_histogram> ulps;  ///< of the same outputs, where they have an exact value
   page_use pages;
-  std::string none;                  ///< why there are no maps: the run ended before its outputs were judged
+  std::string none;  ///< why there are no maps: the run ended before its outputs were judged
 };
 BOOST_DESCRIBE_STRUCT(case_pictures, (), (maps, ulps, pages, none))
 

@@ -35,11 +35,16 @@ error_element describe_element(const oracle::enclosed_tensor& bounds, const tens
 
 std::vector<std::string> axes_of(const std::string& tensor, std::size_t rank) {
   std::vector<std::string> axes;
-  if (tensor.starts_with("logits")) axes = {"query row", "key"};
-  else if (tensor.starts_with("lse")) axes = {"query row", "head"};
-  else if (tensor.starts_with("o")) axes = {"query row", "head", "column"};
-  else if (rank == 2) axes = {"page", "head"};  // descales
-  else axes = {"page", "slot", "head", "column"};
+  if (tensor.starts_with("logits"))
+    axes = {"query row", "key"};
+  else if (tensor.starts_with("lse"))
+    axes = {"query row", "head"};
+  else if (tensor.starts_with("o"))
+    axes = {"query row", "head", "column"};
+  else if (rank == 2)
+    axes = {"page", "head"};  // descales
+  else
+    axes = {"page", "slot", "head", "column"};
   if (tensor.ends_with("_partial")) axes.insert(axes.begin(), "split");
   if (axes.size() != rank) {
     axes.clear();

@@ -46,14 +46,14 @@ struct error_map {
   std::string tensor;
   std::string row_axes;  ///< "query row, head"
   std::string column_axis;
-  std::int64_t rows = 0, columns = 0;           ///< of the tensor, without pages that the call does not reach
-  std::int64_t map_rows = 0, map_columns = 0;   ///< of `cells`
-  std::vector<double> cells;                    ///< row major; see judgement::worst_factor: above 1 is outside
+  std::int64_t rows = 0, columns = 0;          ///< of the tensor, without pages that the call does not reach
+  std::int64_t map_rows = 0, map_columns = 0;  ///< of `cells`
+  std::vector<double> cells;                   ///< row major; see judgement::worst_factor: above 1 is outside
   std::int64_t elements = 0;
   std::int64_t outside = 0;
-  error_share total;                  ///< of all elements outside
-  std::vector<error_sum> sums;        ///< empty where no element lies outside
-  std::vector<error_element> worst;   ///< up to 8 elements outside, the worst first
+  error_share total;                 ///< of all elements outside
+  std::vector<error_sum> sums;       ///< empty where no element lies outside
+  std::vector<error_element> worst;  ///< up to 8 elements outside, the worst first
 };
 BOOST_DESCRIBE_STRUCT(error_map, (),
                       (tensor, row_axes, column_axis, rows, columns, map_rows, map_columns, cells, elements, outside,

@@ -19,8 +19,8 @@ void add_error(error_share& share, double error, double part);
 inline constexpr std::int64_t columns_of_atom = 16;
 
 /// Sums by each of the kinds that the tensor's elements have. Head, lane, page of a pool and split of a partial result
-/// follow from the index, page and tile of a logit from its key. An element of O or of the LSE comes from many keys: its
-/// error is shared among their pages, tiles and splits by their weight in the softmax of its row. `axes` are
+/// follow from the index, page and tile of a logit from its key. An element of O or of the LSE comes from many keys:
+/// its error is shared among their pages, tiles and splits by their weight in the softmax of its row. `axes` are
 /// axes_of(tensor). Where there are more than 24 shares, those with the smallest sums are joined as "others".
 std::vector<error_sum> sum_errors(const detailed_run& run, const std::string& tensor,
                                   const std::vector<std::string>& axes, const std::vector<error_at>& outside);

@@ -21,7 +21,7 @@ BOOST_DESCRIBE_STRUCT(used_page, (), (page, sequences, entries, live_slots))
 struct page_use {
   std::int64_t pool_pages = 0;
   std::int64_t page_size = 0;
-  std::vector<used_page> pages;  ///< the first 256 of the pool, ascending
+  std::vector<used_page> pages;       ///< the first 256 of the pool, ascending
   std::int64_t used = 0, shared = 0;  ///< of all pages of the pool; shared ones are used by several table entries
 };
 BOOST_DESCRIBE_STRUCT(page_use, (), (pool_pages, page_size, pages, used, shared))

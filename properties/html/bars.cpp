@@ -42,9 +42,10 @@ std::string spark_svg(const std::vector<double>& values, std::string_view label)
     y = height - margin - (height - 2 * margin) * share;
     path += fmt::format("{}{:.1f} {:.1f}", i == 0 ? 'M' : 'L', x, y);
   }
-  return svg + fmt::format("<path class=\"spark\" d=\"{}\"/><circle class=\"bar\" cx=\"{:.1f}\" cy=\"{:.1f}\" "
-                           "r=\"3\"/></svg>",
-                           path, x, y);
+  return svg + fmt::format(
+                   "<path class=\"spark\" d=\"{}\"/><circle class=\"bar\" cx=\"{:.1f}\" cy=\"{:.1f}\" "
+                   "r=\"3\"/></svg>",
+                   path, x, y);
 }
 
 }  // namespace assay::html

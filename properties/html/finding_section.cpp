@@ -27,8 +27,9 @@ std::string excerpt_of(const source_excerpt& e) {
     lines += number == e.line ? "<mark>" + shown + "</mark>" : shown + "\n";
     ++number;
   }
-  return fmt::format("<p class=\"soft\">{}, line {}</p>\n<pre tabindex=\"0\" aria-label=\"Source\"><code>{}</code></pre>\n",
-                     text(e.file.string()), e.line, lines);
+  return fmt::format(
+      "<p class=\"soft\">{}, line {}</p>\n<pre tabindex=\"0\" aria-label=\"Source\"><code>{}</code></pre>\n",
+      text(e.file.string()), e.line, lines);
 }
 
 std::string race_section(const reported_finding& f) {
@@ -91,22 +92,23 @@ std::string finding_title(const reported_finding& f) {
 
 std::string finding_section(std::size_t number, const reported_finding& f, const source_finder& sources,
                             const finding_pictures* pictures) {
-  std::string page = fmt::format("<article id=\"finding-{0}\" aria-labelledby=\"title-{0}\">\n<h3 id=\"title-{0}\">{0}. {1}"
-                                 "</h3>\n",
-                                 number, text(finding_title(f)));
+  std::string page = fmt::format(
+      "<article id=\"finding-{0}\" aria-labelledby=\"title-{0}\">\n<h3 id=\"title-{0}\">{0}. {1}"
+      "</h3>\n",
+      number, text(finding_title(f)));
   page += words_of(f) + commands_of(f);
-  page += fmt::format("<h4>The case</h4>\n<p class=\"soft\">{}, types {}.</p>\n<pre class=\"wraps\" tabindex=\"0\" "
-                      "aria-label=\"The case as JSON\"><code>{}</code></pre>\n",
-                      text(shape_text(f.smallest)), text(f.types),
-                      text(case_text(f.smallest, f.file, columns_of_case), 20'000));
+  page += fmt::format(
+      "<h4>The case</h4>\n<p class=\"soft\">{}, types {}.</p>\n<pre class=\"wraps\" tabindex=\"0\" "
+      "aria-label=\"The case as JSON\"><code>{}</code></pre>\n",
+      text(shape_text(f.smallest)), text(f.types), text(case_text(f.smallest, f.file, columns_of_case), 20'000));
   page += race_section(f) + source_section(f.what, sources);
   if (pictures != nullptr) {
     const std::string drawn = pictures_section(pictures->smallest);
     if (!drawn.empty()) page += "<h4>Pictures of the case</h4>\n" + drawn;
     if (pictures->met && f.met)
-      page += details("Pictures of the larger case that the run met, before it was shrunk",
-                      fmt::format("<p class=\"soft\">{}.</p>\n", text(shape_text(*f.met))) +
-                          pictures_section(*pictures->met));
+      page += details(
+          "Pictures of the larger case that the run met, before it was shrunk",
+          fmt::format("<p class=\"soft\">{}.</p>\n", text(shape_text(*f.met))) + pictures_section(*pictures->met));
   }
   return page + "</article>\n";
 }

@@ -13,8 +13,8 @@ namespace assay::html {
 namespace {
 
 constexpr std::array<double, 5> ends_of_steps = {1, 2, 10, 100, 1e4};
-constexpr std::array<const char*, 7> words_of_steps = {
-    "inside (up to 1)", "up to 2", "up to 10", "up to 100", "up to 10,000", "above 10,000", "not finite"};
+constexpr std::array<const char*, 7> words_of_steps = {"inside (up to 1)", "up to 2",      "up to 10",  "up to 100",
+                                                       "up to 10,000",     "above 10,000", "not finite"};
 
 std::string elements_of(const error_map& map) {
   return whole(map.elements) + (map.elements == 1 ? " element" : " elements");
@@ -22,7 +22,8 @@ std::string elements_of(const error_map& map) {
 
 std::string map_label(const error_map& map) {
   return fmt::format(
-      "Heat map of the error of {}: {} of {} outside of the enclosure. Rows: {}. Columns: {}. The table below lists the "
+      "Heat map of the error of {}: {} of {} outside of the enclosure. Rows: {}. Columns: {}. The table below lists "
+      "the "
       "worst elements.",
       map.tensor, whole(map.outside), elements_of(map), map.row_axes, map.column_axis);
 }
@@ -41,7 +42,9 @@ std::string reduced_text(const error_map& map) {
 
 std::string worst_table(const error_map& map) {
   table worst("The elements farthest outside", {"element", "value", "enclosure", "error in radii"});
-  const auto plain = [](double v) { return v >= error_not_finite || v <= -error_not_finite ? "not finite" : fmt::format("{:.9g}", v); };
+  const auto plain = [](double v) {
+    return v >= error_not_finite || v <= -error_not_finite ? "not finite" : fmt::format("{:.9g}", v);
+  };
   for (const error_element& e : map.worst)
     worst.row({text(map.tensor + e.index), plain(e.value),
                e.lo == 0 && e.hi == 0 && e.error >= error_not_finite
@@ -70,7 +73,8 @@ const char* words_of_sum(const std::string& kind, const error_map& map) {
   const bool is_by_weight = map.tensor.starts_with("o") || map.tensor.starts_with("lse");
   if (kind == "lane") return "By lane: the column modulo 16, as lanes hold the columns of a matrix atom";
   if (kind == "head") return "By head";
-  if (kind == "page") return is_by_weight ? "By page, shared by the weight of its keys in the row's softmax" : "By page";
+  if (kind == "page")
+    return is_by_weight ? "By page, shared by the weight of its keys in the row's softmax" : "By page";
   if (kind == "tile") return is_by_weight ? "By tile of keys, shared by weight" : "By tile of keys";
   return map.tensor.ends_with("_partial") ? "By split" : "By split, shared by weight";
 }
@@ -100,10 +104,9 @@ std::string heat_map_svg(const error_map& map) {
       const int step = at(c);
       std::int64_t end = c + 1;
       while (end < map.map_columns && at(end) == step) ++end;
-      paths[static_cast<std::size_t>(step)] +=
-          fmt::format("M{:g} {:g}h{:g}v{:g}h{:g}z", left + wide * static_cast<double>(c),
-                      top + high * static_cast<double>(r), wide * static_cast<double>(end - c), high,
-                      -wide * static_cast<double>(end - c));
+      paths[static_cast<std::size_t>(step)] += fmt::format(
+          "M{:g} {:g}h{:g}v{:g}h{:g}z", left + wide * static_cast<double>(c), top + high * static_cast<double>(r),
+          wide * static_cast<double>(end - c), high, -wide * static_cast<double>(end - c));
       c = end;
     }
   std::string svg = svg_begin(std::max(left + width + 2, 220.0), top + height + 4, map_label(map));
@@ -123,9 +126,10 @@ std::string heat_map_svg(const error_map& map) {
 std::string heat_map_key() {
   std::string key = "<ul class=\"key\" aria-label=\"Colours: error in radii of the enclosure\">\n";
   for (std::size_t step = 0; step < words_of_steps.size(); ++step)
-    key += fmt::format("<li><svg width=\"12\" height=\"12\" aria-hidden=\"true\"><rect class=\"h{}\" width=\"12\" "
-                       "height=\"12\"/></svg>{}</li>\n",
-                       step, words_of_steps[step]);
+    key += fmt::format(
+        "<li><svg width=\"12\" height=\"12\" aria-hidden=\"true\"><rect class=\"h{}\" width=\"12\" "
+        "height=\"12\"/></svg>{}</li>\n",
+        step, words_of_steps[step]);
   return key + "</ul>\n";
 }
 
@@ -147,17 +151,19 @@ std::string histogram_svg(const ulp_histogram& h) {
   const auto behind = std::find_if(h.counts.rbegin(), h.counts.rend(), is_met).base() - h.counts.begin();
   for (auto bin = static_cast<std::size_t>(first); bin < static_cast<std::size_t>(behind); ++bin)
     bars.push_back({bin_name(h, bin), static_cast<double>(h.counts[bin]), whole(h.counts[bin])});
-  return bars_svg(bars, fmt::format("Histogram of the distance of {} from exact, in ulp. The table below has the numbers.",
-                                    h.tensor));
+  return bars_svg(
+      bars,
+      fmt::format("Histogram of the distance of {} from exact, in ulp. The table below has the numbers.", h.tensor));
 }
 
 std::string error_figures(const error_map& map) {
   std::string page = figure(
       heat_map_svg(map),
-      fmt::format("Error of {} in units of its enclosure: 1 is the edge of what the contract allows. {} of {} {} outside. "
-                  "Across: {}. Down: {}.{}",
-                  map.tensor, whole(map.outside), elements_of(map), map.outside == 1 ? "lies" : "lie",
-                  map.column_axis, map.row_axes, reduced_text(map)),
+      fmt::format(
+          "Error of {} in units of its enclosure: 1 is the edge of what the contract allows. {} of {} {} outside. "
+          "Across: {}. Down: {}.{}",
+          map.tensor, whole(map.outside), elements_of(map), map.outside == 1 ? "lies" : "lie", map.column_axis,
+          map.row_axes, reduced_text(map)),
       heat_map_key());
   page += worst_table(map);
   if (map.sums.empty()) return page;
@@ -179,11 +185,12 @@ std::string error_figures(const error_map& map) {
 std::string histogram_figure(const ulp_histogram& h) {
   table bins(fmt::format("Distance of {} from exact", h.tensor), {"distance in ulp", "elements"});
   for (std::size_t bin = 0; bin < h.counts.size(); ++bin) bins.row({text(bin_name(h, bin)), whole(h.counts[bin])});
-  return figure(histogram_svg(h),
-                fmt::format("Distance of {} from the exact result, in ulp of its type: median {}, largest {}. This does "
-                            "not decide the verdict.",
-                            h.tensor, error_number(h.median), error_number(h.largest)),
-                details("The histogram as a table", bins.finish()));
+  return figure(
+      histogram_svg(h),
+      fmt::format("Distance of {} from the exact result, in ulp of its type: median {}, largest {}. This does "
+                  "not decide the verdict.",
+                  h.tensor, error_number(h.median), error_number(h.largest)),
+      details("The histogram as a table", bins.finish()));
 }
 
 }  // namespace assay::html

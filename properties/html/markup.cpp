@@ -43,7 +43,8 @@ std::string error_number(double value) {
 }
 
 std::string command(std::string_view line) {
-  return fmt::format("<pre class=\"command\" tabindex=\"0\" aria-label=\"Command\"><code>{}</code></pre>\n", text(line));
+  return fmt::format("<pre class=\"command\" tabindex=\"0\" aria-label=\"Command\"><code>{}</code></pre>\n",
+                     text(line));
 }
 
 std::string details(std::string_view summary, const std::string& body) {
@@ -51,15 +52,17 @@ std::string details(std::string_view summary, const std::string& body) {
 }
 
 std::string figure(const std::string& svg, std::string_view caption, const std::string& below) {
-  return fmt::format("<figure>\n<figcaption>{}</figcaption>\n<div class=\"drawing\" tabindex=\"0\" role=\"group\" "
-                     "aria-label=\"{}\">{}</div>\n{}</figure>\n",
-                     text(caption), text(caption), svg, below);
+  return fmt::format(
+      "<figure>\n<figcaption>{}</figcaption>\n<div class=\"drawing\" tabindex=\"0\" role=\"group\" "
+      "aria-label=\"{}\">{}</div>\n{}</figure>\n",
+      text(caption), text(caption), svg, below);
 }
 
 std::string svg_begin(double width, double height, std::string_view label) {
-  return fmt::format("<svg viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" height=\"{1:.0f}\" role=\"img\" "
-                     "aria-label=\"{2}\">",
-                     width, height, text(label));
+  return fmt::format(
+      "<svg viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" height=\"{1:.0f}\" role=\"img\" "
+      "aria-label=\"{2}\">",
+      width, height, text(label));
 }
 
 table::table(std::string_view caption, const std::vector<std::string>& headers, std::size_t first_number)

@@ -36,7 +36,7 @@ std::string points_of(const page_top& top) {
   constexpr std::size_t most_points = 40;
   std::string items;
   for (std::size_t i = 0; i < std::min(top.points.size(), most_points); ++i)
-    items += fmt::format("<li>{}</li>\n", text(top.points[i], 600));
+    items += fmt::format("<li>{}</li>\n", text(top.points[i], 1500));
   return items.empty() ? items : "<ul>\n" + items + "</ul>\n";
 }
 
@@ -81,9 +81,10 @@ std::string page::finish() const {
   }
   all += "<main id=\"main\" tabindex=\"-1\">\n";
   for (const part& p : parts_)
-    all += fmt::format("<section id=\"{0}\" aria-labelledby=\"heading-{0}\">\n<h2 id=\"heading-{0}\">{1}</h2>\n{2}"
-                       "</section>\n",
-                       text(p.id), text(p.title), p.body);
+    all += fmt::format(
+        "<section id=\"{0}\" aria-labelledby=\"heading-{0}\">\n<h2 id=\"heading-{0}\">{1}</h2>\n{2}"
+        "</section>\n",
+        text(p.id), text(p.title), p.body);
   return all + "</main>\n</body>\n</html>\n";
 }
 

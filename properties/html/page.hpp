@@ -14,14 +14,14 @@ enum class mood { pass, fail, open };
 
 /// The first screen: what is verified or what is wrong, and what to do next.
 struct page_top {
-  std::string title;                  ///< of the browser's tab
+  std::string title;  ///< of the browser's tab
   mood verdict = mood::open;
-  std::string word;                   ///< "VERIFIED", "DEFECT", "NOT VERIFIED"
-  std::string sentence;               ///< the verdict in one line
-  std::string about;                  ///< what ran, with seed
-  std::vector<std::string> points;    ///< lines below it: the scope of what is verified, or what is missing
-  std::string next;                   ///< what to do next, as a sentence; empty: nothing
-  std::string next_command;           ///< the command that does it; may be empty
+  std::string word;                 ///< "VERIFIED", "DEFECT", "NOT VERIFIED"
+  std::string sentence;             ///< the verdict in one line
+  std::string about;                ///< what ran, with seed
+  std::vector<std::string> points;  ///< lines below it: the scope of what is verified, or what is missing
+  std::string next;                 ///< what to do next, as a sentence; empty: nothing
+  std::string next_command;         ///< the command that does it; may be empty
 };
 
 /// Collects sections and leaves out, with a word on it, what would make the page too large.

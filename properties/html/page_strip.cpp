@@ -43,10 +43,10 @@ std::string table_of(const page_use& use) {
 std::string page_strip_svg(const page_use& use) {
   const std::size_t lines = (use.pages.size() + cells_of_line - 1) / cells_of_line;
   const double width = cell_width * static_cast<double>(std::min(use.pages.size(), cells_of_line)) + 4;
-  std::string svg = svg_begin(
-      std::max(width, 60.0), line_height * static_cast<double>(lines),
-      fmt::format("{} of the pool: {} used, {} shared, {} dead. The table below has them.",
-                  counted(use.pool_pages, "page"), use.used, use.shared, use.pool_pages - use.used));
+  std::string svg =
+      svg_begin(std::max(width, 60.0), line_height * static_cast<double>(lines),
+                fmt::format("{} of the pool: {} used, {} shared, {} dead. The table below has them.",
+                            counted(use.pool_pages, "page"), use.used, use.shared, use.pool_pages - use.used));
   for (std::size_t i = 0; i < use.pages.size(); ++i) {
     const used_page& p = use.pages[i];
     const double x = 2 + cell_width * static_cast<double>(i % cells_of_line);
@@ -66,9 +66,8 @@ std::string page_strip_svg(const page_use& use) {
 
 std::string page_figure(const page_use& use) {
   if (use.pages.empty()) return {};
-  const std::string cut = std::ssize(use.pages) < use.pool_pages
-                              ? fmt::format(" The strip shows the first {}.", use.pages.size())
-                              : "";
+  const std::string cut =
+      std::ssize(use.pages) < use.pool_pages ? fmt::format(" The strip shows the first {}.", use.pages.size()) : "";
   const std::string key =
       "<ul class=\"key\" aria-label=\"Colours of pages\">"
       "<li><svg width=\"12\" height=\"12\" aria-hidden=\"true\"><rect class=\"bar\" width=\"12\" height=\"12\"/></svg>"

@@ -11,8 +11,8 @@ inline constexpr std::size_t most_pictured = 8;
 
 /// The pictures of a finding.
 struct finding_pictures {
-  case_pictures smallest;                 ///< of the shrunk case
-  std::optional<case_pictures> met;       ///< of the larger case of the run, where that ran through, too
+  case_pictures smallest;            ///< of the shrunk case
+  std::optional<case_pictures> met;  ///< of the larger case of the run, where that ran through, too
 };
 
 /// Of a case; without maps, and with the reason, where the run ends the process.

@@ -29,22 +29,23 @@ std::string race_svg(const race_story& race) {
   const double left = race.earlier.block.empty() ? 70 : 100;
   const bool same = is_same_wave(race);
   const double y_first = top, y_second = same ? top : top + line, height = y_second + 48;
-  std::string svg = svg_begin(width, height,
-                              fmt::format("Timeline of the race on {}: first {} by thread {} of {}, then {} by thread {} "
-                                          "of {}; no barrier between them.",
-                                          race.place, race.earlier.kind, race.earlier.thread, wave_name(race.earlier),
-                                          race.later.kind, race.later.thread, wave_name(race.later)));
+  std::string svg =
+      svg_begin(width, height,
+                fmt::format("Timeline of the race on {}: first {} by thread {} of {}, then {} by thread {} "
+                            "of {}; no barrier between them.",
+                            race.place, race.earlier.kind, race.earlier.thread, wave_name(race.earlier),
+                            race.later.kind, race.later.thread, wave_name(race.later)));
   const auto row = [&](const racing_access& a, double y) {
     svg += fmt::format("<text x=\"{:g}\" y=\"{:g}\" text-anchor=\"end\">{}</text>", left - 12, y + 4,
                        text(wave_name(a), 40));
-    svg += fmt::format("<line class=\"axis\" x1=\"{:g}\" y1=\"{:g}\" x2=\"{:g}\" y2=\"{:g}\"/>", left, y, width - 10, y);
+    svg +=
+        fmt::format("<line class=\"axis\" x1=\"{:g}\" y1=\"{:g}\" x2=\"{:g}\" y2=\"{:g}\"/>", left, y, width - 10, y);
   };
   row(race.earlier, y_first);
   if (!same) row(race.later, y_second);
   const double middle = (first + second) / 2;
   svg += fmt::format("<line class=\"gap\" x1=\"{0:g}\" y1=\"24\" x2=\"{0:g}\" y2=\"{1:g}\"/>", middle, y_second + 26);
-  svg += fmt::format("<text x=\"{:g}\" y=\"15\" text-anchor=\"middle\">nothing orders them</text>",
-                     middle);
+  svg += fmt::format("<text x=\"{:g}\" y=\"15\" text-anchor=\"middle\">nothing orders them</text>", middle);
   mark(svg, race.earlier, "first", first, y_first);
   mark(svg, race.later, "second", second, y_second);
   svg += fmt::format("<text class=\"soft\" x=\"{:g}\" y=\"{:g}\" text-anchor=\"end\">time of this run →</text>",
@@ -56,8 +57,7 @@ std::string race_figure(const race_story& race) {
   table accesses("The two accesses", {"order in this run", "access", "thread", "wave", "source lines, innermost first"},
                  9);
   const auto add = [&](const char* order, const racing_access& a, const std::string& block) {
-    accesses.row({order, text(a.kind),
-                  text(fmt::format("{}{}", a.thread, a.others.empty() ? "" : " " + a.others)),
+    accesses.row({order, text(a.kind), text(fmt::format("{}{}", a.thread, a.others.empty() ? "" : " " + a.others)),
                   text(fmt::format("{}{}", a.wave, block.empty() ? "" : ", block " + block)),
                   text(a.where.empty() ? "not known" : a.where)});
   };

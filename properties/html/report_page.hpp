@@ -18,9 +18,9 @@ std::string run_page(const std::string& heading, const suite_options& options, c
                      const std::vector<finding_pictures>& pictures);
 
 /// Stored cases run again.
-std::string replay_page(const std::string& heading, const suite_result& result,
-                        const std::vector<replayed_case>& cases, const std::vector<reported_finding>& findings,
-                        const source_finder& sources, const std::vector<finding_pictures>& pictures);
+std::string replay_page(const std::string& heading, const suite_result& result, const std::vector<replayed_case>& cases,
+                        const std::vector<reported_finding>& findings, const source_finder& sources,
+                        const std::vector<finding_pictures>& pictures);
 
 /// One case, explained. `story` is what explain() says of it; `f` has the verdict's words where it failed.
 struct case_report {

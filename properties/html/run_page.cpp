@@ -22,7 +22,8 @@ void set_verdict(page_top& top, const std::string& line) {
   const bool has_word = colon != std::string::npos && colon < 24;
   top.word = has_word ? line.substr(0, colon) : "";
   top.sentence = has_word ? line.substr(colon + 2) : line;
-  std::ranges::transform(top.word, top.word.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  std::ranges::transform(top.word, top.word.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
 }
 
 void add_lines(std::vector<std::string>& to, const std::string& lines) {
@@ -44,8 +45,7 @@ void set_what_is_missing(page_top& top, const suite_result& result, const std::s
     return static_cast<double>(count) > max_discard_share * static_cast<double>(n.total());
   };
   if (is_too_many(n.discard) || is_too_many(n.undecided)) {
-    top.next =
-        "See under Remarks why cases were discarded or undecided. More cases do not help before that is mended.";
+    top.next = "See under Remarks why cases were discarded or undecided. More cases do not help before that is mended.";
     return;
   }
   top.next = n.total() == 0 ? "No case ran. Give the run more time, or a number of cases."
@@ -65,13 +65,13 @@ page_top top_of(const std::string& heading, const suite_options& options, const 
     if (!findings.empty()) set_next(top, findings);
   } else if (exit_status(options, result) != 0) {
     top.verdict = mood::open;
-    add_lines(top.points, missing_text(options, result));
+    if (result.total.total() > 0) add_lines(top.points, missing_text(options, result));
     set_what_is_missing(top, result, run);
   } else {
     top.verdict = mood::pass;
     for (const std::string& line : verified_for(options, result)) top.points.push_back("Verified for: " + line);
     top.points.emplace_back("It means that the checked cases passed. It is not a proof for all cases.");
-    top.next = "Another seed draws other cases.";
+    top.next = "Another seed draws other cases, here of all kernels and types.";
     top.next_command = fmt::format("{} --seed {}", run, options.seed + 1);
   }
   top.title = fmt::format("Assay: {}", top.word.empty() ? top.sentence : top.word);
@@ -85,9 +85,9 @@ std::string run_page(const std::string& heading, const suite_options& options, c
                      const std::vector<finding_pictures>& pictures) {
   page made(top_of(heading, options, result, findings));
   constexpr std::size_t room_for_tables = 400'000;
-  made.section("findings", "Findings",
-               findings_section(findings, sources, pictures,
-                                made.room() > room_for_tables ? made.room() - room_for_tables : 0));
+  made.section(
+      "findings", "Findings",
+      findings_section(findings, sources, pictures, made.room() > room_for_tables ? made.room() - room_for_tables : 0));
   made.section("cases", "What ran", count_tables(options, result));
   made.section("teeth", "Teeth: what the verdict is worth", teeth_tables(result));
   made.section("remarks", "Remarks", remarks(options, result));
@@ -97,9 +97,9 @@ std::string run_page(const std::string& heading, const suite_options& options, c
   return made.finish();
 }
 
-std::string replay_page(const std::string& heading, const suite_result& result,
-                        const std::vector<replayed_case>& cases, const std::vector<reported_finding>& findings,
-                        const source_finder& sources, const std::vector<finding_pictures>& pictures) {
+std::string replay_page(const std::string& heading, const suite_result& result, const std::vector<replayed_case>& cases,
+                        const std::vector<reported_finding>& findings, const source_finder& sources,
+                        const std::vector<finding_pictures>& pictures) {
   constexpr std::size_t most_rows = 1000;
   page_top top;
   const counts& n = result.total;
@@ -122,7 +122,8 @@ std::string replay_page(const std::string& heading, const suite_result& result,
   }
   std::string body = rows.finish();
   if (cases.size() > most_rows)
-    body += fmt::format("<p>The first {} of {}. The JSON report has the others' failures.</p>\n", most_rows, cases.size());
+    body +=
+        fmt::format("<p>The first {} of {}. The JSON report has the others' failures.</p>\n", most_rows, cases.size());
   made.section("cases", "Stored cases", body);
   return made.finish();
 }

@@ -105,9 +105,10 @@ std::string teeth_tables(const suite_result& result) {
   std::string page;
   for (const std::string& kernel : kernels_of(result.teeth)) page += teeth_table(result, kernel);
   if (page.empty()) return page;
-  return fmt::format("<p>After a case passes, Assay changes its results as a known kind of bug would, and asks the judge "
-                     "again. A run that sees fewer than {:.0f}% of a fault (▾) would miss that bug.</p>\n",
-                     100 * least_seen_share) +
+  return fmt::format(
+             "<p>After a case passes, Assay changes its results as a known kind of bug would, and asks the judge "
+             "again. A run that sees fewer than {:.0f}% of a fault (▾) would miss that bug.</p>\n",
+             100 * least_seen_share) +
          page;
 }
 
@@ -165,15 +166,16 @@ std::string effort_table(const suite_options& options, const suite_result& resul
   const counts& n = result.total;
   table rows("The run in numbers", {"what", "number"});
   rows.row({"cases", whole(n.total())});
-  rows.row({"pass / fail / discard / undecided", fmt::format("{} / {} / {} / {}", whole(n.pass), whole(n.fail),
-                                                             whole(n.discard), whole(n.undecided))});
+  rows.row({"pass / fail / discard / undecided",
+            fmt::format("{} / {} / {} / {}", whole(n.pass), whole(n.fail), whole(n.discard), whole(n.undecided))});
   rows.row({"seconds", fmt::format("{:.1f} on {} jobs", result.seconds, options.jobs)});
   rows.row({"seconds in kernels, in the oracle (all processes)",
             fmt::format("{:.1f}, {:.1f}", result.kernel_seconds, result.oracle_seconds)});
   if (result.outputs_judged > 0)
-    rows.row({"output elements with an inexact enclosure; of these at most two values",
-              fmt::format("{}; {:.1f}%", whole(result.outputs_judged),
-                          100 * static_cast<double>(result.outputs_sharp) / static_cast<double>(result.outputs_judged))});
+    rows.row(
+        {"output elements with an inexact enclosure; of these at most two values",
+         fmt::format("{}; {:.1f}%", whole(result.outputs_judged),
+                     100 * static_cast<double>(result.outputs_sharp) / static_cast<double>(result.outputs_judged))});
   rows.row({"rows and heads tested by residuals, of o and of lse",
             fmt::format("{}, {}", whole(result.rows_regressed), whole(result.lse_regressed))});
   rows.row({"loads and stores checked", result.accesses_checked > 0 ? whole(result.accesses_checked) : "none"});

@@ -113,9 +113,9 @@ std::string night_page(const night& now, const night* before, const std::vector<
     made.section("findings", "Findings", findings_list("Findings", findings));
   } else {
     const comparison c = compare(*before, now);
-    made.section("findings", "Findings",
-                 findings_list("New", c.appeared) + findings_list("Still there", c.stayed) +
-                     findings_list("Gone", c.gone));
+    made.section(
+        "findings", "Findings",
+        findings_list("New", c.appeared) + findings_list("Still there", c.stayed) + findings_list("Gone", c.gone));
     changes = changes_table(c);
   }
   made.section("stages", "Stages", stages_table(now));

@@ -13,20 +13,20 @@ namespace assay {
 
 struct reported_finding {
   std::string kernel;
-  std::string types;       ///< types_of() the case
-  std::string property;    ///< that failed
-  std::string sentence;    ///< its claim
-  std::string origin;      ///< which check decided, as verdict::origin
-  std::string what;        ///< what is wrong and where, one line
-  std::string hint;        ///< verdict::hint
-  std::string first_load;  ///< verdict::first_load
-  std::string history;     ///< how the case came about, one line
-  bool is_flaky = false;   ///< it did not fail when it was repeated
-  std::vector<std::string> also;     ///< other properties that end with the same failure
-  std::filesystem::path file;        ///< of the case; empty where it could not be written
-  std::string replay;                ///< the command that repeats it; empty without a file
-  std::string explain;               ///< the command that explains it; empty without a file
-  attention_case smallest;           ///< the case
+  std::string types;                  ///< types_of() the case
+  std::string property;               ///< that failed
+  std::string sentence;               ///< its claim
+  std::string origin;                 ///< which check decided, as verdict::origin
+  std::string what;                   ///< what is wrong and where, one line
+  std::string hint;                   ///< verdict::hint
+  std::string first_load;             ///< verdict::first_load
+  std::string history;                ///< how the case came about, one line
+  bool is_flaky = false;              ///< it did not fail when it was repeated
+  std::vector<std::string> also;      ///< other properties that end with the same failure
+  std::filesystem::path file;         ///< of the case; empty where it could not be written
+  std::string replay;                 ///< the command that repeats it; empty without a file
+  std::string explain;                ///< the command that explains it; empty without a file
+  attention_case smallest;            ///< the case
   std::optional<attention_case> met;  ///< the larger case of the run that was shrunk to it
 };
 

@@ -88,9 +88,8 @@ json::object result(const std::string& library, const reported_finding& f, std::
   if (!places.empty()) location["physicalLocation"] = places.front();
   json::array related;
   for (std::size_t i = 1; i < places.size(); ++i)
-    related.push_back({{"id", related.size() + 1},
-                       {"physicalLocation", places[i]},
-                       {"message", text("also named by the finding")}});
+    related.push_back(
+        {{"id", related.size() + 1}, {"physicalLocation", places[i]}, {"message", text("also named by the finding")}});
   json::object made{{"ruleId", rule_of(f)},
                     {"ruleIndex", rule_index},
                     {"level", "error"},
@@ -121,16 +120,16 @@ std::string report_sarif(const std::string& library, const std::vector<reported_
     if (is_new) rules.push_back(rule(f));
     results.push_back(result(library, f, at->second, sources));
   }
-  const json::object driver{{"name", "Assay"},
-                            {"fullName", "Assay, a verifier of GPU attention kernels"},
-                            {"rules", std::move(rules)}};
+  const json::object driver{
+      {"name", "Assay"}, {"fullName", "Assay, a verifier of GPU attention kernels"}, {"rules", std::move(rules)}};
   const json::object run{{"tool", {{"driver", driver}}},
                          {"invocations", json::array{json::object{{"executionSuccessful", true}}}},
                          {"columnKind", "utf16CodeUnits"},
                          {"results", std::move(results)}};
-  return json::serialize(json::object{{"$schema", "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"},
-                                      {"version", "2.1.0"},
-                                      {"runs", json::array{run}}}) +
+  return json::serialize(json::object{
+             {"$schema", "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"},
+             {"version", "2.1.0"},
+             {"runs", json::array{run}}}) +
          "\n";
 }
 

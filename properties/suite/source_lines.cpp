@@ -47,7 +47,8 @@ struct found_place {
 /// The place around a colon that begins at `from` or behind it.
 found_place place_at(const std::string& message, std::size_t colon, std::size_t from) {
   const auto is_of_name = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::string_view("_./+-").find(c) != std::string_view::npos;
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("_./+-").find(c) != std::string_view::npos;
   };
   found_place found;
   found.begin = colon;

@@ -89,6 +89,9 @@ struct slow_case {
 };
 inline constexpr std::size_t most_slow_cases = 10;  ///< that a run keeps
 
+/// Keeps the slowest ones, the slowest first.
+void add_slow_case(std::vector<slow_case>& slowest, slow_case added);
+
 struct suite_result {
   std::map<std::tuple<std::string, std::string, std::string>, counts> table;  ///< kernel, property, types
   std::map<std::string, std::int64_t> discards;                               ///< by reason

@@ -2,7 +2,7 @@
 # Makes the pages of real runs, and looks at them in a browser (check_pages.py): a run that passes, a wrong descale, a
 # data race, a run without a case, one whose cases are discarded, a replay and an explained case.
 #   pages_test.sh ASSAY LIBRARIES [FOLDER]   LIBRARIES: where the faulty kernels are; FOLDER: keeps pages and pictures
-# Exits with 77, and says why, where Chromium or a faulty kernel is absent.
+# Exits with 77, and says why, where Chromium, Python or a faulty kernel is absent.
 set -euo pipefail
 assay=$1
 libraries=$2
@@ -14,6 +14,7 @@ mkdir -p "$folder"
 
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
 [[ -n $browser ]] || { echo "skipped: there is no Chromium (Debian's package: chromium)"; exit 77; }
+command -v python3 >/dev/null || { echo "skipped: there is no Python"; exit 77; }
 descale=$libraries/fault_prefill_early_saved_v_descale.so race=$libraries/fault_missing_barrier.so
 for library in "$descale" "$race"; do
   [[ -f $library ]] || { echo "skipped: $library is not built (./assay faults)"; exit 77; }

@@ -39,10 +39,11 @@ bool has(const std::string& text, const std::string& part) {
 TEST_CASE("a run writes a page with pictures of its findings, and SARIF") {
   const testing::scratch here;
   const std::string page = here.file("new/r.html"), sarif = here.file("r.sarif"), json = here.file("r.json");
-  const answer a = assay({"run", "--kernel", "split_kv", "--cases", "40", "--seed", "3", "--jobs", "1", "--shrink", "1",
-                          "--property", "output_enclosed", "--html", page, "--sarif", sarif, "--json", json,
-                          "--findings", here.file("findings")},
-                         wrong_lse());
+  const answer a =
+      assay({"run",    "--kernel", "split_kv", "--cases", "40",         "--seed",          "3",
+             "--jobs", "1",        "--shrink", "1",       "--property", "output_enclosed", "--html",
+             page,     "--sarif",  sarif,      "--json",  json,         "--findings",      here.file("findings")},
+            wrong_lse());
   CHECK(a.status == 1);
   CHECK(a.err.empty());
   const std::string html = read_file(page);

@@ -50,7 +50,8 @@ TEST_CASE("a reduced map shows the largest error of each cell") {
   CHECK(map.map_rows == most_map_rows);
   CHECK(map.map_columns == most_map_columns);
   CHECK(map.cells.back() == error_not_finite);
-  CHECK(map.cells[static_cast<std::size_t>(50 * most_map_rows / 100 * most_map_columns + 3 * most_map_columns / 200)] == 7);
+  CHECK(map.cells[static_cast<std::size_t>(50 * most_map_rows / 100 * most_map_columns + 3 * most_map_columns / 200)] ==
+        7);
   CHECK(std::ranges::count(map.cells, 0.5) == most_map_rows * most_map_columns - 2);
 }
 
@@ -83,9 +84,8 @@ TEST_CASE("the map of a run marks the wrong row and head, and each sum adds up t
 }
 
 TEST_CASE("a run that passes has a map without anything outside, and no sums") {
-  const error_map map = map_errors(run_in_detail(*testing::faulty_library([](testing::call& c) { return c.run(); }),
-                                                 testing::small_case()),
-                                   "o");
+  const error_map map = map_errors(
+      run_in_detail(*testing::faulty_library([](testing::call& c) { return c.run(); }), testing::small_case()), "o");
   CHECK(map.outside == 0);
   CHECK(map.sums.empty());
   CHECK(*std::ranges::max_element(map.cells) <= 1);

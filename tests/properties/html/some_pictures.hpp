@@ -10,7 +10,8 @@
 namespace assay::testing {
 
 /// What would break a page if it were not escaped.
-inline const std::string hostile = "</pre></title><script>alert('x')</script>\"><img src=x onerror=\"alert(1)\"> & \x1b[31m";
+inline const std::string hostile =
+    "</pre></title><script>alert('x')</script>\"><img src=x onerror=\"alert(1)\"> & \x1b[31m";
 
 inline reported_finding some_finding() {
   reported_finding f;

@@ -47,7 +47,8 @@ TEST_CASE("the page of a night tells new findings from old ones, and escapes the
   night before = some_night("2026-11-22T03:00:00Z", 2), now = some_night("2026-11-23T03:00:00Z", 2);
   now.stages[0].status = 1;
   now.stages[0].reported = before.stages[0].reported = true;
-  now.stages[0].findings = {{"bench", "split_kv", "enclosure", "<script>x</script>", "f.json", "./assay replay f.json"}};
+  now.stages[0].findings = {
+      {"bench", "split_kv", "enclosure", "<script>x</script>", "f.json", "./assay replay f.json"}};
   const std::string page = night_page(now, &before, {before});
   CHECK(has(page, ">DEFECT</span> 1 of 1 stage failed"));
   CHECK(has(page, "<h3>New (1)</h3>"));

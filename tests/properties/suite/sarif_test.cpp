@@ -21,8 +21,9 @@ reported_finding some_finding() {
   f.property = "output_enclosed";
   f.sentence = "the output lies in the enclosure";
   f.origin = "data race";
-  f.what = "split_kv: race on LDS byte 1: store of 2 bytes (some_kernel.hpp:2) by thread 1 and load by thread 0 "
-           "(inner.hpp:1, from middle.hpp:9, from some_kernel.hpp:3), with no barrier";
+  f.what =
+      "split_kv: race on LDS byte 1: store of 2 bytes (some_kernel.hpp:2) by thread 1 and load by thread 0 "
+      "(inner.hpp:1, from middle.hpp:9, from some_kernel.hpp:3), with no barrier";
   f.history = "case 17 of seed 9";
   f.file = "out/findings/a case.json";
   f.replay = "./assay replay out/findings/x.json";
@@ -51,8 +52,7 @@ json::object run_of(const std::string& sarif) {
 
 TEST_CASE("places of a message: the access's line, and of inlined calls the innermost and the outermost") {
   const std::vector<source_place> places = places_in(some_finding().what);
-  CHECK(places ==
-        std::vector<source_place>{{"some_kernel.hpp", 2}, {"inner.hpp", 1}, {"some_kernel.hpp", 3}});
+  CHECK(places == std::vector<source_place>{{"some_kernel.hpp", 2}, {"inner.hpp", 1}, {"some_kernel.hpp", 3}});
   CHECK(places_in("o[0, 1] = 3.5:2 lies outside").empty());
   CHECK(places_in("a.hpp:1 and a.hpp:1").size() == 1);
 }
@@ -112,7 +112,8 @@ TEST_CASE("SARIF has its version, a tool, a rule for each property and kind, and
   }
 }
 
-TEST_CASE("a result lies at the kernel's line, names other lines and the case, and the library where no line is known") {
+TEST_CASE(
+    "a result lies at the kernel's line, names other lines and the case, and the library where no line is known") {
   const sources here;
   const json::object run = run_of(report_sarif("no such.so", {some_finding()}, here.finder()));
   const json::object& one = run.at("results").at(0).as_object();
@@ -129,8 +130,15 @@ TEST_CASE("a result lies at the kernel's line, names other lines and the case, a
   reported_finding unknown = some_finding();
   unknown.what = "o[0] lies outside";
   const json::object at_library = run_of(report_sarif(library, {unknown}, here.finder()));
-  CHECK(std::string(at_library.at("results").at(0).at("locations").at(0).at("physicalLocation").at("artifactLocation")
-                        .at("uri").as_string()).ends_with("some_kernel.hpp"));
+  CHECK(std::string(at_library.at("results")
+                        .at(0)
+                        .at("locations")
+                        .at(0)
+                        .at("physicalLocation")
+                        .at("artifactLocation")
+                        .at("uri")
+                        .as_string())
+            .ends_with("some_kernel.hpp"));
   const json::object at_case = run_of(report_sarif("built-in", {unknown}, here.finder()));
   CHECK(at_case.at("results").at(0).at("locations").at(0).at("physicalLocation").at("artifactLocation").at("uri") ==
         "out/findings/a%20case.json");
@@ -139,8 +147,11 @@ TEST_CASE("a result lies at the kernel's line, names other lines and the case, a
 TEST_CASE("a fingerprint is the same for other seeds, lines and values, and another for another kernel") {
   const sources here;
   const auto print_of = [&](const reported_finding& f) {
-    return run_of(report_sarif("x.so", {f}, here.finder())).at("results").at(0).at("partialFingerprints").at(
-        "assayFinding/v1");
+    return run_of(report_sarif("x.so", {f}, here.finder()))
+        .at("results")
+        .at(0)
+        .at("partialFingerprints")
+        .at("assayFinding/v1");
   };
   reported_finding f = some_finding();
   const json::value first = print_of(f);

@@ -71,6 +71,17 @@ json::array rows_of_teeth(const suite_result& result) {
   return teeth;
 }
 
+json::array rows_of_slowest(const suite_result& result) {
+  json::array slowest;
+  for (const slow_case& slow : result.slowest)
+    slowest.push_back({{"kernel", slow.kernel},
+                       {"property", slow.met_by->name},
+                       {"types", slow.types},
+                       {"index", slow.index},
+                       {"seconds", slow.seconds}});
+  return slowest;
+}
+
 }  // namespace
 
 std::string report_json(const std::string& path, const std::string& platform, const suite_options& options,
@@ -103,13 +114,6 @@ std::string report_json(const std::string& path, const std::string& platform, co
   for (const undecided_case& u : result.undecided)
     undecided.push_back(
         {{"property", u.met_by->name}, {"index", u.index}, {"what", u.what}, {"file", u.file.string()}});
-  json::array slowest;
-  for (const slow_case& slow : result.slowest)
-    slowest.push_back({{"kernel", slow.kernel},
-                       {"property", slow.met_by->name},
-                       {"types", slow.types},
-                       {"index", slow.index},
-                       {"seconds", slow.seconds}});
   const json::object report{{"version", 1},
                             {"library", path},
                             {"library_arguments", options.library_arguments},
@@ -141,7 +145,7 @@ std::string report_json(const std::string& path, const std::string& platform, co
                             {"teeth", std::move(teeth)},
                             {"pairs", std::move(pairs)},
                             {"triples", std::move(triples)},
-                            {"slowest", std::move(slowest)},
+                            {"slowest", rows_of_slowest(result)},
                             {"accepted", json::value_from(result.accepted)},
                             {"discards", json::value_from(result.discards)},
                             {"undecided", std::move(undecided)},

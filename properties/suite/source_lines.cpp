@@ -130,7 +130,7 @@ std::optional<fs::path> source_finder::find(const std::string& name) const {
 std::optional<source_excerpt> source_finder::excerpt(const source_place& place, std::int64_t around) const {
   const std::optional<fs::path> file = find(place.name);
   std::error_code error;
-  if (!file || fs::file_size(*file, error) > most_source_bytes || error) return std::nullopt;
+  if (!file || place.line < 1 || fs::file_size(*file, error) > most_source_bytes || error) return std::nullopt;
   source_excerpt found{*file, place.line, std::max<std::int64_t>(1, place.line - around), {}};
   std::ifstream in(*file);
   std::int64_t number = 1;

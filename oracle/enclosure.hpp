@@ -124,4 +124,8 @@ struct judgement {
 /// std::invalid_argument. A NaN passes only where the rule asks for one or admits it.
 std::vector<judgement> judge(const enclosure& bounds, std::span<const named_tensor> outputs);
 
+/// judgement::worst_factor of each element of one tensor, in the order of `bounds.elements`: above 1 is outside. It is
+/// 0 where the enclosure is everything, and where a whole row rightly kept its bits. Throws as judge() does.
+std::vector<double> factors(const enclosed_tensor& bounds, std::span<const named_tensor> outputs);
+
 }  // namespace assay::oracle

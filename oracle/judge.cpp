@@ -164,11 +164,13 @@ bool keeps_row(const enclosed_tensor& bounds, const tensor& output, std::int64_t
   }
 }
 
-judgement judge_tensor(const enclosed_tensor& bounds, const tensor& output) {
+/// `factors`, where it is not null, receives the factor of each element that is ranked.
+judgement judge_tensor(const enclosed_tensor& bounds, const tensor& output, std::vector<double>* factors = nullptr) {
   judgement j;
   j.tensor = bounds.name;
   std::int64_t worst = -1;
   const auto rank = [&](std::int64_t flat, std::int64_t offset, double value, double factor) {
+    if (factors != nullptr) (*factors)[static_cast<std::size_t>(flat)] = factor;
     if (worst >= 0 && !(factor > j.worst_factor)) return;
     worst = flat;
     j.worst_factor = factor;
@@ -229,6 +231,13 @@ std::vector<judgement> judge(const enclosure& bounds, std::span<const named_tens
   verdicts.reserve(bounds.tensors.size());
   for (const enclosed_tensor& t : bounds.tensors) verdicts.push_back(judge_tensor(t, matching(t, outputs)));
   return verdicts;
+}
+
+std::vector<double> factors(const enclosed_tensor& bounds, std::span<const named_tensor> outputs) {
+  const ieee_arithmetic arithmetic_of_the_proofs;
+  std::vector<double> all(bounds.elements.size(), 0.0);
+  judge_tensor(bounds, matching(bounds, outputs), &all);
+  return all;
 }
 
 }  // namespace assay::oracle

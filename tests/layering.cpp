@@ -46,6 +46,7 @@ const std::map<std::string, int> floors = {
     {"properties/relations", 5},
     {"properties/suite", 6},
     {"properties/campaign", 7},
+    {"properties/html", 7},
     {"properties/corpus", 8},
     {"properties/nightly", 8},
     {"properties/cli", 9},

@@ -118,6 +118,10 @@ endif()
 add_script_test("the examples' bugs are found, and what is mended is accepted" cli examples_test.sh ${CMAKE_BINARY_DIR}
   $<TARGET_FILE:assay>)
 add_script_test("the shards of schedulers' examples run and merge" cli scale_test.sh $<TARGET_FILE:assay>)
+if(NOT ASSAY_SANITIZE AND NOT ASSAY_FUZZ)
+  add_script_test("a browser shows the reports, without a complaint" cli html/pages_test.sh $<TARGET_FILE:assay>
+    ${CMAKE_BINARY_DIR}/lib)
+endif()
 add_script_test("the corpus replays" cli replay_test.sh $<TARGET_FILE:assay> ${kernels})
 add_script_test("small cases pass with the exact atoms of every unit" cli atoms_test.sh $<TARGET_FILE:assay>)
 if(NOT ASSAY_FUZZ)

@@ -9,6 +9,7 @@
 #include "properties/campaign/target.hpp"
 #include "properties/cli/cli.hpp"
 #include "properties/nightly/compute_sanitizer.hpp"
+#include "properties/nightly/night_page.hpp"
 #include "properties/nightly/night_report.hpp"
 #include "properties/nightly/stages.hpp"
 #include "properties/suite/shard.hpp"
@@ -29,6 +30,7 @@ std::uint64_t seed_of_the_day() {
 struct nightly_arguments {
   night_options options;
   std::string shard = "1/1";
+  fs::path page;  ///< for the HTML report beside those of the folder; may be empty
 };
 
 /// What the night will need, before it and not in its middle.
@@ -45,6 +47,7 @@ void demand_all(const night_options& options, const cli_context& context) {
 }
 
 int nightly(const nightly_arguments& given, const cli_context& context) {
+  require_place("--html", given.page);
   night_options options = given.options;
   const shard_choice part = choose_shard(given.shard);
   options.shard = part.shard;
@@ -71,15 +74,19 @@ int nightly(const nightly_arguments& given, const cli_context& context) {
   const night now =
       run_night(options, own_program(), work, [&](const stage_plan& p) { shown.show("nightly: " + p.name); });
   shown.clear();
+  const std::vector<night> earlier = nights_in(options.folder);
+  const std::string html = night_page(now, before ? &*before : nullptr, earlier);
   const std::string markdown = night_markdown(now, before ? &*before : nullptr);
   for (const fs::path& folder : {work, options.folder}) {
     const std::string name = folder == work ? "night" : "latest";
     write_by_rename(folder / (name + ".md"), markdown);
+    write_by_rename(folder / (name + ".html"), html);
     write_by_rename(folder / (name + ".xml"), night_junit(now));
     write_by_rename(folder / (name + ".json"), to_json(now));  // last: the next night compares itself with it
   }
   context.out << markdown;
-  return now.is_clean() ? exit_verified : exit_defect;
+  const int status = now.is_clean() ? exit_verified : exit_defect;
+  return given.page.empty() ? status : write_report(context, given.page, html, status);
 }
 
 }  // namespace
@@ -105,6 +112,8 @@ void add_nightly(CLI::App& app, const cli_context& context, int& status) {
       ->add_option("--dir", given->folder,
                    "Folder for reports, findings and campaign state. latest.json there is the last night")
       ->capture_default_str();
+  command->add_option("--html", arguments->page,
+                      "Write the report to this file as one HTML page, too; latest.html in the folder is the same");
   command->add_option("--corpus", given->corpus, "The corpus to replay")->capture_default_str();
   command->add_option("--target", given->targets, "Fuzz only this target. May be repeated");
   command

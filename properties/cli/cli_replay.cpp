@@ -7,9 +7,11 @@
 #include <ostream>
 
 #include "properties/cli/cli.hpp"
+#include "properties/html/report_page.hpp"
 #include "properties/run/verdict_json.hpp"
 #include "properties/suite/comparison.hpp"
 #include "properties/suite/replay_cases.hpp"
+#include "properties/suite/sarif.hpp"
 #include "properties/suite/sufficiency.hpp"
 #include "properties/system/counted.hpp"
 
@@ -26,6 +28,8 @@ struct replay_arguments {
   double limit_seconds = 60;
   bool accuracy = false;
   fs::path json;
+  fs::path html;
+  fs::path sarif;
 };
 
 void print(std::ostream& out, const replayed_case& r) {
@@ -66,9 +70,24 @@ replayed_cases read(const replay_arguments& given, const library& lib, const rep
   return cases;
 }
 
+/// The reports that show each finding: as a page, and for code scanning.
+int write_findings(const replay_arguments& given, const std::string& library_arguments, const library& lib,
+                   const suite_result& result, const replayed_cases& cases, const cli_context& context, int status) {
+  if (given.html.empty() && given.sarif.empty()) return status;
+  const std::vector<reported_finding> findings = reported_findings(library_arguments, cases);
+  const source_finder sources = source_finder::for_library(lib.path());
+  if (!given.sarif.empty())
+    status = write_report(context, given.sarif, report_sarif(lib.path(), findings, sources), status);
+  if (given.html.empty()) return status;
+  const std::string page =
+      html::replay_page(fmt::format("{} kernels of {}", lib.platform(), lib.path()), result, cases, findings, sources,
+                        html::picture_findings(lib, findings, given.limit_seconds));
+  return write_report(context, given.html, page, status);
+}
+
 /// Replays on one library, and prints what came of it. `json` receives the report.
-int replay_one(const library_options& from, const library& lib, replayed_cases& cases, const replay_options& options,
-               const cli_context& context, std::string& json) {
+int replay_one(const replay_arguments& given, const library_options& from, const library& lib, replayed_cases& cases,
+               const replay_options& options, const cli_context& context, std::string& json) {
   const suite_result result = replay(lib, cases, options, [&](const replayed_case& r) { print(context.out, r); });
   const counts& n = result.total;
   context.out << fmt::format("{} in {:.1f} s: {} pass, {} fail, {} discard, {} undecided\n", counted(n.total(), "case"),
@@ -77,7 +96,7 @@ int replay_one(const library_options& from, const library& lib, replayed_cases& 
   if (n.fail == 0 && !missing.empty()) context.out << "NOT VERIFIED: " << missing << "\n";
   context.out << std::flush;
   json = replay_json(from.text(), result, cases);
-  return exit_status(result);
+  return write_findings(given, from.text(), lib, result, cases, context, exit_status(result));
 }
 
 /// Of the cases for kernels that all libraries have.
@@ -99,7 +118,11 @@ library_comparison compare(const std::vector<std::shared_ptr<library>>& libs, co
 
 int run(const replay_arguments& given, const cli_context& context) {
   require_place("--json", given.json);
+  require_place("--html", given.html);
+  require_place("--sarif", given.sarif);
   const std::vector<library_options> from = given.from.each();
+  for (const auto& [option, file] : {std::pair("--html", given.html), std::pair("--sarif", given.sarif)})
+    if (from.size() > 1 && !file.empty()) throw usage_error(fmt::format("{}: not with several libraries", option));
   std::vector<std::shared_ptr<library>> libs;
   libs.reserve(from.size());
   for (const library_options& one : from) libs.push_back(one.open(context));
@@ -111,7 +134,7 @@ int run(const replay_arguments& given, const cli_context& context) {
   for (std::size_t i = 0; i < libs.size(); ++i) {
     cases = read(given, *libs[i], options, context);
     if (libs.size() > 1) context.out << fmt::format("{} kernels of {}:\n", libs[i]->platform(), libs[i]->path());
-    status = std::max(status, replay_one(from[i], *libs[i], cases, options, context, reports[i]));
+    status = std::max(status, replay_one(given, from[i], *libs[i], cases, options, context, reports[i]));
   }
   if (libs.size() == 1) return given.json.empty() ? status : write_report(context, given.json, reports.front(), status);
   const library_comparison made = compare(libs, cases, options);
@@ -156,6 +179,11 @@ void add_replay(CLI::App& app, const cli_context& context, int& status) {
       ->check(seconds_above_zero())
       ->capture_default_str();
   command->add_option("--json", given->json, "Write the report to this file as JSON. Missing folders are created");
+  command->add_option("--html", given->html,
+                      "Write the report to this file as one HTML page, with pictures of the findings. Missing folders "
+                      "are created");
+  command->add_option("--sarif", given->sarif,
+                      "Write the findings to this file as SARIF, for code scanning. Missing folders are created");
   command->callback([given, &context, &status] { status = run(*given, context); });
 }
 

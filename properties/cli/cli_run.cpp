@@ -12,10 +12,13 @@
 #include "properties/data/difference.hpp"
 #include "properties/generate/fit.hpp"
 #include "properties/generate/support_table.hpp"
+#include "properties/html/report_page.hpp"
 #include "properties/suite/comparison.hpp"
 #include "properties/suite/report.hpp"
 #include "properties/suite/shard.hpp"
+#include "properties/suite/sarif.hpp"
 #include "properties/suite/sufficiency.hpp"
+#include "properties/system/progress.hpp"
 #include "properties/system/terminal.hpp"
 #include "properties/system/write_file.hpp"
 
@@ -43,6 +46,8 @@ struct run_arguments {
   bool stop_at_failure = false;
   std::string json;
   std::string junit;
+  std::string html;
+  std::string sarif;
   std::string findings = "out/findings";
 };
 
@@ -129,6 +134,8 @@ suite_options to_options(const run_arguments& given, const shard_choice& part, c
 void require_places(const run_arguments& given, const suite_options& options) {
   require_place("--json", given.json);
   require_place("--junit", given.junit);
+  require_place("--html", given.html);
+  require_place("--sarif", given.sarif);
   require_place("--findings", options.findings / "finding");
 }
 
@@ -140,18 +147,35 @@ std::size_t columns_of(const cli_context& context) {
 /// "nvidia kernels of lib/x.so on 1 x NVIDIA H100, seed 3".
 std::string heading(const library& lib, const suite_options& options) {
   const std::string devices = lib.devices();
-  return fmt::format("{} kernels of {}{}, seed {}\n\n", lib.platform(), lib.path(),
-                     devices.empty() ? "" : " on " + devices, options.seed);
+  return fmt::format("{} kernels of {}{}, seed {}", lib.platform(), lib.path(), devices.empty() ? "" : " on " + devices,
+                     options.seed);
+}
+
+/// The reports that show each finding: as a page, and for code scanning.
+int write_findings(const run_arguments& given, const library& lib, const suite_options& options,
+                   const suite_result& result, const cli_context& context, int status) {
+  if (given.html.empty() && given.sarif.empty()) return status;
+  const std::vector<reported_finding> findings = reported_findings(options, result);
+  const source_finder sources = source_finder::for_library(lib.path());
+  if (!given.sarif.empty())
+    status = write_report(context, given.sarif, report_sarif(lib.path(), findings, sources), status);
+  if (given.html.empty()) return status;
+  progress shown(options.progress);
+  shown.show("drawing the findings");
+  const auto pictures = html::picture_findings(lib, findings, options.limit_seconds);
+  shown.clear();
+  const std::string page = html::run_page(heading(lib, options), options, result, findings, sources, pictures);
+  return write_report(context, given.html, page, status);
 }
 
 int run_one(const run_arguments& given, library& lib, const suite_options& options, const cli_context& context) {
-  context.out << heading(lib, options) << std::flush;
+  context.out << heading(lib, options) << "\n\n" << std::flush;
   const suite_result result = run_suite(lib, options);
   context.out << report_text(options, result, columns_of(context)) << std::flush;
   int status = exit_status(options, result);
   if (!given.json.empty()) status = write_report(context, given.json, report_json(lib, options, result), status);
   if (!given.junit.empty()) status = write_report(context, given.junit, report_junit(options, result), status);
-  return status;
+  return write_findings(given, lib, options, result, context, status);
 }
 
 /// The cases that all libraries ran, compared. Writes those of the findings, and says how to run them again.
@@ -190,7 +214,7 @@ int run_several(const run_arguments& given, const std::vector<library_options>& 
     options.library_arguments = from[i].text();
     if (from.size() > 1 && from[i].path.empty() && from[i].platform == "cpu")
       options.library_arguments += " --platform cpu";
-    context.out << heading(*libs[i], options) << std::flush;
+    context.out << heading(*libs[i], options) << "\n\n" << std::flush;
     const suite_result result = run_suite(*libs[i], options);
     context.out << report_text(options, result, columns_of(context)) << "\n" << std::flush;
     status = std::max(status, exit_status(options, result));
@@ -208,7 +232,9 @@ int run_several(const run_arguments& given, const std::vector<library_options>& 
 
 int run(const run_arguments& given, const cli_context& context) {
   const std::vector<library_options> from = given.from.each();
-  if (from.size() > 1 && !given.junit.empty()) throw usage_error("--junit: not with several libraries");
+  for (const auto& [option, file] :
+       {std::pair("--junit", given.junit), std::pair("--html", given.html), std::pair("--sarif", given.sarif)})
+    if (from.size() > 1 && !file.empty()) throw usage_error(fmt::format("{}: not with several libraries", option));
   libraries libs;
   libs.reserve(from.size());
   for (const library_options& one : from) libs.push_back(one.open(context));
@@ -278,6 +304,11 @@ void add_run(CLI::App& app, const cli_context& context, int& status) {
   command->add_option("--json", given->json, "Write the report to this file as JSON. Missing folders are created");
   command->add_option("--junit", given->junit,
                       "Write the report to this file as JUnit XML. Missing folders are created");
+  command->add_option("--html", given->html,
+                      "Write the report to this file as one HTML page, with pictures of the findings. Missing folders "
+                      "are created");
+  command->add_option("--sarif", given->sarif,
+                      "Write the findings to this file as SARIF, for code scanning. Missing folders are created");
   command->add_option("--findings", given->findings, "Folder for the shrunk failing cases")->capture_default_str();
   command->callback([given, &context, &status] { status = run(*given, context); });
 }

@@ -15,6 +15,8 @@
 #include "properties/case/operation.hpp"
 #include "properties/case/types.hpp"
 #include "properties/data/edit.hpp"
+#include "properties/explain/covered.hpp"
+#include "properties/explain/exact_distance.hpp"
 #include "properties/explain/logit_story.hpp"
 #include "properties/explain/slot_story.hpp"
 #include "properties/run/verdict_json.hpp"
@@ -28,41 +30,14 @@ const oracle::enclosed_tensor* find_bounds(const oracle::enclosure& e, const std
   return at == e.tensors.end() ? nullptr : &*at;
 }
 
-/// Place of an element among those that are enclosed; nothing where none is.
-std::optional<std::int64_t> flat_of(const oracle::enclosed_tensor& t, const std::vector<std::int64_t>& index) {
-  std::int64_t flat = 0;
-  for (std::size_t d = 0; d < index.size(); ++d) flat = flat * t.shape[d] + index[d];
-  if (!t.indices) return flat;
-  const auto at = std::ranges::lower_bound(*t.indices, index[0]);
-  if (at == t.indices->end() || *at != index[0]) return std::nullopt;
-  std::int64_t inner = 1;
-  for (std::size_t d = 1; d < t.shape.size(); ++d) inner *= t.shape[d];
-  return flat + (at - t.indices->begin() - index[0]) * inner;
-}
-
 const oracle::interval& bounds_at(const oracle::enclosed_tensor& t, const std::vector<std::int64_t>& index) {
   return t.elements[static_cast<std::size_t>(flat_of(t, index).value())];
 }
 
-double middle(const oracle::interval& e) {
-  return e.lo == e.hi ? e.lo : e.lo + (e.hi - e.lo) / 2;
-}
-
 /// Distance of an output to the exact result in ulps of its type: median, 99th percentile and the largest.
 std::string accuracy_line(const buffer& b, const oracle::enclosed_tensor& exact) {
-  std::vector<double> distances;
-  const tensor& out = b.view();
-  for_each_index(b, [&](const std::vector<std::int64_t>& index) {
-    const std::optional<std::int64_t> covered = flat_of(exact, index);
-    if (!covered || exact.keeps(*covered)) return;  // the kernel does not write it
-    const std::int64_t at = *covered;
-    const double truth = middle(exact.elements[static_cast<std::size_t>(at)]);
-    const double value = value_at(out, offset_of(out, index));
-    const double distance = value == truth ? 0.0 : std::fabs(value - truth) / oracle::ulp(out.type, truth);
-    distances.push_back(std::isnan(distance) ? std::numeric_limits<double>::infinity() : distance);
-  });
+  const std::vector<double> distances = distances_to_exact(b, exact);
   if (distances.empty()) return {};
-  std::ranges::sort(distances);
   return fmt::format("  {:<12} from exact: median {:.3g} ulp, p99 {:.3g} ulp, largest {:.3g} ulp\n", exact.name,
                      distances[distances.size() / 2], distances[distances.size() * 99 / 100], distances.back());
 }

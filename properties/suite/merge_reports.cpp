@@ -160,6 +160,13 @@ suite_report report_of(const json::object& o) {
   for (const json::value& u : array_at(o, "undecided"))
     r.result.undecided.push_back({whole_at(u.as_object(), "index"), &property_at(u.as_object(), "property"),
                                   text_at(u.as_object(), "what"), text_at(u.as_object(), "file"), 0});
+  if (o.contains("slowest"))  // not in reports of older versions
+    for (const json::value& row : array_at(o, "slowest")) {
+      const json::object& slow = row.as_object();
+      add_slow_case(r.result.slowest,
+                    {number_at(slow, "seconds"), whole_at(slow, "index"), &property_at(slow, "property"),
+                     text_at(slow, "kernel"), text_at(slow, "types")});
+    }
   for (const json::value& f : array_at(o, "findings")) r.result.findings.push_back(finding_of(f.as_object()));
   require_consistent(r);
   return r;
@@ -239,6 +246,7 @@ void add(suite_result& sum, const suite_result& shard) {
   for (const auto& [kernel, times] : shard.checked) sum.checked[kernel] += times;
   sum.kernel_seconds += shard.kernel_seconds;
   sum.oracle_seconds += shard.oracle_seconds;
+  for (const slow_case& slow : shard.slowest) add_slow_case(sum.slowest, slow);
   sum.undecided.insert(sum.undecided.end(), shard.undecided.begin(), shard.undecided.end());
   for (const finding& f : shard.findings) {
     const auto same =

@@ -41,6 +41,13 @@ std::string kernel_table(const suite_options& options, const suite_result& resul
   return text;
 }
 
+const char* other_than_accepted(const suite_result& result) {
+  const bool any = std::ranges::any_of(result.accepted, [](const auto& line) { return line.second > 0; });
+  return any ? " but those that --accept names" : "";
+}
+
+}  // namespace
+
 std::string shape_text(const attention_case& c) {
   std::int64_t rows = 0;
   std::int64_t keys = 0;
@@ -51,11 +58,6 @@ std::string shape_text(const attention_case& c) {
   return fmt::format("{} sequence{}, {} quer{}, {} key{}, {} head{}", c.sequences.size(),
                      c.sequences.size() == 1 ? "" : "s", rows, rows == 1 ? "y" : "ies", keys, keys == 1 ? "" : "s",
                      c.heads_q, c.heads_q == 1 ? "" : "s");
-}
-
-const char* other_than_accepted(const suite_result& result) {
-  const bool any = std::ranges::any_of(result.accepted, [](const auto& line) { return line.second > 0; });
-  return any ? " but those that --accept names" : "";
 }
 
 std::string verdict_line(const suite_options& options, const suite_result& result) {
@@ -74,8 +76,6 @@ std::string verdict_line(const suite_options& options, const suite_result& resul
   return fmt::format("{}: {} cases, no defect{}{}", accepted, result.total.total(), other_than_accepted(result),
                      result.accesses_checked > 0 ? "" : "; loads and stores were not checked");
 }
-
-}  // namespace
 
 std::string replay_line(const std::string& arguments, const std::filesystem::path& file) {
   return "./assay replay" + arguments + " " + file.string();
@@ -99,20 +99,27 @@ std::string with_short_lines(const std::string& text, std::size_t most_columns) 
   return result;
 }
 
-/// The case, but of thousands of sequences only the beginning: the file has all.
-std::string case_text(const finding& f, std::size_t most_columns) {
+}  // namespace
+
+std::string case_text(const attention_case& c, const std::filesystem::path& file, std::size_t most_columns) {
   constexpr std::size_t most_lines = 100, shown_lines = 60;
-  std::string json = to_json(f.shrunk.smallest);
+  std::string json = to_json(c);
   if (!json.ends_with('\n')) json += '\n';
-  if (most_columns > 0 && !f.file.empty()) json = with_short_lines(json, most_columns);
+  if (most_columns > 0 && !file.empty()) json = with_short_lines(json, most_columns);
   const auto lines = static_cast<std::size_t>(std::ranges::count(json, '\n'));
-  if (lines <= most_lines || f.file.empty()) return json;
+  if (lines <= most_lines || file.empty()) return json;
   std::size_t end = 0;
   for (std::size_t line = 0; line < shown_lines; ++line) end = json.find('\n', end) + 1;
-  return fmt::format("{}... and {} lines more: see {}\n", json.substr(0, end), lines - shown_lines, f.file.string());
+  return fmt::format("{}... and {} lines more: see {}\n", json.substr(0, end), lines - shown_lines, file.string());
 }
 
-}  // namespace
+std::string history_text(const suite_options& options, const finding& f) {
+  if (!f.shrunk.reproduced)
+    return fmt::format("case {} of seed {} failed so once, but not when repeated: it is flaky", f.index, options.seed);
+  return fmt::format("case {} of seed {}, shrunk in {} steps ({} tries) to {}; {} case{} failed like this", f.index,
+                     options.seed, f.shrunk.steps, f.shrunk.tries, shape_text(f.shrunk.smallest), f.alike,
+                     f.alike == 1 ? "" : "s");
+}
 
 std::string finding_text(const suite_options& options, const finding& f, std::size_t most_columns) {
   std::string text = fmt::format("FAIL {}: {}\n", f.broken->name, f.broken->sentence);
@@ -120,14 +127,11 @@ std::string finding_text(const suite_options& options, const finding& f, std::si
     text += fmt::format("  {}: {}\n", f.shrunk.result.origin, f.shrunk.result.what);
     if (!f.shrunk.result.hint.empty()) text += fmt::format("  hint: {}\n", f.shrunk.result.hint);
     if (!f.shrunk.result.first_load.empty()) text += fmt::format("  {}\n", f.shrunk.result.first_load);
-    text += fmt::format("  case {} of seed {}, shrunk in {} steps ({} tries) to {}; {} case{} failed like this\n",
-                        f.index, options.seed, f.shrunk.steps, f.shrunk.tries, shape_text(f.shrunk.smallest), f.alike,
-                        f.alike == 1 ? "" : "s");
   } else {
-    text += fmt::format("  {}: {}\n  case {} of seed {} failed so once, but not when repeated: it is flaky\n", f.origin,
-                        f.what, f.index, options.seed);
+    text += fmt::format("  {}: {}\n", f.origin, f.what);
   }
-  text += case_text(f, most_columns);
+  text += fmt::format("  {}\n", history_text(options, f));
+  text += case_text(f.shrunk.smallest, f.file, most_columns);
   if (f.file.empty()) return text + "This case could not be written: copy it from here\n";
   return text + replay_line(options.library_arguments, f.file) + "\n";
 }

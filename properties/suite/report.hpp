@@ -23,6 +23,24 @@ std::string pairs_text(const suite_options& options, const suite_result& result)
 /// What a run lacks before it counts as verified, a line each; empty if nothing.
 std::string missing_text(const suite_options& options, const suite_result& result);
 
+/// "DEFECT: 3 of 100 cases failed, in 1 way", "NOT VERIFIED: ...", "verified: 2000 cases, no defect".
+std::string verdict_line(const suite_options& options, const suite_result& result);
+
+/// "97%" of the places at which a fault was asked for, "-" without any; never 100% where one was missed, never 0% where
+/// one was seen.
+std::string seen_text(const bite& b);
+
+/// "1 sequence, 1 query, 65 keys, 1 head".
+std::string shape_text(const attention_case& c);
+
+/// How a finding came about: "case 2 of seed 3, shrunk in 41 steps (195 tries) to 1 sequence, ...; 30 cases failed like
+/// this", or that it is flaky.
+std::string history_text(const suite_options& options, const finding& f);
+
+/// The JSON of a case, but of thousands of sequences only the beginning, and of lines longer than `most_columns` (0: no
+/// limit), if `file` has all.
+std::string case_text(const attention_case& c, const std::filesystem::path& file, std::size_t most_columns);
+
 /// One finding: the property that failed, what is wrong and where, the shrunk case, and the line that replays it.
 std::string finding_text(const suite_options& options, const finding& f, std::size_t most_columns = 0);
 

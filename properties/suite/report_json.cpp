@@ -71,6 +71,17 @@ json::array rows_of_teeth(const suite_result& result) {
   return teeth;
 }
 
+json::array rows_of_slowest(const suite_result& result) {
+  json::array slowest;
+  for (const slow_case& slow : result.slowest)
+    slowest.push_back({{"kernel", slow.kernel},
+                       {"property", slow.met_by->name},
+                       {"types", slow.types},
+                       {"index", slow.index},
+                       {"seconds", slow.seconds}});
+  return slowest;
+}
+
 }  // namespace
 
 std::string report_json(const std::string& path, const std::string& platform, const suite_options& options,
@@ -134,6 +145,7 @@ std::string report_json(const std::string& path, const std::string& platform, co
                             {"teeth", std::move(teeth)},
                             {"pairs", std::move(pairs)},
                             {"triples", std::move(triples)},
+                            {"slowest", rows_of_slowest(result)},
                             {"accepted", json::value_from(result.accepted)},
                             {"discards", json::value_from(result.discards)},
                             {"undecided", std::move(undecided)},

@@ -9,19 +9,19 @@
 #include "properties/suite/sufficiency.hpp"
 
 namespace assay {
-namespace {
 
-/// What is possible takes seconds to find out: short runs do not.
-constexpr std::int64_t least_cases_for_pairs = 1000;
-
-/// "97%"; never 100% where one was missed, never 0% where one was seen.
-std::string share_text(const bite& b) {
+std::string seen_text(const bite& b) {
   if (b.asked == 0) return "-";
   const double share = 100 * static_cast<double>(b.seen) / static_cast<double>(b.asked);
   if (b.seen < b.asked && share > 99) return "99%";
   if (b.seen > 0 && share < 1) return "1%";
   return fmt::format("{:.0f}%", share);
 }
+
+namespace {
+
+/// What is possible takes seconds to find out: short runs do not.
+constexpr std::int64_t least_cases_for_pairs = 1000;
 
 std::string table_of(const suite_result& result, const std::string& kernel) {
   std::set<std::string> types;
@@ -37,9 +37,9 @@ std::string table_of(const suite_result& result, const std::string& kernel) {
       const auto at = result.teeth.find({kernel, t, fault.name});
       const bite cell = at == result.teeth.end() ? bite{} : at->second;
       row += cell;
-      cells += fmt::format(" {:>{}}", share_text(cell), std::max<std::size_t>(5, t.size()));
+      cells += fmt::format(" {:>{}}", seen_text(cell), std::max<std::size_t>(5, t.size()));
     }
-    text += fmt::format("  {:<22}{} {:>5} {:>5} {:>8}\n", fault.name, cells, row.asked, share_text(row),
+    text += fmt::format("  {:<22}{} {:>5} {:>5} {:>8}\n", fault.name, cells, row.asked, seen_text(row),
                         row.seen > 0 ? fmt::format("{:.1e}", row.smallest) : "-");
   }
   return text;

@@ -151,6 +151,7 @@ class tally {
     if (v.result == outcome::undecided)
       undecided_[index] = {index, &suite_property(options_, index), v.what, {}, v.draw};
     if (v.result == outcome::fail) add_failure(index, v, worked.seconds);
+    add_slow_case(result_.slowest, {worked.seconds, index, &suite_property(options_, index), c.kernel, types_of(c)});
   }
 
   std::vector<undecided_case> first_undecided() const {
@@ -249,6 +250,12 @@ void keep_as_found(const suite_options& options, finding& f, std::vector<std::st
 }
 
 }  // namespace
+
+void add_slow_case(std::vector<slow_case>& slowest, slow_case added) {
+  const auto at = std::ranges::upper_bound(slowest, added.seconds, std::ranges::greater{}, &slow_case::seconds);
+  slowest.insert(at, std::move(added));
+  if (slowest.size() > most_slow_cases) slowest.pop_back();
+}
 
 std::int64_t case_numbers::parse(const std::string& request) {
   std::int64_t index = 0;

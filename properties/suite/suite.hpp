@@ -79,11 +79,25 @@ struct undecided_case {
 };
 inline constexpr std::size_t most_undecided_cases = 3;  ///< that a run keeps
 
+/// A case that took long.
+struct slow_case {
+  double seconds = 0;  ///< of processor time, by all of its check
+  std::int64_t index = 0;
+  const property* met_by = nullptr;
+  std::string kernel;
+  std::string types;
+};
+inline constexpr std::size_t most_slow_cases = 10;  ///< that a run keeps
+
+/// Keeps the slowest ones, the slowest first.
+void add_slow_case(std::vector<slow_case>& slowest, slow_case added);
+
 struct suite_result {
   std::map<std::tuple<std::string, std::string, std::string>, counts> table;  ///< kernel, property, types
   std::map<std::string, std::int64_t> discards;                               ///< by reason
   std::vector<finding> findings;                                              ///< by number of their case
   std::vector<undecided_case> undecided;                                      ///< the first few, by number
+  std::vector<slow_case> slowest;                                             ///< the slowest first
   counts total;
   double seconds = 0;
   std::int64_t outputs_judged = 0;    ///< elements of o or logits whose enclosure is inexact

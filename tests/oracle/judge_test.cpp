@@ -45,6 +45,19 @@ TEST_CASE("ends are rounded to the type, and one ulp beyond them is outside", "[
   }
 }
 
+TEST_CASE("the factors of all elements have that of the worst one, and tell inside from outside", "[oracle]") {
+  const testing::memory m("o", dtype::f32, {2, 3});
+  enclosed_tensor bounds{"o", dtype::f32, {2, 3}, std::vector<interval>(6, {1, 3})};
+  bounds.elements[4] = {-infinity, infinity};
+  const double values[] = {2, 3, 5, 1, 7, 2.5};
+  for (int i = 0; i < 6; ++i) m.set(i, values[i]);
+  const named_tensor output{"o", m.view};
+  CHECK(factors(bounds, {&output, 1}) == std::vector<double>{0, 1, 3, 1, 0, 0.5});
+  CHECK(judge({{bounds}}, {&output, 1})[0].worst_factor == 3);
+  m.set(0, std::nan(""));
+  CHECK(factors(bounds, {&output, 1})[0] == infinity);
+}
+
 TEST_CASE("a NaN is outside of every enclosure that says something", "[oracle]") {
   for (const interval e :
        {interval{-1, 1}, point(0), point(-infinity), interval{-infinity, 0}, interval{70000, infinity}}) {

@@ -31,7 +31,7 @@ int assay(const std::vector<std::string>& arguments, std::shared_ptr<library> li
 /// All but what two runs of the same cases differ in.
 json::object without_times(const std::string& file) {
   json::object report = json::parse(read_file(file)).as_object();
-  for (const char* time : {"seconds", "kernel_seconds", "oracle_seconds", "jobs"}) report.erase(time);
+  for (const char* time : {"seconds", "kernel_seconds", "oracle_seconds", "jobs", "slowest"}) report.erase(time);
   return report;
 }
 
@@ -67,6 +67,21 @@ TEST_CASE("the merged reports of shards are the report of the run without shards
   CHECK(without_times(at.file("merged.json")) == without_times(at.file("whole.json")));
   CHECK(junit_without_times(at.file("merged.xml")) == junit_without_times(at.file("whole.xml")));
   CHECK(without_times(at.file("whole.json")).at("findings").as_array().size() > 1);
+}
+
+TEST_CASE("the slowest cases of all shards are the slowest of the run") {
+  suite_report one = shard(1, 2), other = shard(2, 2);
+  const property* p = &enclosure_property();
+  for (int i = 0; i < 9; ++i) add_slow_case(one.result.slowest, {1.0 + i, i, p, "split_kv", "f16"});
+  for (int i = 0; i < 9; ++i) add_slow_case(other.result.slowest, {1.5 + i, 100 + i, p, "split_kv", "f16"});
+  const std::string text = report_json("x.so", "cpu", one.options, one.result);
+  CHECK(read_report(text, "x").result.slowest.size() == 9);
+  const std::vector<suite_report> shards{one, other};
+  const std::vector<slow_case> slowest = merge_reports(shards).result.slowest;
+  REQUIRE(slowest.size() == most_slow_cases);
+  CHECK(slowest[0].index == 108);
+  CHECK(slowest[1].index == 8);
+  CHECK(slowest[9].index == 4);
 }
 
 TEST_CASE("reports that are not all the shards of one run, each once, do not merge") {

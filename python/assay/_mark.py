@@ -1,0 +1,31 @@
+"""The decorator for tests that run on cases; the plugin does the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+Test = TypeVar("Test", bound=Callable[..., Any])
+
+
+def cases(
+    operation: str = "split_kv",
+    n: int = 200,
+    *,
+    corpus: bool = True,
+    supports: Mapping[str, Any] | None = None,
+) -> Callable[[Test], Test]:
+    """Gives a test the argument ``case``: stored failures first, then cases of the corpus, then ``n`` generated ones.
+
+    Cases are within what ``supports`` says (see :class:`assay.Kernel`). A failure is shrunk, shown as an example, stored
+    and run first the next time. Raises ValueError for a wrong operation or field.
+    """
+    import pytest
+
+    from assay import _assay, _supports
+    from assay._errors import unknown
+
+    if operation not in _assay.kernels:
+        raise unknown("operation", operation, _assay.kernels)
+    mark = pytest.mark.assay_cases(operation, n, corpus, _supports.to_json(supports, frozenset()))
+    return lambda test: mark(test)  # type: ignore[no-any-return]

@@ -26,9 +26,9 @@ file(CREATE_LINK ${CMAKE_BINARY_DIR}/bin/assay ${package}/bin/assay SYMBOLIC)
 
 # A wheel has the program, its libraries but for those of the C and C++ languages, and the corpus.
 set_target_properties(assay PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
-install(TARGETS assay_python RUNTIME_DEPENDENCY_SET of_wheel LIBRARY DESTINATION assay COMPONENT wheel)
-install(TARGETS assay RUNTIME_DEPENDENCY_SET of_wheel RUNTIME DESTINATION assay/bin COMPONENT wheel)
-install(TARGETS assay_kernels_cpu_unchecked_so LIBRARY DESTINATION assay/lib COMPONENT wheel)
+install(TARGETS assay_python RUNTIME_DEPENDENCY_SET of_wheel LIBRARY DESTINATION assay COMPONENT wheel EXCLUDE_FROM_ALL)
+install(TARGETS assay RUNTIME_DEPENDENCY_SET of_wheel RUNTIME DESTINATION assay/bin COMPONENT wheel EXCLUDE_FROM_ALL)
+install(TARGETS assay_kernels_cpu_unchecked_so LIBRARY DESTINATION assay/lib COMPONENT wheel EXCLUDE_FROM_ALL)
 install(RUNTIME_DEPENDENCY_SET of_wheel PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread|gcc_s|stdc[+][+])[.]so"
-  LIBRARY DESTINATION assay/lib COMPONENT wheel)
-install(DIRECTORY corpus DESTINATION assay COMPONENT wheel FILES_MATCHING PATTERN "*.json")
+  LIBRARY DESTINATION assay/lib COMPONENT wheel EXCLUDE_FROM_ALL)
+install(DIRECTORY corpus DESTINATION assay COMPONENT wheel EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.json")

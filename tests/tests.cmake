@@ -1,6 +1,6 @@
 # Tests. Labels: unit (Catch2; the launcher), unit-long (those that take seconds, mostly runs of the suite: sanitizers
 # leave them to the night), faults (the suite on faulty kernels), compile (the GPUs' compilers), amd (ROCm, on demand),
-# fuzz, cli (program).
+# fuzz, cli (program), python (the package).
 enable_testing()
 include(Catch)
 
@@ -111,6 +111,8 @@ if(TARGET orders)
 endif()
 add_script_test("the examples' bugs are found, and what is mended is accepted" cli examples_test.sh ${CMAKE_BINARY_DIR}
   $<TARGET_FILE:assay>)
+add_script_test("kernels in Python are verified, and pytest runs on cases" python python_test.sh ${CMAKE_BINARY_DIR}
+  ${Python_EXECUTABLE})
 add_script_test("the corpus replays" cli replay_test.sh $<TARGET_FILE:assay> ${kernels})
 add_script_test("small cases pass with the exact atoms of every unit" cli atoms_test.sh $<TARGET_FILE:assay>)
 if(NOT ASSAY_FUZZ)

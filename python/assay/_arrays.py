@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,12 +42,12 @@ _narrow: dict[str, tuple[str, Any]] = {
 def numpy_dtype(name: str) -> np.dtype[Any]:
     """The dtype of arrays whose elements have this type: of ``ml_dtypes`` where it is needed and installed."""
     if name in _plain:
-        return np.dtype(_plain[name])
+        return cast("np.dtype[Any]", np.dtype(_plain[name]))
     theirs, bits = _narrow[name]
     try:
-        return np.dtype(getattr(importlib.import_module("ml_dtypes"), theirs))
+        return cast("np.dtype[Any]", np.dtype(getattr(importlib.import_module("ml_dtypes"), theirs)))
     except ImportError:
-        return np.dtype(bits)
+        return cast("np.dtype[Any]", np.dtype(bits))
 
 
 def to_numpy(array: _assay.Array) -> NDArray[Any]:

@@ -19,6 +19,7 @@ Answer = tuple[int, str, str] | None
 class Call:
     """Calls a function with those tensors and numbers of a problem that its parameters name.
 
+    A tensor that the problem does not have is None.
     """
 
     def __init__(self, fn: Callable[..., Any], operation: str, arrays: str) -> None:
@@ -27,7 +28,7 @@ class Call:
         self._make = maker(arrays)
         self._inputs = _names.inputs_of(operation)
         self._outputs = _names.outputs_of(operation)
-        self.named, self._takes_all = _parameters(fn, operation)
+        self.named, self.takes_all = _parameters(fn, operation)
 
     def __call__(self, problem: dict[str, Any], tensors: Mapping[str, _assay.Array]) -> Answer:
         """Runs the function on a call's tensors: None, or a status, one line on what is wrong, and a traceback."""
@@ -47,7 +48,7 @@ class Call:
         return arguments | {n: v for n, v in problem.items() if self._takes(n)}
 
     def _takes(self, name: str) -> bool:
-        return self._takes_all or name in self.named
+        return self.takes_all or name in self.named
 
     def _take(self, returned: Any, problem: dict[str, Any], tensors: Mapping[str, _assay.Array]) -> None:
         if returned is None:

@@ -14,7 +14,7 @@ class WrongOutput(Exception):  # noqa: N818
     """A kernel returned something that is not the outputs."""
 
 
-class CaseFailed(AssertionError):
+class CaseFailed(AssertionError):  # noqa: N818
     """Outputs of a case are wrong. ``origin``: which check decided."""
 
     def __init__(self, origin: str, text: str) -> None:

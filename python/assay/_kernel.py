@@ -19,13 +19,12 @@ Declares = Mapping[str, Any] | Callable[[dict[str, Any]], Mapping[str, Any]]
 class Kernel:
     """A function as a kernel of an operation.
 
-    Parameters
-    ----------
     fn: gets keyword arguments: tensors as arrays and the problem's numbers, those that its parameters name, or all
         with ``**kwargs``. A tensor that a problem lacks is None. It writes outputs in place, or returns them in a dict.
         Arrays live as long as the call.
     operation: the name that ``assay list kernels`` prints: "split_kv", "batch_prefill", "mqa_logits", "append_kv".
-    supports: what it takes, by the fields of kernels/support.h: ``{"types": ["f16"], "no_sinks": 1}``.
+    supports: what it takes, by the fields of kernels/support.h: ``{"types": ["f16"], "no_sinks": 1}``. What its
+        parameters do not name (``bias``, ``window``, ``causal``, ...) it does not take.
     declares: its contract by the fields of kernels/contract.hpp, or a function of the problem's numbers that returns
         them. None: the types alone are known.
     arrays: "numpy", "torch", "jax" or "dlpack".
@@ -48,12 +47,14 @@ class Kernel:
         self.operation = operation
         self.declares = declares
         functools.update_wrapper(self, fn, updated=())
+        self.__name__: str = getattr(fn, "__name__", type(fn).__name__)
         call = Call(fn, operation, arrays)
-        self.supports_json = _supports.to_json(supports, call.named)
+        self.supports_json = _supports.to_json(supports, operation, call.named, call.takes_all)
         self.label = _label(fn)
         self._native = _assay.Kernel(
             operation, self.label, call, None if declares is None else self.contract, self.supports_json
         )
+        _assay.cases(operation, self.supports_json, 0, 1)  # raises where no case is within the support
         if declares is not None and not callable(declares):
             self._check_contract()
 

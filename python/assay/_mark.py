@@ -15,10 +15,10 @@ def cases(
     corpus: bool = True,
     supports: Mapping[str, Any] | None = None,
 ) -> Callable[[Test], Test]:
-    """Gives a test the argument ``case``: stored failures first, then cases of the corpus, then ``n`` generated ones.
+    """Gives a test the argument ``case``: stored failures first, then the corpus, then ``n`` generated cases.
 
-    Cases are within what ``supports`` says (see :class:`assay.Kernel`). A failure is shrunk, shown as an example, stored
-    and run first the next time. Raises ValueError for a wrong operation or field.
+    Cases are within what ``supports`` says (see :class:`assay.Kernel`). A failure is shrunk, shown as an example,
+    stored, and run first the next time. Raises ValueError for a wrong operation or field.
     """
     import pytest
 
@@ -27,5 +27,9 @@ def cases(
 
     if operation not in _assay.kernels:
         raise unknown("operation", operation, _assay.kernels)
-    mark = pytest.mark.assay_cases(operation, n, corpus, _supports.to_json(supports, frozenset()))
-    return lambda test: mark(test)  # type: ignore[no-any-return]
+    mark = pytest.mark.assay_cases(operation, n, corpus, _supports.to_json(supports, operation, frozenset(), True))
+
+    def marked(test: Test) -> Test:
+        return mark(test)  # type: ignore[no-any-return, unused-ignore]  # pytest's types differ by version
+
+    return marked

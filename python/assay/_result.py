@@ -68,7 +68,7 @@ class Finding:
 
 def replay_line(kernel: Kernel, file: Path | str) -> str:
     """The line of Python that runs a stored case again."""
-    return f'assay.verify({kernel.__name__}, cases=["{file}"])'  # type: ignore[attr-defined]
+    return f'assay.verify({kernel.__name__}, cases=["{file}"])'
 
 
 @dataclass(frozen=True)

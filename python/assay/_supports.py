@@ -14,18 +14,37 @@ _size_keys = ("values", "least", "most", "multiple_of")
 # Of a function: nothing checks what it is called with, it has one split and no budget; and array libraries choose the
 # order of a sum by strides and alignment, so that relations want each run in its enclosure, not the same bits.
 _of_functions = {"no_refusals": 1, "no_split_count": 1, "no_partials": 1, "no_workspace_budget": 1, "no_same_bits": 1}
+# What a function cannot take if none of its parameters is the tensor or number.
+_taken_by = {
+    "bias": ("no_bias_f32", "no_bias_f16", "no_bias_bf16"),
+    "block_table": ("no_block_table",),
+    "causal": ("no_causal",),
+    "cu_seqlens_q": ("no_group",),
+    "k_descale": ("no_page_descales",),
+    "k_scale": ("no_k_scale",),
+    "page_indices": ("no_page_list",),
+    "prefix_offset": ("no_prefix_offset",),
+    "q_scale": ("no_q_scale",),
+    "scale": ("no_other_scale",),
+    "sinks": ("no_sinks",),
+    "soft_cap": ("no_soft_cap",),
+    "v_scale": ("no_v_scale",),
+    "window": ("no_window",),
+}
 
 
-def to_json(supports: Mapping[str, Any] | None, named: frozenset[str]) -> str:
-    """The fields as JSON, as the module takes it. ``named``: the kernel's parameters.
+def to_json(supports: Mapping[str, Any] | None, operation: str, named: frozenset[str], takes_all: bool) -> str:
+    """The fields as JSON, as the module takes it. ``named``: the kernel's parameters; ``takes_all``: others, too.
 
-    Unless it is said otherwise, a function refuses no problem, may sum in another order when called again, and has no
-    splits if it does not name ``o_partial``.
+    Unless it is said otherwise, a function refuses no problem, may sum in another order when called again, has no
+    splits if it does not name ``o_partial``, and takes no bias, window, ... that it does not name.
     Raises ValueError which names a wrong field or value.
     """
     fields: dict[str, Any] = dict(_of_functions)
     if "o_partial" in named:
         fields |= {"no_split_count": 0, "no_partials": 0}
+    if not takes_all and operation in ("split_kv", "batch_prefill"):
+        fields |= {lacks: 1 for name, all_of_it in _taken_by.items() if name not in named for lacks in all_of_it}
     for name, value in (supports or {}).items():
         if name not in _assay.support_fields:
             raise unknown("supports", name, _assay.support_fields)
@@ -39,7 +58,7 @@ def to_json(supports: Mapping[str, Any] | None, named: frozenset[str]) -> str:
 
 
 def _types(stated: Any) -> list[int]:
-    """ "f16", "f16/e4m3fn" and "e4m3fn:bf16": the types of Q, of K and V if they differ, of O if Q does not say it."""
+    """Types of Q, of K and V if they differ, of O if Q does not say it: "f16", "f16/e4m3fn", "e4m3fn:bf16"."""
     if isinstance(stated, str):
         before, _, o = stated.partition(":")
         q, _, kv = before.partition("/")

@@ -40,8 +40,6 @@ def verify(
 ) -> Result:
     """Checks a kernel on generated cases, or on stored ones, in worker processes.
 
-    Parameters
-    ----------
     fn, operation, declares, supports, arrays: see :class:`assay.Kernel`; of a Kernel they are its own.
     cases: how many generated ones (default 500), or stored ones: files, dicts or :class:`assay.Case`.
     seconds: the duration of the run, in place of a number of cases.
@@ -62,7 +60,8 @@ def verify(
     shared = [f"--jobs={jobs or os.cpu_count() or 1}", f"--limit={limit}", "--unchecked"]
     shared += [f"--property={name}" for name in properties]
     if cases is None or isinstance(cases, int):
-        arguments = ["run", f"--kernel={k.operation}", f"--shrink={shrink}", f"--findings={os.fspath(findings)}", *shared]
+        arguments = ["run", f"--kernel={k.operation}", f"--shrink={shrink}", *shared]
+        arguments += [f"--findings={os.fspath(findings)}"]
         arguments += [f"--seconds={seconds}"] if seconds is not None else [f"--cases={500 if cases is None else cases}"]
         arguments += [f"--seed={seed}"] if seed is not None else []
         arguments += ["--accept-blunt"] if accept_blunt else []
@@ -125,7 +124,8 @@ def _replayed(k: Kernel, given: Source | Iterable[Source], shared: list[str], li
     with tempfile.TemporaryDirectory(prefix="assay-") as folder:
         files: dict[str, tuple[Case, Path | None]] = {}
         for i, source in enumerate(sources):
-            is_file = isinstance(source, os.PathLike) or (isinstance(source, str) and not source.lstrip().startswith("{"))
+            is_text = isinstance(source, str) and source.lstrip().startswith("{")
+            is_file = isinstance(source, str | os.PathLike) and not is_text
             c = case(source)
             if c.kernel != k.operation:
                 raise unknown(f"cases: kernel of case {i}", c.kernel, [k.operation])

@@ -89,7 +89,7 @@ def _generated(operation: str, supports: str, n: int, seed: int) -> tuple[str, .
 
 @functools.lru_cache
 def _of_corpus(operation: str, supports: str) -> tuple[tuple[str, str], ...]:
-    """Names and texts of the stored cases that are within the support. Splits are no part of what a function computes."""
+    """Names and texts of the stored cases within the support. Splits are no part of what a function computes."""
     found = []
     for file in sorted(Path(corpus(), operation).glob("*.json")):
         fields = json.loads(file.read_text(encoding="utf-8"))
@@ -126,7 +126,7 @@ def _raised(test: Any, arguments: dict[str, Any]) -> BaseException | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Runs a test on its case. If it fails, finds the smallest case on which it fails, and raises what it raises there."""
+    """Runs a test on its case. If it fails, shrinks the case, and raises what the test raises on the smallest one."""
     mark = pyfuncitem.get_closest_marker("assay_cases")
     if mark is None:
         return None
@@ -135,8 +135,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     most = config.getoption("--assay-seconds")
     if most is not None and _is_generated(case_id) and spent.get(test, 0) > most:
         pytest.skip(f"--assay-seconds={most:g} are over")
-    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
-    case: Case = arguments["case"]
+    arguments: dict[str, Any] = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    case = arguments["case"]
     begin = time.monotonic()
     error = _raised(pyfuncitem.obj, arguments)
     spent[test] = spent.get(test, 0) + time.monotonic() - begin

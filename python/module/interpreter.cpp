@@ -9,7 +9,9 @@ namespace {
 
 /// Lets other threads of Python run, and the handlers of signals.
 void breathe() {
-  { const pybind11::gil_scoped_release others; }
+  {
+    const pybind11::gil_scoped_release others;
+  }
   if (PyErr_CheckSignals() != 0) throw interrupted{};
 }
 

@@ -1,7 +1,6 @@
 /// Workers of a process that is a Python interpreter.
 #pragma once
 
-
 namespace assay::python {
 
 /// Thrown through the suite when a signal handler of Python's raised: the interpreter's error is set. Not a

@@ -37,8 +37,8 @@ py::buffer_info buffer_of(const python_array& a) {
   std::vector<py::ssize_t> strides;
   strides.reserve(a.strides.size());
   for (const std::int64_t stride : a.strides) strides.push_back(stride * form.bytes);
-  return {a.data, form.bytes, form.format,    static_cast<py::ssize_t>(a.shape.size()), a.shape, std::move(strides),
-          a.is_read_only};
+  return {a.data,  form.bytes,         form.format,   static_cast<py::ssize_t>(a.shape.size()),
+          a.shape, std::move(strides), a.is_read_only};
 }
 
 /// What a DLPack capsule owns.
@@ -79,12 +79,8 @@ py::capsule to_capsule(const python_array& a, const py::args&, const py::kwargs&
 }  // namespace
 
 python_array array_of(const tensor& t, bool is_read_only, std::shared_ptr<const void> owner) {
-  return {t.data,
-          name_of(t.type),
-          {t.shape, t.shape + t.rank},
-          {t.stride, t.stride + t.rank},
-          is_read_only,
-          std::move(owner)};
+  return {t.data,       name_of(t.type), {t.shape, t.shape + t.rank}, {t.stride, t.stride + t.rank},
+          is_read_only, std::move(owner)};
 }
 
 python_array array_of(const assay_tensor& t) {

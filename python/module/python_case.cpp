@@ -106,9 +106,8 @@ bound_case parsed(const std::string& json, const std::string& origin) {
 
 void bind_case(py::module_& m) {
   py::class_<written_outputs, std::shared_ptr<written_outputs>>(m, "Outputs")
-      .def("arrays", [](const std::shared_ptr<written_outputs>& o) {
-        return arrays_of(o->ran.written.buffers, false, o);
-      });
+      .def("arrays",
+           [](const std::shared_ptr<written_outputs>& o) { return arrays_of(o->ran.written.buffers, false, o); });
   py::class_<bound_case>(m, "Case")
       .def(py::init(&parsed), py::arg("json"), py::arg("origin"))
       .def("json", [](const bound_case& c) { return to_json(c.stated); })
@@ -121,9 +120,7 @@ void bind_case(py::module_& m) {
              const problem planned = c.planned();
              return dict_of(oracle::enclose(planned, c.filled().tensors(), judged_by(declares, planned)));
            })
-      .def("exact", [](bound_case& c) {
-        return dict_of(oracle::evaluate_exactly(c.planned(), c.filled().tensors()));
-      });
+      .def("exact", [](bound_case& c) { return dict_of(oracle::evaluate_exactly(c.planned(), c.filled().tensors())); });
 }
 
 }  // namespace assay::python

@@ -121,8 +121,8 @@ const std::map<std::string, setter>& setters() {
       ASSAY_FIELD(tile_rows),
       ASSAY_FIELD(merge_roundings),
       ASSAY_FIELD(head_rows),
-      {"head_tree", [](contract& c, const std::string& f, const py::handle& v,
-                       const problem&) { set_head_tree(c, f, v); }},
+      {"head_tree",
+       [](contract& c, const std::string& f, const py::handle& v, const problem&) { set_head_tree(c, f, v); }},
       ASSAY_FIELD(constant_roundings),
       ASSAY_FIELD(sum_roundings),
       ASSAY_FIELD(normalise_roundings),
@@ -187,8 +187,8 @@ contract contract_of(const py::dict& fields, const problem& stated) {
     if (name == "recipe") continue;
     const auto found = setters().find(name);
     if (found == setters().end())
-      throw py::value_error(fmt::format("declares: a contract has no '{}'; it has {}", name,
-                                        fmt::join(contract_fields(), ", ")));
+      throw py::value_error(
+          fmt::format("declares: a contract has no '{}'; it has {}", name, fmt::join(contract_fields(), ", ")));
     found->second(c, name, value, stated);
   }
   return c;

@@ -98,12 +98,12 @@ def wrong_page(**n: Any) -> None:
 
 def stale_scale(**n: Any) -> None:
     """Multiplies V by the descale of the page before: of batch_prefill, whose pages have descales."""
-    run(n, gather_v=lambda *a: gather(*a, scale_of=lambda pages: np.roll(pages, 1)))
+    run(n, gather_v=functools.partial(gather, scale_of=lambda pages: np.roll(pages, 1)))
 
 
 def missing_mask(**n: Any) -> None:
     """Forgets the causal mask."""
-    run(n, attend=lambda *a: attend(*a[:-1], False))
+    run(n, attend=lambda q, k, v, scale, v_scale, causal: attend(q, k, v, scale, v_scale, False))
 
 
 def aborts(**n: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import itertools
 from typing import Any
@@ -103,7 +104,7 @@ def test_torch_sees_the_same_memory() -> None:
 @pytest.mark.skipif(not has_torch, reason="torch is not installed")
 @pytest.mark.parametrize("returns", [False, True])
 def test_a_kernel_of_torch(returns: bool) -> None:
-    import torch
+    torch = importlib.import_module("torch")
 
     def kernel(q: Any, k: Any, v: Any, o: Any, lse: Any, block_table: Any, cu_seqlens_q: Any, seqlens_k: Any,
                scale: float, causal: bool) -> Any:  # fmt: skip
@@ -147,7 +148,7 @@ def test_jax_gets_the_same_numbers(name: str) -> None:
 def test_the_raw_view_has_dlpack_and_the_buffer_protocol() -> None:
     seen = []
 
-    def kernel(q: Any, o: Any) -> None:
+    def kernel(q: Any, o: Any, **n: Any) -> None:
         assert q.read_only and not o.read_only
         assert q.__dlpack_device__() == (1, 0)
         seen.append(np.from_dlpack(o))

@@ -43,12 +43,16 @@ def verify(fn: Any = naive.split_kv, **options: Any) -> assay.Result:
         ({"arrays": "cupy"}, "arrays: there is no 'cupy'"),
         ({"fn": lambda query: None}, "the kernel's parameters: of split_kv: there is no 'query'"),
         ({"fn": lambda q, /: None}, "positional only"),
+        ({"fn": lambda q: None}, "supports: .*no case is within what it declares: each one has block tables"),
         ({"cases": 0}, "--cases"),
         ({"seconds": -1.0}, "--seconds"),
         ({"jobs": -1}, "--jobs"),
         ({"cases": []}, "cases: there is none"),
         ({"cases": [{"heads_q": -1}]}, "heads_q"),
-        ({"cases": {"kernel": "batch_prefill", "q_type": "e4m3fn", "kv_type": "e4m3fn"}}, "cases: kernel of case 0: there is no 'batch_prefill'"),
+        (
+            {"cases": {"kernel": "batch_prefill", "q_type": "e4m3fn", "kv_type": "e4m3fn"}},
+            "cases: kernel of case 0: there is no 'batch_prefill'",
+        ),
     ],
 )
 def test_a_wrong_argument_is_named(options: dict[str, Any], message: str) -> None:
@@ -110,6 +114,22 @@ def test_supports_decide_which_cases_are_drawn() -> None:
     assert {p["page_size"] for p in seen} == {16}
     assert {p["max_q"] for p in seen} <= {0, 1}
     assert {p["heads_q"] // p["heads_kv"] for p in seen} <= {1, 2, 3, 4}
+
+
+def test_what_a_function_does_not_name_it_does_not_take() -> None:
+    def fn(q: Any, k: Any, v: Any, block_table: Any, seqlens_k: Any, window: Any, scale: Any, **kw: Any) -> None: ...
+
+    def narrow(q: Any, k: Any, v: Any, block_table: Any, seqlens_k: Any, window: Any) -> None: ...
+
+    wide = [assay.case(c) for c in _assay.cases("split_kv", assay.Kernel(fn).supports_json, 80, 1)]
+    few = [assay.case(c) for c in _assay.cases("split_kv", assay.Kernel(narrow).supports_json, 80, 1)]
+    for name in ("bias", "sinks", "prefix_offset", "page_indices", "cu_seqlens_q"):
+        assert any(name in c.inputs for c in wide), name
+        assert not any(name in c.inputs for c in few), name
+    assert any(c.problem["soft_cap"] for c in wide) and not any(c.problem["soft_cap"] for c in few)
+    assert any(c.problem["window"] for c in few)
+    taken = assay.Kernel(narrow, supports={"no_sinks": 0})
+    assert any("sinks" in assay.case(c).inputs for c in _assay.cases("split_kv", taken.supports_json, 80, 1))
 
 
 def test_a_kernel_with_splits() -> None:

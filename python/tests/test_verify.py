@@ -116,7 +116,7 @@ def test_wrong_outputs_are_found(fn: Any, what: str) -> None:
 
 
 def test_what_is_not_written_is_found() -> None:
-    found = only_finding(run(lambda q: None, cases=10), "enclosure")
+    found = only_finding(run(lambda **n: None, cases=10), "enclosure")
     assert "nan lies outside" in found.what
 
 
@@ -167,6 +167,7 @@ def test_a_finding_has_enclosures_and_exact_values() -> None:
 
 def test_a_finding_is_replayed() -> None:
     found = only_finding(run(naive.missing_mask), "enclosure")
+    assert found.file is not None
     for case in (found.file, found.case, str(found.file), found.case.fields):
         assert not assay.verify(naive.missing_mask, supports=naive.SUPPORTS, cases=[case])
     again = assay.verify(naive.missing_mask, supports=naive.SUPPORTS, cases=found.case)
@@ -196,8 +197,8 @@ def test_a_kernel_object_and_its_decorator() -> None:
 
 
 def test_parameters_may_name_a_part_of_the_arguments() -> None:
-    def part(q: Any, k: Any, v: Any, block_table: Any, cu_seqlens_q: Any, seqlens_k: Any, o: Any, lse: Any, causal: bool,
-             scale: float, v_scale: float, bias: Any, extra: int = 3) -> None:  # fmt: skip
+    def part(q: Any, k: Any, v: Any, block_table: Any, cu_seqlens_q: Any, seqlens_k: Any, o: Any, lse: Any,
+             causal: bool, scale: float, v_scale: float, bias: Any, extra: int = 3) -> None:  # fmt: skip
         assert bias is None and extra == 3
         naive.run({**locals(), "q_scale": 1, "k_scale": 1, "k_descale": None, "v_descale": None})
 

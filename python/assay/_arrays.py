@@ -67,7 +67,7 @@ def to_torch(array: _assay.Array) -> Any:
 def to_jax(array: _assay.Array) -> Any:
     """An array of JAX: on the same memory where JAX takes its strides and type, else a copy."""
     jax = importlib.import_module("jax")
-    if array.type not in _narrow:
+    if array.type not in _narrow or array.type == "bf16":
         try:
             return jax.dlpack.from_dlpack(array)
         except Exception:  # what it raises depends on the version

@@ -26,6 +26,7 @@ class Call:
         """Raises ValueError for a parameter that names nothing of the operation."""
         self._fn = fn
         self._make = maker(arrays)
+        self.copies = arrays == "jax"  # for there each array is dense
         self._inputs = _names.inputs_of(operation)
         self._outputs = _names.outputs_of(operation)
         self.named, self.takes_all = _parameters(fn, operation)

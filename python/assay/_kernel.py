@@ -49,7 +49,7 @@ class Kernel:
         functools.update_wrapper(self, fn, updated=())
         self.__name__: str = getattr(fn, "__name__", type(fn).__name__)
         call = Call(fn, operation, arrays)
-        self.supports_json = _supports.to_json(supports, operation, call.named, call.takes_all)
+        self.supports_json = _supports.to_json(supports, operation, call.named, call.takes_all, call.copies)
         self.label = _label(fn)
         self._native = _assay.Kernel(
             operation, self.label, call, None if declares is None else self.contract, self.supports_json

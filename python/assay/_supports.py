@@ -33,8 +33,20 @@ _taken_by = {
 }
 
 
-def to_json(supports: Mapping[str, Any] | None, operation: str, named: frozenset[str], takes_all: bool) -> str:
+# A pool above that is sparse: only the pages in use have memory.
+_dense_bytes = 1 << 26
+
+
+def to_json(
+    supports: Mapping[str, Any] | None,
+    operation: str,
+    named: frozenset[str],
+    takes_all: bool,
+    copies: bool = False,
+) -> str:
     """The fields as JSON, as the module takes it. ``named``: the kernel's parameters; ``takes_all``: others, too.
+
+    ``copies``: its arrays may be copies, so that no pool may be sparse.
 
     Unless it is said otherwise, a function refuses no problem, may sum in another order when called again, has no
     splits if it does not name ``o_partial``, and takes no bias, window, ... that it does not name.
@@ -43,6 +55,8 @@ def to_json(supports: Mapping[str, Any] | None, operation: str, named: frozenset
     fields: dict[str, Any] = dict(_of_functions)
     if "o_partial" in named:
         fields |= {"no_split_count": 0, "no_partials": 0}
+    if copies:
+        fields["most_pool_bytes"] = _dense_bytes
     if not takes_all and operation in ("split_kv", "batch_prefill"):
         fields |= {lacks: 1 for name, all_of_it in _taken_by.items() if name not in named for lacks in all_of_it}
     for name, value in (supports or {}).items():

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "kernels/contract_recipes.hpp"
 #include "properties/case/case.hpp"
 #include "properties/run/contract_fault.hpp"
-#include "properties/run/execute.hpp"
-#include "properties/run/kernel_library.hpp"
+#include "properties/run/given_outputs.hpp"
 #include "properties/run/verdict_json.hpp"
 #include "python/module/python_array.hpp"
 #include "python/module/python_contract.hpp"
@@ -27,12 +25,6 @@ struct bound_case {
   inputs& filled() {
     if (!given) given = std::make_shared<inputs>(fill(stated));
     return *given;
-  }
-  /// With one split where the case leaves the number to the planner.
-  problem planned() const {
-    problem p = to_problem(stated);
-    p.num_splits = std::max(1, p.num_splits);
-    return p;
   }
 };
 
@@ -82,15 +74,13 @@ py::dict dict_of(oracle::enclosure&& bounds) {
 }
 
 py::tuple judge(bound_case& c, written_outputs& outputs, const py::object& declares) {
-  outputs.ran.declared = judged_by(declares, outputs.ran.planned);
-  const verdict v = judge_case(*library::built_in(), c.stated, c.filled(), outputs.ran);
+  const verdict v = judge_given(c.stated, c.filled(), outputs.ran, judged_by(declares, outputs.ran.planned));
   return py::make_tuple(name_of(v.result), v.origin, v.what);
 }
 
 std::shared_ptr<written_outputs> outputs_of(bound_case& c, const std::vector<std::string>& left_out) {
   auto made = std::make_shared<written_outputs>();
-  made->ran.planned = c.planned();
-  made->ran.written = make_outputs(made->ran.planned, layout_of(c.stated), c.filled(), left_out);
+  made->ran = unwritten_execution(c.stated, c.filled(), left_out);
   return made;
 }
 
@@ -111,16 +101,16 @@ void bind_case(py::module_& m) {
   py::class_<bound_case>(m, "Case")
       .def(py::init(&parsed), py::arg("json"), py::arg("origin"))
       .def("json", [](const bound_case& c) { return to_json(c.stated); })
-      .def("problem", [](const bound_case& c) { return python::dict_of(c.planned()); })
+      .def("problem", [](const bound_case& c) { return python::dict_of(with_splits(c.stated)); })
       .def("inputs", [](bound_case& c) { return c.filled(), arrays_of(c.given->buffers, true, c.given); })
       .def("outputs", &outputs_of, py::arg("left_out"))
       .def("judge", &judge, py::arg("outputs"), py::arg("declares"))
       .def("enclosure",
            [](bound_case& c, const py::object& declares) {
-             const problem planned = c.planned();
+             const problem planned = with_splits(c.stated);
              return dict_of(oracle::enclose(planned, c.filled().tensors(), judged_by(declares, planned)));
            })
-      .def("exact", [](bound_case& c) { return dict_of(oracle::evaluate_exactly(c.planned(), c.filled().tensors())); });
+      .def("exact", [](bound_case& c) { return dict_of(oracle::evaluate_exactly(with_splits(c.stated), c.filled().tensors())); });
 }
 
 }  // namespace assay::python

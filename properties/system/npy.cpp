@@ -65,7 +65,7 @@ npy_array from_npy(std::string_view text, std::string_view origin) {
   if (size > text.size() - begin) refuse(origin, "it ends within its header");
   const std::string header(text.substr(begin, size));
   static const std::regex form(
-      R"(\s*\{\s*'descr':\s*'([^']*)',\s*'fortran_order':\s*(True|False),\s*'shape':\s*\(([0-9, L]*)\),?\s*\}\s*)");
+      R"(\s*\{\s*'descr':\s*'([^']*)'\s*,\s*'fortran_order':\s*(True|False)\s*,\s*'shape':\s*\(([0-9, L]*)\),?\s*\}\s*)");
   std::smatch match;
   if (!std::regex_match(header, match, form)) refuse(origin, "its header is not one that NumPy writes");
   npy_array a{match[1], shape_of(match[3], origin), {}};

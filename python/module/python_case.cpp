@@ -110,7 +110,9 @@ void bind_case(py::module_& m) {
              const problem planned = with_splits(c.stated);
              return dict_of(oracle::enclose(planned, c.filled().tensors(), judged_by(declares, planned)));
            })
-      .def("exact", [](bound_case& c) { return dict_of(oracle::evaluate_exactly(with_splits(c.stated), c.filled().tensors())); });
+      .def("exact", [](bound_case& c) {
+        return dict_of(oracle::evaluate_exactly(with_splits(c.stated), c.filled().tensors()));
+      });
 }
 
 }  // namespace assay::python

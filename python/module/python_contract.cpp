@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <boost/describe.hpp>
+#include <boost/json.hpp>
 #include <functional>
 #include <map>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "kernels/contract_recipes.hpp"
 #include "kernels/matrix_atoms.hpp"
 #include "properties/case/case.hpp"
+#include "properties/suite/problem_json.hpp"
 
 namespace assay {
 BOOST_DESCRIBE_ENUM(tile_order, ascending, descending, any)
@@ -173,9 +175,12 @@ contract recipe_of(const py::dict& fields, const problem& stated) {
   refuse("recipe", given, "one of of_types, in_any_order, flash_attention_2, vllm_paged_attention, defaults");
 }
 
-template <class Enum>
-const char* name_in(Enum value) {
-  return boost::describe::enum_to_string(value, "unknown");
+/// Of a scalar.
+py::object object_of(const boost::json::value& v) {
+  if (v.is_bool()) return py::bool_(v.as_bool());
+  if (v.is_int64()) return py::int_(v.as_int64());
+  if (v.is_double()) return py::float_(v.as_double());
+  return py::str(std::string(v.as_string()));
 }
 
 }  // namespace
@@ -202,42 +207,7 @@ std::vector<std::string> contract_fields() {
 
 py::dict dict_of(const problem& p) {
   py::dict d;
-  d["operation"] = operation_names[static_cast<std::size_t>(p.operation)];
-#define ASSAY_NAMED(field) d[#field] = name_in(p.field);
-  ASSAY_NAMED(q_type)
-  ASSAY_NAMED(k_type)
-  ASSAY_NAMED(v_type)
-  ASSAY_NAMED(o_type)
-  ASSAY_NAMED(bias_type)
-  ASSAY_NAMED(page_table)
-  ASSAY_NAMED(batching)
-  ASSAY_NAMED(kv_descale)
-  ASSAY_NAMED(k_order)
-  ASSAY_NAMED(split_contexts)
-  ASSAY_NAMED(rotary)
-#undef ASSAY_NAMED
-#define ASSAY_NUMBER(field) d[#field] = p.field;
-  ASSAY_NUMBER(num_seqs)
-  ASSAY_NUMBER(total_q)
-  ASSAY_NUMBER(max_q)
-  ASSAY_NUMBER(max_k)
-  ASSAY_NUMBER(heads_q)
-  ASSAY_NUMBER(heads_kv)
-  ASSAY_NUMBER(head_dim_qk)
-  ASSAY_NUMBER(head_dim_v)
-  ASSAY_NUMBER(page_size)
-  ASSAY_NUMBER(num_pages)
-  ASSAY_NUMBER(window)
-  ASSAY_NUMBER(num_splits)
-  ASSAY_NUMBER(max_model_len)
-  ASSAY_NUMBER(scale)
-  ASSAY_NUMBER(q_scale)
-  ASSAY_NUMBER(k_scale)
-  ASSAY_NUMBER(v_scale)
-  ASSAY_NUMBER(soft_cap)
-#undef ASSAY_NUMBER
-  d["causal"] = p.causal != 0;
-  d["fills_hidden"] = p.fills_hidden != 0;
+  for (const auto& field : problem_to_json(p)) d[py::str(std::string(field.key()))] = object_of(field.value());
   return d;
 }
 

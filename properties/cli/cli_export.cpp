@@ -82,7 +82,8 @@ void add_export(CLI::App& app, const cli_context& context, int& status) {
       "export", "Write inputs, exact values and enclosures of cases as .npy, for tests that link nothing");
   command->footer(
       "manifest.json lists the files, with types and shapes, and the problem's numbers. bf16 is written as uint16, FP8 "
-      "as uint8. Enclosures are by what the types allow in any order of operations. Write your outputs to the files "
+      "as uint8. What may not be written keeps what 'initial' holds. Enclosures are by what the types allow in any "
+      "order. Write your outputs to the files "
       "that the manifest names; 'assay check DIR' judges them.");
   command->add_option("cases", *places, "Case files, or folders of case files")->required();
   command->add_option("--to", *folder, "The folder: it is made, or empty")->required();

@@ -68,6 +68,7 @@ class case_files {
     for (const buffer& b : unwritten.written.buffers) {
       json::object o = described(b);
       o["file"] = (fs::path(case_.name) / "outputs" / (b.name() + ".npy")).string();
+      o["initial"] = array("initial", b);
       for (const oracle::enclosed_tensor& t : exact.tensors)
         if (t.name == b.name()) o["exact"] = values("exact", t.name, t, middle);
       for (const oracle::enclosed_tensor& t : bounds.tensors)
@@ -107,8 +108,12 @@ class case_files {
 
   json::object input(const buffer& b) const {
     json::object o = described(b);
-    o["file"] = place("inputs", b.name(), {descr_of(b.view().type), shape_of(b.view()), dense_bytes(b.view())});
+    o["file"] = array("inputs", b);
     return o;
+  }
+
+  std::string array(const std::string& kind, const buffer& b) const {
+    return place(kind, b.name(), {descr_of(b.view().type), shape_of(b.view()), dense_bytes(b.view())});
   }
 
   std::string values(const std::string& kind, const std::string& file, const oracle::enclosed_tensor& t,
@@ -167,10 +172,14 @@ checked_case check_one(const exported_case& c, const fs::path& folder) {
   checked_case said{c.name, {}, {}, {}};
   const auto file_of = [&](const std::string& output) { return folder / c.name / "outputs" / (output + ".npy"); };
   inputs given = fill(c.stated);
-  for (const buffer& b : unwritten_execution(c.stated, given, {}).written.buffers)
-    (fs::exists(file_of(b.name())) ? said.judged : said.missing).push_back(b.name());
-  if (said.judged.empty()) {
-    said.result = discarded("no output is there");
+  bool lacks_in_out = false;
+  for (const buffer& b : unwritten_execution(c.stated, given, {}).written.buffers) {
+    const bool is_there = fs::exists(file_of(b.name()));
+    (is_there ? said.judged : said.missing).push_back(b.name());
+    lacks_in_out = lacks_in_out || (!is_there && b.role() == tensor_role::in_out);
+  }
+  if (said.judged.empty() || lacks_in_out) {
+    said.result = discarded(said.judged.empty() ? "no output is there" : "not all that is changed in place is there");
     return said;
   }
   execution ran = unwritten_execution(c.stated, given, said.missing);

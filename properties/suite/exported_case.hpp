@@ -1,13 +1,15 @@
 /// Cases as files of arrays, for test suites that link nothing of ours: inputs, exact values and enclosures go out as
 /// .npy, outputs come in.
 ///
-///   DIR/manifest.json                {"version": 1, "cases": [...]}: per case the name, the case, the problem's
-///   numbers
-///                                    and the files of its tensors, with types and shapes
-///   DIR/NAME/inputs/q.npy            bf16 as "<u2", FP8 as "|u1": the manifest has the type
-///   DIR/NAME/exact/o.npy             f64; NaN where NaN is due, and where nothing may be written
-///   DIR/NAME/enclosure/o.lo.npy      f64, and o.hi.npy; o.rules.npy, an oracle::element_rule per element, if not all
-///   are 0 DIR/NAME/outputs/o.npy           for others to write, of the type and shape that the manifest says
+///   DIR/manifest.json             {"version": 1, "cases": [...]}: of each case its name, its JSON, the problem's
+///   numbers,
+///                                 and the files of its tensors, with types and shapes
+///   DIR/NAME/inputs/q.npy         bf16 as "<u2", FP8 as "|u1": the manifest has the type
+///   DIR/NAME/exact/o.npy          f64; NaN where NaN is due, and where nothing may be written
+///   DIR/NAME/enclosure/o.lo.npy   f64, and o.hi.npy; where not all rules are 0 o.rules.npy (oracle::element_rule)
+///   DIR/NAME/initial/o.npy        before a run: in-out tensors their input, others 0xFF in each byte, which an element
+///                                 that may not be written keeps
+///   DIR/NAME/outputs/o.npy        for others to write, of the type and shape that the manifest says
 #pragma once
 
 #include <filesystem>
@@ -42,7 +44,7 @@ struct checked_case {
   std::string name;
   std::vector<std::string> judged;   ///< outputs whose file is there
   std::vector<std::string> missing;  ///< the others; they are not judged
-  verdict result;                    ///< a discard where nothing is there
+  verdict result;                    ///< a discard where nothing is there, or not all that is changed in place
 };
 
 /// Judges the outputs in a folder that export_cases() made. Inputs are made anew: what is in their files does not

@@ -143,6 +143,8 @@ class Case:
             if name not in there_are:
                 raise ValueError(f"{name!r} is no output of this case; there are {', '.join(there_are)}")
         left_out = [n for n in _names.outputs_of(self.kernel) if n in there_are and n not in outputs]
+        if left_out and self.kernel == "append_kv":
+            raise ValueError(f"{', '.join(left_out)}: missing, and what is changed in place is judged together")
         written = self._native.outputs(left_out)
         for name, target in written.arrays().items():
             store(name, target, outputs[name], (slice(None),))

@@ -71,6 +71,14 @@ def test_right_outputs_pass_and_wrong_ones_fail() -> None:
     case.check(outputs)
 
 
+def test_what_is_changed_in_place_is_judged_together() -> None:
+    case = assay.case({"kernel": "append_kv", "pool_pages": 1, "sequences": [{"k": 2, "pages": [0]}]})
+    before = case.outputs()
+    with pytest.raises(ValueError, match="v: missing"):
+        case.judge({"k": before["k"]})
+    assert not case.judge(before), "no row was appended"
+
+
 def test_judged_names_shapes_and_types_are_checked() -> None:
     case = assay.case(SMALL)
     with pytest.raises(ValueError, match="'out' is no output of this case; there are o, lse"):

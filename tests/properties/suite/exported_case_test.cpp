@@ -82,6 +82,8 @@ TEST_CASE("a case's arrays are written under the names of the manifest") {
     CHECK(is_below(e.array(of.at("lo")), e.array(of.at("exact"))));
     CHECK(is_below(e.array(of.at("exact")), e.array(of.at("hi"))));
     CHECK_FALSE(fs::exists(e.output(name)));
+    const std::string initial = e.array(of.at("initial")).bytes;
+    CHECK(std::ranges::count(initial, '\xFF') == std::ssize(initial));
   }
   CHECK(e.part("problem").at("page_size") == 16);
   CHECK(e.part("problem").at("causal") == true);
@@ -112,6 +114,23 @@ TEST_CASE("a wrong output is a failure, and so is one of another type or shape")
   e.write("<u2");
   CHECK(e.checked().result.result == outcome::fail);
   CHECK(e.checked().result.what.find("o.npy holds elements of <u2, and <f2 is due") != std::string::npos);
+}
+
+TEST_CASE("of what is changed in place all must be there") {
+  attention_case append;
+  append.kernel = "append_kv";
+  append.pool_pages = 1;
+  append.sequences = {{1, 2, std::nullopt, {0}}};
+  const fs::path folder = fs::temp_directory_path() / ("assay-append-" + std::to_string(getpid()));
+  export_cases({{"append", append}}, folder);
+  const auto copy = [&](const char* name) {
+    const fs::path file = std::string(name) + ".npy";
+    fs::copy(folder / "append" / "initial" / file, folder / "append" / "outputs" / file);
+    return check_exported(folder).at(0).result;
+  };
+  CHECK(copy("k").result == outcome::discard);
+  CHECK(copy("v").result == outcome::fail);  // no row was appended
+  fs::remove_all(folder);
 }
 
 TEST_CASE("inputs are made anew, so that what stands in their files does not count") {

@@ -12,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// From the lowest to the highest.
-const std::vector<std::string> areas = {"kernels", "oracle", "properties", "fuzz", "tests"};
+const std::vector<std::string> areas = {"kernels", "oracle", "properties", "fuzz", "python", "tests"};
 
 /// A file includes its own room and those below. Rooms of one floor do not include each other.
 const std::map<std::string, int> floors = {
@@ -51,6 +51,7 @@ const std::map<std::string, int> floors = {
     {"properties/nightly", 8},
     {"properties/cli", 9},
     {"fuzz", 0},
+    {"python", 0},
     {"tests", 0},
 };
 constexpr int floor_of_kernels = 9;

@@ -17,7 +17,7 @@ struct source {
   std::vector<std::string> lines;
 };
 
-/// The code below kernels/, oracle/, properties/, fuzz/ and tests/, sorted by path.
+/// The code below kernels/, oracle/, properties/, fuzz/, python/ and tests/, sorted by path.
 std::vector<source> code_below(const std::filesystem::path& root);
 /// The same with scripts, patches, documents and the files of the top level: all that has words in it.
 std::vector<source> texts_below(const std::filesystem::path& root);

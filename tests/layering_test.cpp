@@ -53,6 +53,8 @@ TEST_CASE("the include rule finds an upward include, and an oracle that shares k
   CHECK(names(refusal("oracle/a.cpp", "hip/hip_runtime.h"), "shares more"));
   CHECK(names(refusal("kernels/split_kv/a.hip", "oracle/enclosure.hpp"), "upwards"));
   CHECK(names(refusal("properties/case/case.cpp", "fuzz/edits.hpp"), "upwards"));
+  CHECK(names(refusal("properties/cli/cli.cpp", "python/module/python_array.hpp"), "upwards"));
+  CHECK(refusal("python/module/module.cpp", "properties/cli/program.hpp").empty());
   CHECK(broken_includes({{"oracle/a.cpp", {"#include \"kernels/problem.hpp\"", "#include <vector>"}}}).empty());
 }
 

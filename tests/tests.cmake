@@ -1,6 +1,6 @@
 # Tests. Labels: unit (Catch2; the launcher), unit-long (those that take seconds, mostly runs of the suite: sanitizers
 # leave them to the night), faults (the suite on faulty kernels), compile (the GPUs' compilers), amd (ROCm, on demand),
-# fuzz, cli (program).
+# fuzz, cli (program), python (the package).
 enable_testing()
 include(Catch)
 
@@ -122,6 +122,8 @@ if(NOT ASSAY_SANITIZE AND NOT ASSAY_FUZZ)
   add_script_test("a browser shows the reports, without a complaint" cli html/pages_test.sh $<TARGET_FILE:assay>
     ${CMAKE_BINARY_DIR}/lib)
 endif()
+add_script_test("kernels in Python are verified, and pytest runs on cases" python python_test.sh ${CMAKE_BINARY_DIR}
+  ${Python_EXECUTABLE})
 add_script_test("the corpus replays" cli replay_test.sh $<TARGET_FILE:assay> ${kernels})
 add_script_test("small cases pass with the exact atoms of every unit" cli atoms_test.sh $<TARGET_FILE:assay>)
 if(NOT ASSAY_FUZZ)

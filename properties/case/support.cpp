@@ -265,6 +265,14 @@ assay_support support_from_json(const json::object& o) {
   return s;
 }
 
+std::vector<std::string> support_field_names() {
+  std::vector<std::string> names{"types"};
+  for (const auto& f : size_fields) names.emplace_back(f.name);
+  for (const auto& f : extent_fields) names.emplace_back(f.name);
+  for (const auto& f : flag_fields) names.emplace_back(f.name);
+  return names;
+}
+
 bool is_restricted(const assay_sizes& s) {
   return s.values[0] != 0 || s.least != 0 || s.most != 0 || s.multiple_of != 0;
 }

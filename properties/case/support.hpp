@@ -29,6 +29,9 @@ assay_support read_support(const assay_support& given);
 boost::json::object support_to_json(const assay_support& s);
 assay_support support_from_json(const boost::json::object& o);
 
+/// The fields that JSON may have, in order.
+std::vector<std::string> support_field_names();
+
 /// Whether the sizes restrict something, whether they hold a value, and the nearest that they hold; of two the smaller.
 /// Only values in [lo, hi] that are multiples of `step` are asked for. -1: there is none.
 bool is_restricted(const assay_sizes& sizes);

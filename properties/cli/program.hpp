@@ -46,6 +46,8 @@ void add_list(CLI::App& app, const cli_context& context, int& status);
 void add_bench(CLI::App& app, const cli_context& context, int& status);
 void add_corpus(CLI::App& app, const cli_context& context, int& status);
 void add_merge_reports(CLI::App& app, const cli_context& context, int& status);
+void add_export(CLI::App& app, const cli_context& context, int& status);
+void add_check(CLI::App& app, const cli_context& context, int& status);
 void add_fuzz(CLI::App& app, const cli_context& context, int& status);
 void add_faults(CLI::App& app, const cli_context& context, int& status);
 void add_pack(CLI::App& app, const cli_context& context, int& status);

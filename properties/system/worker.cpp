@@ -37,6 +37,12 @@ void close_parent_fd(int fd) {
   close(fd);
 }
 
+worker_hooks hooks_of_program;
+
+void call(void (*hook)()) {
+  if (hook != nullptr) hook();
+}
+
 /// False when the other side is gone.
 bool write_all(int fd, const std::string& text) {
   for (std::size_t done = 0; done < text.size();) {
@@ -112,6 +118,10 @@ std::string reply_of(const worker::serve_function& serve, const std::string& req
 
 }  // namespace
 
+void set_worker_hooks(const worker_hooks& hooks) {
+  hooks_of_program = hooks;
+}
+
 worker::worker(const serve_function& serve, int number) {
   int request[2];
   int reply[2];
@@ -119,8 +129,11 @@ worker::worker(const serve_function& serve, int number) {
     throw environment_error(fmt::format("cannot make a pipe for a worker: {}", std::strerror(errno)));
   std::fflush(nullptr);  // the child would write the buffers a second time
   const pid_t parent = getpid();
+  call(hooks_of_program.before_fork);
   pid_ = fork();
-  if (pid_ < 0) throw environment_error(fmt::format("cannot fork a worker: {}", std::strerror(errno)));
+  const int error = errno;
+  call(pid_ == 0 ? hooks_of_program.after_fork_in_child : hooks_of_program.after_fork_in_parent);
+  if (pid_ < 0) throw environment_error(fmt::format("cannot fork a worker: {}", std::strerror(error)));
   if (pid_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(0);
@@ -292,6 +305,7 @@ void wait(std::vector<slot>& slots, double limit_seconds, const std::function<vo
   for (const slot& s : slots) fds.push_back({s.busy ? s.process->reply_fd() : -1, POLLIN, 0});
   constexpr int tick_ms = 50;  // how late a limit may be noticed
   poll(fds.data(), fds.size(), tick_ms);
+  call(hooks_of_program.while_waiting);
   for (std::size_t i = 0; i < slots.size(); ++i)
     if (slots[i].busy)
       if (const auto result = collect(slots[i], fds[i].revents != 0, limit_seconds)) done(*result);

@@ -12,6 +12,18 @@
 
 namespace assay {
 
+/// What a program needs around each fork of a worker, and while it waits for workers: an interpreter has locks of its
+/// own, and must see Ctrl-C. Each may be null. `while_waiting` is called at least every 50 ms, and may throw: then the
+/// workers end.
+struct worker_hooks {
+  void (*before_fork)() = nullptr;
+  void (*after_fork_in_parent)() = nullptr;
+  void (*after_fork_in_child)() = nullptr;
+  void (*while_waiting)() = nullptr;
+};
+/// Those of all workers of this process from now on.
+void set_worker_hooks(const worker_hooks& hooks);
+
 /// A child process that answers requests one after the other. The parent must have no threads when it starts one. What
 /// the child writes to stdout goes to stderr; when its parent ends it, the processes of its group end, too.
 class worker {

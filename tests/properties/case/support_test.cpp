@@ -119,6 +119,9 @@ TEST_CASE("the JSON form holds every field") {
   // To the last field: what lies behind it is padding.
   constexpr std::size_t size = offsetof(assay_support, no_dead_nan) + sizeof s.no_dead_nan;
   CHECK(std::equal(bytes, bytes + size, reinterpret_cast<const std::byte*>(&back)));
+  std::vector<std::string> names;
+  for (const auto& field : support_to_json(read_support(s))) names.emplace_back(field.key());
+  CHECK(support_field_names() == names);
   CHECK_THROWS_AS(support_from_json({{"no_lse", 7}}), case_error);
   CHECK_THROWS_AS(support_from_json({{"no_lse", "yes"}}), case_error);
 }

@@ -115,6 +115,37 @@ TEST_CASE("what a worker did for others is not on a request's account") {
   for (const char* request : {"a", "b", "c"}) CHECK(child.ask(request).reply == request);
 }
 
+namespace {
+
+std::string hooks_called;
+
+/// Hooks that note their calls, until the object dies.
+struct noting_hooks {
+  explicit noting_hooks(void (*while_waiting)()) {
+    hooks_called.clear();
+    set_worker_hooks({[] { hooks_called += "before "; }, [] { hooks_called += "parent "; },
+                      [] { hooks_called += "child "; }, while_waiting});
+  }
+  ~noting_hooks() { set_worker_hooks({}); }
+  noting_hooks(const noting_hooks&) = delete;
+  noting_hooks& operator=(const noting_hooks&) = delete;
+};
+
+}  // namespace
+
+TEST_CASE("a program's hooks are called around the fork of a worker, on each side of it") {
+  const noting_hooks noted(nullptr);
+  isolated child([](const std::string&) { return hooks_called; }, 60);
+  CHECK(child.ask("").reply == "before child ");
+  CHECK(hooks_called == "before parent ");
+}
+
+TEST_CASE("what a hook throws while workers are waited for ends them") {
+  struct interrupt {};
+  const noting_hooks noted([] { throw interrupt{}; });
+  CHECK_THROWS_AS(run(2, {"hang", "hang"}), interrupt);
+}
+
 TEST_CASE("a worker that closes its pipe and goes on is ended") {
   const auto results = run(1, {"leave", "a"}, 60);
   CHECK(results.at("leave").death == "closed its pipe and did not end");

@@ -116,34 +116,6 @@ double alignment_of(const accumulation& a) {
   return std::ldexp(static_cast<double>(a.alignment_terms), -a.alignment_bits) / (a.products + 1);
 }
 
-/// Of an atom that is declared.
-std::string atom_fault(const char* name, const matrix_atom& a) {
-  const auto wrong = [&](const char* what) { return fmt::format("{}.{}", name, what); };
-  const auto is_in = [](auto x, int least, int most) {
-    return static_cast<int>(x) >= least && static_cast<int>(x) <= most;
-  };
-  if (!is_in(a.sum, 0, 3)) return wrong("sum is not one of the known ones");
-  if (a.sum == atom_sum::undeclared) return {};
-  if (!is_in(a.products, 1, 64)) return wrong("products is not 1 to 64");
-  if (a.group < 1 || a.products % a.group != 0) return wrong("group does not divide its products");
-  if (a.run < 1 || a.group % a.run != 0) return wrong("run does not divide its group");
-  if (a.sum == atom_sum::pairwise && (a.group & (a.group - 1)) != 0) return wrong("group is not a power of two");
-  if (!is_in(a.least_exponent, -126, 0)) return wrong("least_exponent is not -126 to 0");
-  for (const std::int32_t flag : {a.joins_c_later, a.flushes_inputs, a.flushes_results, a.adds_c_last})
-    if (!is_in(flag, 0, 1))
-      return wrong("joins_c_later, flushes_inputs, flushes_results or adds_c_last is neither 0 nor 1");
-  if (a.sum != atom_sum::aligned) return {};
-  if (!is_in(a.parts, 1, 1 + a.joins_c_later)) return wrong("parts is not 1, or 2 with joins_c_later");
-  if (!is_in(a.exponent, 0, 1)) return wrong("exponent is not one of the known ones");
-  if (!is_in(a.fraction_bits, 8, 31) || !is_in(a.result_bits, 8, 23))
-    return wrong("fraction_bits is not 8 to 31, or result_bits not 8 to 23");
-  if (!is_in(a.alignment, 0, 1) || !is_in(a.result, 0, 2)) return wrong("alignment or result is not a known direction");
-  if (a.result == cut::nearest_even && a.result_bits != 23) return wrong("result_bits is not 23, with nearest_even");
-  if (a.joins_c_later != 0 && (!is_in(a.sum_bits, 8, 31) || !is_in(a.c_reach, 0, 1 << 10)))
-    return wrong("sum_bits is not 8 to 31, or c_reach not 0 to 1024");
-  return {};
-}
-
 /// Of the fields that have a meaning only where the order is open.
 std::string any_order_fault(const contract& c) {
   struct named_type {
@@ -174,6 +146,31 @@ std::string any_order_fault(const contract& c) {
 }
 
 }  // namespace
+
+std::string atom_fault(const matrix_atom& a) {
+  const auto is_in = [](auto x, int least, int most) {
+    return static_cast<int>(x) >= least && static_cast<int>(x) <= most;
+  };
+  if (!is_in(a.sum, 0, 3)) return "sum is not one of the known ones";
+  if (a.sum == atom_sum::undeclared) return {};
+  if (!is_in(a.products, 1, 64)) return "products is not 1 to 64";
+  if (a.group < 1 || a.products % a.group != 0) return "group does not divide its products";
+  if (a.run < 1 || a.group % a.run != 0) return "run does not divide its group";
+  if (a.sum == atom_sum::pairwise && (a.group & (a.group - 1)) != 0) return "group is not a power of two";
+  if (!is_in(a.least_exponent, -126, 0)) return "least_exponent is not -126 to 0";
+  for (const std::int32_t flag : {a.joins_c_later, a.flushes_inputs, a.flushes_results, a.adds_c_last})
+    if (!is_in(flag, 0, 1)) return "joins_c_later, flushes_inputs, flushes_results or adds_c_last is neither 0 nor 1";
+  if (a.sum != atom_sum::aligned) return {};
+  if (!is_in(a.parts, 1, 1 + a.joins_c_later)) return "parts is not 1, or 2 with joins_c_later";
+  if (!is_in(a.exponent, 0, 1)) return "exponent is not one of the known ones";
+  if (!is_in(a.fraction_bits, 8, 31) || !is_in(a.result_bits, 8, 23))
+    return "fraction_bits is not 8 to 31, or result_bits not 8 to 23";
+  if (!is_in(a.alignment, 0, 1) || !is_in(a.result, 0, 2)) return "alignment or result is not a known direction";
+  if (a.result == cut::nearest_even && a.result_bits != 23) return "result_bits is not 23, with nearest_even";
+  if (a.joins_c_later != 0 && (!is_in(a.sum_bits, 8, 31) || !is_in(a.c_reach, 0, 1 << 10)))
+    return "sum_bits is not 8 to 31, or c_reach not 0 to 1024";
+  return {};
+}
 
 contract undeclared_contract(std::int32_t known_bytes) {
   static_assert(std::is_trivially_copyable_v<contract>);
@@ -217,8 +214,8 @@ std::string contract_fault(const contract& c, const problem& p) {
   };
   if (std::string fault = range_fault(fields); !fault.empty()) return fault;
   if (std::string fault = any_order_fault(c); !fault.empty()) return fault;
-  if (std::string fault = atom_fault("qk_atom", c.qk_atom); !fault.empty()) return fault;
-  if (std::string fault = atom_fault("pv_atom", c.pv_atom); !fault.empty()) return fault;
+  if (std::string fault = atom_fault(c.qk_atom); !fault.empty()) return "qk_atom." + fault;
+  if (std::string fault = atom_fault(c.pv_atom); !fault.empty()) return "pv_atom." + fault;
   switch (c.p_type) {
     case dtype::f32:
     case dtype::f16:

@@ -320,9 +320,9 @@ const assay_edge_flags* assay_conflict_flags_v1(void);
 
 /* A matrix atom that a library can run by itself: D = A B + C, 16 rows by 16 columns. */
 typedef struct assay_unit_atom {
-  const char* name;           /* for people: "wgmma e4m3fn"; 1 to 64 printable characters */
-  int32_t type;               /* of A and B: f16, bf16, i8 or FP8. C and D are f32; of i8 they are int32 */
-  int32_t depth;              /* k of A and B, 1 to 64; a multiple of the declared atom's products */
+  const char* name;           /* for people: "f16", "wgmma e4m3fn" */
+  int32_t type;               /* assay_element_type of A and B. C and D are f32; of int8 they are int32 */
+  int32_t depth;              /* k of A and B, at most 64; a multiple of the declared atom's products */
   assay_matrix_atom declared; /* what it computes; all zeros: not declared */
 } assay_unit_atom;
 

@@ -10,6 +10,10 @@
 namespace assay::probe {
 namespace {
 
+std::string message_of(const assay_status& status) {
+  return {status.message, strnlen(status.message, sizeof status.message)};
+}
+
 constexpr std::int64_t every = std::numeric_limits<std::int64_t>::max();
 
 atom_report probe_integers(const assay_matrix_unit& unit, std::int32_t number, const assay_unit_atom& atom,
@@ -26,7 +30,7 @@ atom_report probe_integers(const assay_matrix_unit& unit, std::int32_t number, c
   for (std::int32_t& x : c) x = static_cast<std::int32_t>(random() % (1U << 30)) - (1 << 29);
   const assay_status status =
       unit.multiply(number, static_cast<std::int32_t>(count), a.data(), b.data(), c.data(), d.data());
-  if (status.code != ASSAY_OK) r.failure = status.message;
+  if (status.code != ASSAY_OK) r.failure = message_of(status);
   for (std::size_t i = 0; i < d.size() && r.failure.empty(); ++i) {
     const std::size_t tile = i / 256, row = i / 16 % 16, column = i % 16;
     std::int32_t sum = c[i];
@@ -64,36 +68,26 @@ void measure(const function_of& f, std::span<const float> x, std::span<const flo
 
 }  // namespace
 
-std::vector<atom_report> probe_atoms(const assay_matrix_unit& unit, std::int64_t count, std::uint64_t seed) {
-  std::vector<atom_report> reports;
-  for (std::int32_t number = 0; number < unit.num_atoms; ++number) {
-    assay_unit_atom atom{};
-    std::memcpy(&atom,
-                reinterpret_cast<const std::byte*>(unit.atoms) + static_cast<std::ptrdiff_t>(number) * unit.atom_bytes,
-                std::min(sizeof atom, static_cast<std::size_t>(unit.atom_bytes)));
-    const auto type = static_cast<dtype>(atom.type);
-    if (type == dtype::i8) {
-      reports.push_back(probe_integers(unit, number, atom, count, seed));
-      continue;
-    }
-    atom_report r;
-    r.name = atom.name;
-    r.is_declared = atom.declared.sum != atom_sum::undeclared;
-    tiles t = craft(type, atom.depth, count, seed);
-    const assay_status status =
-        unit.multiply(number, static_cast<std::int32_t>(count), t.a.data(), t.b.data(), t.c.data(), t.d.data());
-    if (status.code != ASSAY_OK) {
-      r.failure = status.message;
-    } else {
-      if (r.is_declared) r.declared = compare(t, atom.declared, every);
-      if (!r.is_declared || r.declared.misses > 0) r.found = search(t);
-    }
-    reports.push_back(std::move(r));
+atom_report probe_atom(const assay_matrix_unit& unit, std::int32_t number, std::int64_t count, std::uint64_t seed) {
+  const assay_unit_atom atom = atom_of(unit, number);
+  const auto type = static_cast<dtype>(atom.type);
+  if (type == dtype::i8) return probe_integers(unit, number, atom, count, seed);
+  atom_report r;
+  r.name = atom.name;
+  r.is_declared = atom.declared.sum != atom_sum::undeclared;
+  tiles t = craft(type, atom.depth, count, seed);
+  const assay_status status =
+      unit.multiply(number, static_cast<std::int32_t>(count), t.a.data(), t.b.data(), t.c.data(), t.d.data());
+  if (status.code != ASSAY_OK) {
+    r.failure = message_of(status);
+    return r;
   }
-  return reports;
+  if (r.is_declared) r.declared = compare(t, atom.declared, every);
+  if (!r.is_declared || r.declared.misses > 0) r.found = search(t);
+  return r;
 }
 
-std::vector<function_report> probe_functions(const assay_matrix_unit& unit, std::uint32_t stride) {
+function_report probe_function(const assay_matrix_unit& unit, assay_unit_function function, std::uint32_t stride) {
   // Where the contract uses them: exp2 of what is at most 0 and of what p_shift adds, log of sums, tanh of anything.
   const function_of functions[] = {
       {"exp2", [](double x) { return std::exp2(x); }, -126, 127, static_cast<double>(unit.exp2_relative_error), 0},
@@ -102,29 +96,25 @@ std::vector<function_report> probe_functions(const assay_matrix_unit& unit, std:
       {"tanh", [](double x) { return std::tanh(x); }, -0x1p127F, 0x1p127F,
        static_cast<double>(unit.tanh_relative_error), 0}};
   constexpr std::size_t together = 1 << 22;
-  std::vector<function_report> reports;
-  for (std::int32_t i = 0; i < 3; ++i) {
-    const function_of& f = functions[i];
-    function_report r;
-    r.name = f.name;
-    r.declared = f.relative;
-    std::vector<float> x, y;
-    const auto flush = [&] {
-      y.resize(x.size());
-      const assay_status status = unit.evaluate(i, std::ssize(x), x.data(), y.data());
-      if (status.code != ASSAY_OK) r.failure = status.message;
-      measure(f, x, y, r);
-      x.clear();
-    };
-    for (std::uint64_t bits = 0; bits < std::uint64_t{1} << 32 && r.failure.empty(); bits += stride) {
-      const float value = float_of(static_cast<std::uint32_t>(bits));
-      if (value >= f.least && value <= f.most) x.push_back(value);
-      if (x.size() == together) flush();
-    }
-    if (!x.empty() && r.failure.empty()) flush();
-    reports.push_back(std::move(r));
+  const function_of& f = functions[function];
+  function_report r;
+  r.name = f.name;
+  r.declared = f.relative;
+  std::vector<float> x, y;
+  const auto flush = [&] {
+    y.assign(x.size(), std::numeric_limits<float>::quiet_NaN());  // what the library leaves out is wrong
+    const assay_status status = unit.evaluate(function, std::ssize(x), x.data(), y.data());
+    if (status.code != ASSAY_OK) r.failure = message_of(status);
+    measure(f, x, y, r);
+    x.clear();
+  };
+  for (std::uint64_t bits = 0; bits < std::uint64_t{1} << 32 && r.failure.empty(); bits += stride) {
+    const float value = float_of(static_cast<std::uint32_t>(bits));
+    if (value >= f.least && value <= f.most) x.push_back(value);
+    if (x.size() == together) flush();
   }
-  return reports;
+  if (!x.empty() && r.failure.empty()) flush();
+  return r;
 }
 
 }  // namespace assay::probe

@@ -2,6 +2,7 @@
 /// the family of kernels/matrix_atom.hpp does?
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,6 +11,16 @@
 #include "kernels/library.h"
 
 namespace assay::probe {
+
+/// Below so many results of an atom, or floats of a function, nothing holds: a probe that compared none would hold.
+constexpr std::int64_t least_compared = 1000;
+
+/// An atom of a unit's table, by its number.
+assay_unit_atom atom_of(const assay_matrix_unit& unit, std::int32_t number);
+
+/// What the library got wrong in the table, one line with atom and field: "atom 1 'f16': depth is 0, not 1 to 64";
+/// empty where nothing is. What follows takes only tables without a fault.
+std::string unit_fault(const assay_matrix_unit& unit);
 
 /// Tiles of A, B and C for one atom, and what the unit made of them. A number is stored as its type's bits.
 struct tiles {
@@ -28,6 +39,8 @@ tiles craft(dtype type, std::int64_t depth, std::int64_t count, std::uint64_t se
 struct comparison {
   std::int64_t misses = 0;
   std::int64_t compared = 0;
+  std::int64_t unbounded = 0;  ///< not compared: the atom's result is beyond f32, where any number would do
+  bool is_enough() const { return compared >= std::max(least_compared, unbounded); }
 };
 comparison compare(const tiles& t, const matrix_atom& atom, std::int64_t most);
 
@@ -49,13 +62,15 @@ struct atom_report {
   comparison declared;
   std::optional<search_result> found;  ///< searched where the declared one misses, or none is declared
   std::string failure;                 ///< the unit did not run
+  /// Whether enough was compared: with what is declared, or else with the atom that fits best.
+  bool is_enough() const { return is_declared ? declared.is_enough() : found && found->of_best.is_enough(); }
   /// Whether what is declared holds, or nothing is.
-  bool holds() const { return failure.empty() && (!is_declared || declared.misses == 0); }
+  bool holds() const { return failure.empty() && is_enough() && (!is_declared || declared.misses == 0); }
 };
-/// int8 is compared with the exact sum.
-std::vector<atom_report> probe_atoms(const assay_matrix_unit& unit, std::int64_t count, std::uint64_t seed);
+/// Runs atom `number` on `count` tiles of 16 by 16. int8 is compared with the exact sum.
+atom_report probe_atom(const assay_matrix_unit& unit, std::int32_t number, std::int64_t count, std::uint64_t seed);
 
-/// Worst errors of exp2, log and tanh over every `stride`-th float.
+/// Worst error of exp2, log or tanh over every `stride`-th float.
 struct function_report {
   std::string name;
   double worst = 0;     ///< of log: beyond the absolute part
@@ -63,8 +78,9 @@ struct function_report {
   float at = 0;
   std::int64_t compared = 0;
   std::string failure;
-  bool holds() const { return failure.empty() && worst <= declared; }
+  bool is_enough() const { return compared >= least_compared; }
+  bool holds() const { return failure.empty() && is_enough() && worst <= declared; }
 };
-std::vector<function_report> probe_functions(const assay_matrix_unit& unit, std::uint32_t stride);
+function_report probe_function(const assay_matrix_unit& unit, assay_unit_function function, std::uint32_t stride);
 
 }  // namespace assay::probe

@@ -52,10 +52,10 @@ comparison compare(const tiles& t, const decoded& d, const matrix_atom& atom, st
       oracle::multiply_exactly(a, a, d.b.data() + tile * d.depth * rows_of_tile, 0, t.depth, t.depth, rows_of_tile,
                                atom, mid, radius);
       for (std::size_t n = 0; n < rows_of_tile; ++n) {
-        const double got = static_cast<double>(t.d[at * rows_of_tile + n]);
-        sum.misses += got == mid[n] || !std::isfinite(radius[n]) ? 0 : 1;
+        const bool is_bounded = std::isfinite(radius[n]);
+        sum.misses += is_bounded && static_cast<double>(t.d[at * rows_of_tile + n]) != mid[n] ? 1 : 0;
+        ++(is_bounded ? sum.compared : sum.unbounded);
       }
-      sum.compared += static_cast<std::int64_t>(rows_of_tile);
       if (sum.misses >= most) return sum;
     }
   return sum;

@@ -54,7 +54,7 @@ assay_status evaluate(std::int32_t function, std::int64_t count, const float* x,
   return {};
 }
 
-atom_report probed(dtype type, const matrix_atom& computes, const matrix_atom& declared) {
+atom_report probed(dtype type, const matrix_atom& computes, const matrix_atom& declared, std::int64_t tiles = 48) {
   unit_under_test.type = type;
   unit_under_test.computes = computes;
   const assay_unit_atom atom{"atom", static_cast<std::int32_t>(type), computes.products, declared};
@@ -69,7 +69,7 @@ atom_report probed(dtype type, const matrix_atom& computes, const matrix_atom& d
                                0,
                                0x1p-23F,
                                0x1p-23F};
-  return probe_atoms(unit, 48, 5).at(0);
+  return probe_atom(unit, 0, tiles, 5);
 }
 
 TEST_CASE("the probe confirms a declared atom, and finds the one that is off by a bit", "[probe]") {
@@ -86,6 +86,41 @@ TEST_CASE("the probe confirms a declared atom, and finds the one that is off by 
   REQUIRE(other.found);
   CHECK(other.found->fitting == 2);  // the known one, and its place in the family
   CHECK(other.found->best == hopper_atom(dtype::f16));
+}
+
+TEST_CASE("the probe: too few results confirm no atom", "[probe]") {
+  const matrix_atom atom = hopper_atom(dtype::f16);
+  for (const matrix_atom& declared : {atom, matrix_atom{}}) {
+    const atom_report few = probed(dtype::f16, atom, declared, 1);
+    CHECK(few.declared.misses == 0);
+    CHECK(!few.is_enough());
+    CHECK(!few.holds());
+    CHECK(probed(dtype::f16, atom, declared, 12).holds());
+  }
+}
+
+TEST_CASE("the probe: a result beyond f32 is not compared", "[probe]") {
+  const matrix_atom atom = hopper_atom(dtype::bf16);
+  constexpr std::int64_t count = 8;
+  tiles t = craft(dtype::bf16, 16, count, 1);
+  const auto results = static_cast<std::int64_t>(t.d.size());
+  const comparison wrong = compare(t, atom, results);  // the unit wrote nothing
+  CHECK(wrong.compared == results);
+  CHECK(wrong.misses > results / 2);
+  // 2^127 * 2^127 everywhere: any D fits.
+  constexpr std::uint16_t huge = 254 << 7;
+  for (auto* operand : {&t.a, &t.b})
+    for (std::size_t at = 0; at < operand->size(); at += sizeof huge)
+      std::memcpy(operand->data() + at, &huge, sizeof huge);
+  const comparison unbounded = compare(t, atom, results);
+  CHECK(unbounded.misses == 0);
+  CHECK(unbounded.compared == 0);
+  CHECK(unbounded.unbounded == results);
+  CHECK(!unbounded.is_enough());
+  CHECK(!comparison{0, 5000, 5001}.is_enough());
+  const search_result any = search(t);
+  CHECK(any.fitting == any.tried);
+  CHECK(!any.of_best.is_enough());
 }
 
 TEST_CASE("the probe names units that have no declaration", "[probe]") {
@@ -121,18 +156,27 @@ TEST_CASE("the probe finds a function whose error exceeds what is declared", "[p
                                0,
                                0x1p-23F,
                                0x1p-23F};
-  const std::vector<function_report> all = probe_functions(unit, 100003);
-  REQUIRE(all.size() == 3);
-  CHECK(!all[0].holds());
-  CHECK(all[0].at > 100);
-  CHECK(all[1].holds());
-  CHECK(all[2].holds());
-  CHECK(all[2].compared > 1000);
+  const function_report exp2 = probe_function(unit, ASSAY_EXP2, 100003);
+  CHECK(!exp2.holds());
+  CHECK(exp2.at > 100);
+  CHECK(probe_function(unit, ASSAY_LOG, 100003).holds());
+  const function_report tanh = probe_function(unit, ASSAY_TANH, 100003);
+  CHECK(tanh.holds());
+  CHECK(tanh.compared > 10 * least_compared);
+
+  // Of every 10000019th float, no error is seen among too few of log.
+  const function_report few = probe_function(unit, ASSAY_LOG, 10000019);
+  CHECK(few.compared > 0);
+  CHECK(few.worst <= few.declared);
+  CHECK(!few.holds());
+  const function_report none = probe_function(unit, ASSAY_LOG, 1U << 31);
+  CHECK(none.compared == 0);
+  CHECK(!none.holds());
 }
 
 TEST_CASE("probe: the built-in unit, and what is not a unit", "[probe][cli]") {
   std::ostringstream out, err;
-  CHECK(run_program({"probe", "--tiles", "12", "--seed", "3", "--stride", "10000019"}, {out, err, nullptr}) == 0);
+  CHECK(run_program({"probe", "--tiles", "12", "--seed", "3", "--stride", "100003"}, {out, err, nullptr}) == 0);
   CHECK(out.str().find("i8: the declared atom holds: 0 misses of 3072") != std::string::npos);
   CHECK(out.str().find("f16: no atom is declared") != std::string::npos);
   CHECK(run_program({"probe", "--atoms", "volta"}, {out, err, nullptr}) == exit_usage);

@@ -3,6 +3,7 @@ the LDS that reach a barrier before the wave has waited for them."""
 
 import re
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 LABEL = re.compile(r"^([A-Za-z_.$][\w.$]*):")
 ADDRESS = re.compile(r"//\s*([0-9A-Fa-f]{8,}):(?:.*<([^>+]+)(?:\+0x([0-9a-f]+))?>)?")
@@ -124,9 +125,16 @@ def writes_lds(i):
     return i.name.startswith(("flat_store", "flat_atomic"))  # may be the LDS
 
 
+def moves_to_lds(i):
+    """Loads of memory straight into the LDS and their like: by a modifier, or by their name. They end with counters of
+    their own, by generation: vmcnt, asynccnt, tensorcnt."""
+    return bool(re.search(r"\blds\b", i.operands) or re.search(r"(^|_)lds(_|$)|_async_", i.name))
+
+
 def is_barrier(i):
-    """Where a wave says that it has arrived: gfx12 has the wait for the others apart."""
-    return i.name in ("s_barrier", "s_barrier_signal", "s_barrier_signal_isfirst")
+    """Where a wave says that it has arrived: gfx12 has the wait for the others apart. What a wave does with a named
+    barrier (init, join, leave) changes for whom others wait, so it counts, too."""
+    return bool(re.match(r"s_barrier(?!_wait)|s_wakeup_barrier|ds_gws_barrier", i.name))
 
 
 def lds_wait(i):
@@ -146,31 +154,35 @@ def lds_wait(i):
     return 0 if i.operands == "0" else None
 
 
+class State(NamedTuple):
+    """Writes that may be under way: the youngest of the LDS's own as (LDS operations behind it, its index), and the
+    index of a flat one."""
+
+    write: tuple | None = None
+    flat: int | None = None
+
+
 def step(i, index, state):
-    """State: None, or (LDS operations behind the youngest write that may be under way, that write's index). A wave's
-    LDS operations end in order, so a wait for at most n leaves no write behind which n or more came. Flat ones do not,
-    so only a wait for all ends them."""
+    """The state behind an instruction. A wave's LDS operations end in order, so a wait for at most n leaves no write
+    behind which n or more came. Flat ones do not, so only a wait for all ends them."""
+    if moves_to_lds(i):
+        raise NotModelled(f"{i}: loads into the LDS are not followed")
     wait = lds_wait(i)
     if wait is not None:
-        return None if state is None or wait <= state[0] else state
-    if i.name.startswith(("flat_store", "flat_atomic")):
-        return (0, index)
+        ends = state.write is not None and wait <= state.write[0]
+        return State(None if ends else state.write, None if wait == 0 else state.flat)
     if not is_lds(i):
-        return state
-    if " lds" in f" {i.operands}":
-        raise NotModelled(f"{i}: loads into the LDS are not followed")
+        return state._replace(flat=index) if writes_lds(i) else state
     if writes_lds(i):
-        return (0, index)
-    if state is None or i.name == "ds_nop":
+        return state._replace(write=(0, index))
+    if state.write is None or i.name == "ds_nop":
         return state
-    return (min(state[0] + 1, MOST_BEHIND), state[1])
+    return state._replace(write=(min(state.write[0] + 1, MOST_BEHIND), state.write[1]))
 
 
 def joined(a, b):
     """Where two ways meet, the one that has waited less counts."""
-    if a is None or b is None:
-        return a or b
-    return min(a, b)
+    return State(*(x if y is None else y if x is None else min(x, y) for x, y in zip(a, b)))
 
 
 def unwaited_writes(function):
@@ -178,7 +190,7 @@ def unwaited_writes(function):
     if not any(is_barrier(i) for i in function.instructions):
         return []
     next_of = successors(function)
-    states = {0: None}
+    states = {0: State()}
     work = [0]
     while work:
         n = work.pop()
@@ -189,9 +201,11 @@ def unwaited_writes(function):
                 states[to] = state
                 work.append(to)
     return [
-        (function.instructions[states[n][1]], i)
+        (function.instructions[write], i)
         for n, i in enumerate(function.instructions)
-        if is_barrier(i) and states.get(n) is not None
+        if is_barrier(i) and n in states
+        for write in (states[n].write and states[n].write[1], states[n].flat)
+        if write is not None
     ]
 
 
@@ -203,7 +217,7 @@ COUNTED = {
     "waits": r"s_wait(cnt|_)",
     "calls": r"s_(swappc|call)",
     "flat": r"flat_(load|store|atomic)",
-    "buffer": r"buffer_(load|store|atomic)",
+    "buffer": r"(s_|t)?buffer_(load|store|atomic)",
     "scratch": r"scratch_(load|store)",
     "division": r"v_div_scale",
 }
@@ -216,10 +230,12 @@ def counts(function):
 
 
 def wide_addresses(function):
-    """Global accesses by their address: how many in 64 bits, and how many by a 32-bit offset from a scalar base."""
+    """Global accesses by their address: how many in 64 bits of the lane's own, and how many in another way, as by a
+    32-bit offset from a scalar base. Such an offset is sound where its index has only 32 bits; a pool's has 64."""
     wide = narrow = 0
     for i in function.instructions:
-        if i.name.startswith("global_"):
-            wide += "off" in re.split(r"[ ,]+", i.operands)
-            narrow += bool(re.search(r"v\d+, (v\[?[\d:]+\]?, )?s\[", i.operands))
+        if re.match(r"global_(load|store|atomic)", i.name):
+            is_wide = bool(re.search(r"v\[\d+:\d+\],.*\boff\b", i.operands))
+            wide += is_wide
+            narrow += not is_wide
     return wide, narrow

@@ -66,7 +66,7 @@ class Kernel:
     @property
     def is_main(self):
         """Those that compute with matrix instructions, or should: all but combine and append_kv's."""
-        return self.name.startswith(("split_kv", "batch_prefill", "mqa_logits"))
+        return self.name.startswith(("split_kv", "batch_prefill", "mqa_"))
 
 
 def read(folder):

@@ -59,6 +59,19 @@ class Waits(unittest.TestCase):
             unwaited("flat_store_dword v[0:1], v2", "s_waitcnt lgkmcnt(1)", "s_barrier"),
             ["flat_store_dword at s_barrier"])
 
+    def test_only_a_wait_for_all_ends_a_flat_store(self):
+        flat, read = "flat_store_dword v[0:1], v2", "ds_read_b32 v3, v4"
+        found = ["flat_store_dword at s_barrier"]
+        self.assertEqual(unwaited(flat, read, read, "s_waitcnt lgkmcnt(2)", "s_barrier"), found)
+        self.assertEqual(unwaited(flat, read, read, "s_waitcnt lgkmcnt(0)", "s_barrier"), [])
+        # A younger write of the LDS's own, which the wait ends, does not hide it, nor the other way round.
+        self.assertEqual(unwaited(flat, "ds_write_b32 v0, v1", read, "s_waitcnt lgkmcnt(1)", "s_barrier"), found)
+        self.assertEqual(unwaited("ds_write_b32 v0, v1", flat, "s_barrier"), self.FOUND + found)
+        self.assertEqual(unwaited("ds_write_b32 v0, v1", flat, "s_waitcnt lgkmcnt(0)", "s_barrier"), [])
+        # On one way only.
+        self.assertEqual(
+            unwaited("s_cbranch_scc1 .LBB0_2", flat, ".LBB0_2:", read, "s_waitcnt lgkmcnt(1)", "s_barrier"), found)
+
     def test_both_ways_of_a_branch(self):
         def branch(*on_one_way):
             return unwaited("ds_write_b32 v0, v1", "s_cbranch_scc1 .LBB0_2", *on_one_way, ".LBB0_2:", "s_barrier",
@@ -93,6 +106,9 @@ class Waits(unittest.TestCase):
         self.assertEqual(unwaited(store, "s_wait_dscnt 0x0", signal, "s_barrier_wait -1"), [])
         self.assertEqual(unwaited(store, "s_wait_loadcnt_dscnt 0x300", signal, "s_barrier_wait -1"), [])
         self.assertEqual(unwaited(store, "s_wait_loadcnt_dscnt 0x1", signal, "s_barrier_wait -1"), found)
+        for signal_of in ("s_barrier_signal_isfirst -1", "s_barrier_signal_var v0", "s_barrier_join 1", "s_barrier_leave"):
+            self.assertEqual(unwaited(store, signal_of, "s_barrier_wait 1"), [f"ds_store_b32 at {signal_of.split()[0]}"])
+            self.assertEqual(unwaited(store, "s_wait_dscnt 0x0", signal_of, "s_barrier_wait 1"), [])
         # Behind the signal is too late.
         self.assertEqual(unwaited(store, signal, "s_wait_dscnt 0x0", "s_barrier_wait -1"), found)
 
@@ -100,6 +116,17 @@ class Waits(unittest.TestCase):
         for line in ("s_swappc_b64 s[30:31], s[16:17]", "s_setpc_b64 s[30:31]", "s_branch .LBB9_9"):
             with self.assertRaises(assembly.NotModelled):
                 unwaited("ds_write_b32 v0, v1", line, "s_barrier")
+
+    def test_loads_into_the_lds_are_not_followed(self):
+        for line in ("buffer_load_dword v1, s[8:11], 0 offen lds", "buffer_load_dword v1, s[8:11], 0 lds offset:4",
+                     "global_load_lds_dwordx4 v[0:1], off", "tensor_load_to_lds s[0:3], s[4:11]",
+                     "global_load_async_to_lds_b128 v0, v[2:3], off", "ds_atomic_async_barrier_arrive_b64 v0"):
+            for wait in ((), ("s_waitcnt vmcnt(0) lgkmcnt(0)",)):
+                with self.assertRaisesRegex(assembly.NotModelled, "loads into the LDS are not followed"):
+                    unwaited(line, *wait, "s_barrier", "s_endpgm")
+        # What no wave reaches, and what has the letters only.
+        self.assertEqual(unwaited("s_branch .LBB0_1", "global_load_lds_dword v[0:1], off", ".LBB0_1:", "s_barrier"), [])
+        self.assertEqual(unwaited("v_mov_b32 v0, src_lds_direct", "ds_read_b32 v0, v1", "s_barrier"), [])
 
 
 class Disassembly(unittest.TestCase):
@@ -189,7 +216,7 @@ amdhsa.target:   amdgcn-amd-amdhsa--gfx942
 
 class Rules(unittest.TestCase):
     GOOD = ("v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], v[0:3]", "global_load_dwordx4 v[0:3], v[8:9], off",
-            "global_load_dword v1, v2, s[4:5] offset:16", "ds_write_b32 v0, v1", "s_waitcnt lgkmcnt(0)", "s_barrier",
+            "global_load_dword v1, v[2:3], off offset:16", "ds_write_b32 v0, v1", "s_waitcnt lgkmcnt(0)", "s_barrier",
             "s_endpgm")
 
     def findings(self, code=GOOD, name="split_kv_block<f16>", **changed):
@@ -211,8 +238,23 @@ class Rules(unittest.TestCase):
         self.assertEqual(self.findings(self.GOOD[1:]), ["no matrix instruction"])
 
     def test_addresses(self):
-        self.assertIn("addresses below 64 bits", self.findings(self.GOOD[:1] + self.GOOD[2:])[0])
-        self.assertIn("addresses below 64 bits", self.findings(("buffer_load_dword v0, v1, s[0:3], 0", *self.GOOD))[0])
+        self.assertIn("addresses below 64 bits", self.findings(self.GOOD[:1] + self.GOOD[3:])[0])
+        for below in ("buffer_load_dword v0, v1, s[0:3], 0", "s_buffer_load_dword s0, s[4:7], 0x0"):
+            self.assertIn("addresses below 64 bits", self.findings((below, *self.GOOD))[0])
+        # One is enough: all the others are wide.
+        for below in ("global_load_dword v1, v2, s[4:5] offset:16", "global_store_dword v1, v2, s[4:5]",
+                      "global_store_dwordx4 v1, v[2:5], s[4:5]", "global_load_dwordx4 v[2:5], v1, s[4:5]",
+                      "global_load_addtid_b32 v1, s[4:5]"):
+            self.assertEqual(self.findings((below, *self.GOOD)),
+                             ["addresses below 64 bits: 2 wide, 1 by an offset, 0 of buffers"])
+        for wide in ("global_store_dword v[0:1], v2, off", "global_atomic_add v1, v[2:3], v4, off glc",
+                     "global_inv scope:SCOPE_SE", "global_wb scope:SCOPE_SYS"):
+            self.assertEqual(self.findings((wide, *self.GOOD)), [])
+
+    def test_main_kernels_are_those_of_every_name(self):
+        for name in ("split_kv_block<f16>", "batch_prefill_block<e4m3fn, f16>", "mqa_fixed_block<e4m3fn>",
+                     "mqa_variable_block<e4m3fn>"):
+            self.assertEqual(self.findings(self.GOOD[1:], name), ["no matrix instruction"])
 
     def test_an_unwaited_write_in_any_kernel(self):
         code = self.GOOD[:4] + self.GOOD[5:]
@@ -227,6 +269,11 @@ class Rules(unittest.TestCase):
         self.assertTrue(needs(*self.GOOD))
         self.assertFalse(needs("s_barrier", "ds_write_b32 v0, v1", "s_endpgm"))
         self.assertIsNone(needs("ds_write_b32 v0, v1", "s_waitcnt lgkmcnt(0)", "s_endpgm"))
+        self.assertIsNone(needs("ds_write_b32 v0, v1", "global_load_lds_dword v[0:1], off", "s_barrier", "s_endpgm"))
+
+    def test_a_load_into_the_lds_is_a_finding(self):
+        code = ("buffer_load_dword v1, s[8:11], 0 offen lds", "s_barrier", "s_endpgm")
+        self.assertIn("loads into the LDS are not followed", self.findings(code, "combine")[0])
 
     def test_a_call_is_a_finding(self):
         found = self.findings(("s_swappc_b64 s[30:31], s[16:17]", *self.GOOD))

@@ -43,3 +43,18 @@ echo 'no library' >"$scratch/text.so"
 got=0
 "$program" pack "$scratch/half" --library "$scratch/text.so" --corpus "$pack/corpus" >said 2>&1 || got=$?
 [[ $got -eq 3 && $(ls -A "$scratch") == $'elsewhere\nmoved pack\nsaid\ntext.so' ]] || fail 'a failed pack leaves something'
+mkdir -p "$scratch/c1" "$scratch/c2" "$scratch/l2"
+cp "$(find "$pack/corpus" -name '*.json' | head -1)" "$scratch/c1/x.json"
+cp "$scratch/c1/x.json" "$scratch/c2/"
+refused() { # TEXT ARGUMENT...: the pack is not made, and one line says why
+  local got=0 text=$1
+  shift
+  "$program" pack "$@" >said 2>&1 || got=$?
+  [[ $got -eq 2 && $(wc -l <said) -eq 1 ]] && grep -q "$text" said || fail "not refused: $*"
+}
+refused 'have one name in the pack' "$scratch/half" --corpus "$scratch/c1" --corpus "$scratch/c2"
+refused 'lies in the corpus' "$scratch/c1/inside" --corpus "$scratch/c1"
+cp "$library" "$scratch/l2/"
+refused 'have one name' "$scratch/half" --library "$library" --library "$scratch/l2/$(basename "$library")" \
+  --corpus "$scratch/c1"
+[[ ! -e $scratch/half && ! -e $scratch/c1/inside ]] || fail 'a refused pack leaves something'

@@ -237,6 +237,9 @@ std::shared_ptr<library> library_options::open(const cli_context& context, opene
   if (!atoms.empty() && std::string_view(lib->platform()) != "cpu")
     throw usage_error(
         fmt::format("--atoms: {} is a library for {}, whose matrix unit is what it is", lib->path(), lib->platform()));
+  if (!atoms.empty() && !path.empty() && lib->matrix_unit() == nullptr)
+    throw usage_error(
+        fmt::format("--atoms: {} does not multiply by the cpu platform's atoms (kernels/device/mma.hpp)", lib->path()));
   if (!platform.empty() && platform != lib->platform())
     throw environment_error(fmt::format("--platform: {} is a library for {}, not for {}; name one with --library",
                                         lib->path(), lib->platform(), platform));

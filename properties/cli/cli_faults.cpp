@@ -122,7 +122,10 @@ int faults(const faults_arguments& given, const cli_context& context) {
   options.budget.seconds = given.shrink_seconds;
   std::vector<fault_row> rows;
   progress shown;
-  for (const fault& planted : shown_on(given.platform, selected(given), context)) {
+  const std::vector<fault> planted_there = shown_on(given.platform, selected(given), context);
+  if (planted_there.empty())
+    throw usage_error(fmt::format("--platform: {} can show none of these faults", given.platform));
+  for (const fault& planted : planted_there) {
     const fs::path file = library_file(given, planted);
     shown.show(fmt::format("{} ({} done)", planted.name, rows.size()));
     options.findings = fs::path(given.findings) / planted.name;

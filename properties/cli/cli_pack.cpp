@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <set>
 #include <string_view>
 
@@ -97,14 +98,42 @@ void lay(const fs::path& from, const fs::path& to) {
   if (error) throw environment_error(fmt::format("{}: cannot be copied: {}", from.string(), error.message()));
 }
 
+/// Two files would get one name in the pack. Throws usage_error.
+void demand_other_names(const std::vector<fs::path>& files, const char* option) {
+  std::map<std::string, fs::path> taken;
+  for (const fs::path& file : files)
+    if (const auto [at, is_new] = taken.emplace(file.filename().string(), file);
+        !is_new && fs::canonical(at->second) != fs::canonical(file))
+      throw usage_error(fmt::format("{}: {} and {} have one name", option, at->second.string(), file.string()));
+}
+
+/// Each corpus lies in the folder corpus, so that files of two must have other names. Throws usage_error.
+void demand_other_cases(const std::vector<std::string>& corpus, const fs::path& folder) {
+  std::map<fs::path, fs::path> taken;
+  const auto is_within = [](const fs::path& inner, const fs::path& outer) {
+    const fs::path from = fs::weakly_canonical(inner).lexically_relative(fs::weakly_canonical(outer));
+    return !from.empty() && *from.begin() != "..";
+  };
+  for (const std::string& place : corpus) {
+    if (!fs::is_directory(place))
+      throw usage_error(fmt::format("--corpus: {}: there is no such folder (see --help)", place));
+    if (is_within(folder, place)) throw usage_error(fmt::format("{}: lies in the corpus {}", folder.string(), place));
+    for (const fs::directory_entry& one : fs::recursive_directory_iterator(place)) {
+      if (one.is_directory()) continue;
+      if (const auto [at, is_new] = taken.emplace(one.path().lexically_relative(place), one.path()); !is_new)
+        throw usage_error(
+            fmt::format("--corpus: {} and {} have one name in the pack", at->second.string(), one.path().string()));
+    }
+  }
+}
+
 int pack(const pack_arguments& given, const cli_context& context) {
   if (std::error_code unknown; fs::exists(given.folder, unknown) && !fs::is_empty(given.folder, unknown))
     throw usage_error(fmt::format("{}: there is something already", given.folder.string()));
   require_place("DIR", given.folder / "README.md");
-  for (const std::string& place : given.corpus)
-    if (!fs::is_directory(place))
-      throw usage_error(fmt::format("--corpus: {}: there is no such folder (see --help)", place));
+  demand_other_cases(given.corpus, given.folder);
   const std::vector<fs::path> kernels = kernel_libraries(given);
+  demand_other_names(kernels, "--library");
   const fs::path folder = fs::absolute(given.folder).lexically_normal();
   scratch_folder made(folder.has_filename() ? folder : folder.parent_path());
   const fs::path lib = made.path() / "lib", bin = made.path() / "bin";

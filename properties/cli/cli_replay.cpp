@@ -139,7 +139,7 @@ int run(const replay_arguments& given, const cli_context& context) {
   if (libs.size() == 1) return given.json.empty() ? status : write_report(context, given.json, reports.front(), status);
   const library_comparison made = compare(libs, cases, options);
   context.out << comparison_text(made) << std::flush;
-  if (!made.findings.empty()) status = std::max<int>(status, exit_defect);
+  if (!made.findings.empty() || !comparison_shortfall(made).empty()) status = std::max<int>(status, exit_defect);
   if (given.json.empty()) return status;
   boost::json::array parsed;
   for (std::size_t i = 0; i < reports.size(); ++i) {

@@ -15,8 +15,8 @@
 #include "properties/html/report_page.hpp"
 #include "properties/suite/comparison.hpp"
 #include "properties/suite/report.hpp"
-#include "properties/suite/shard.hpp"
 #include "properties/suite/sarif.hpp"
+#include "properties/suite/shard.hpp"
 #include "properties/suite/sufficiency.hpp"
 #include "properties/system/progress.hpp"
 #include "properties/system/terminal.hpp"
@@ -223,7 +223,7 @@ int run_several(const run_arguments& given, const std::vector<library_options>& 
     if (i == 0 && options.seconds > 0) options.cases = cases_of_run(options, result.total.total()), options.seconds = 0;
   }
   const library_comparison made = compare(libs, options, given.from.text_of_all(), context);
-  if (!made.findings.empty()) status = std::max<int>(status, exit_defect);
+  if (!made.findings.empty() || !comparison_shortfall(made).empty()) status = std::max<int>(status, exit_defect);
   if (given.json.empty()) return status;
   const boost::json::object report{
       {"version", 1}, {"platforms", std::move(reports)}, {"comparison", comparison_json(made)}};

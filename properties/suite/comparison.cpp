@@ -10,6 +10,7 @@
 #include "properties/case/types.hpp"
 #include "properties/run/execute.hpp"
 #include "properties/run/verdict_json.hpp"
+#include "properties/suite/sufficiency.hpp"
 #include "properties/system/counted.hpp"
 #include "properties/system/worker.hpp"
 
@@ -18,15 +19,7 @@ namespace {
 
 namespace json = boost::json;
 
-/// Whether two contracts round the same things in the same order: then both enclosures hold what exact sums give.
-bool round_alike(const execution& a, const execution& b) {
-  const contract &x = a.declared, &y = b.declared;
-  return a.planned.num_splits == b.planned.num_splits && x.tile_keys == y.tile_keys && x.p_type == y.p_type &&
-         x.p_shift == y.p_shift && x.tile_rows == y.tile_rows && x.order == y.order && x.splits == y.splits &&
-         x.query_type == y.query_type && x.cache_type == y.cache_type && x.product_type == y.product_type &&
-         x.partial_type == y.partial_type && x.normalises_p == y.normalises_p && x.qk_atom == y.qk_atom &&
-         x.pv_atom == y.pv_atom;
-}
+constexpr std::size_t shown_findings = 5;
 
 /// While it lives, runs of a library check no loads and stores, and measure no teeth.
 class plain_runs {
@@ -61,7 +54,7 @@ bool is_judged(const detailed_run& run) {
   return !run.bounds.tensors.empty();
 }
 
-void compare_runs(const detailed_run& a, const detailed_run& b, const std::string& names, said& to) {
+void compare_runs(const detailed_run& a, const detailed_run& b, said& to) {
   if (!is_judged(a) || !is_judged(b)) return;
   to.ran = true;
   for (const oracle::enclosed_tensor& bounds : a.bounds.tensors) {
@@ -70,12 +63,7 @@ void compare_runs(const detailed_run& a, const detailed_run& b, const std::strin
     const auto other = std::ranges::find(b.bounds.tensors, bounds.name, &oracle::enclosed_tensor::name);
     if (first == nullptr || second == nullptr || other == b.bounds.tensors.end()) continue;
     if (bounds.shape != other->shape || bounds.indices != other->indices) continue;  // partials of other splits
-    std::string where;
-    const agreement_counts n = compare_outputs(bounds, first->view(), *other, second->view(), where);
-    to.outputs[bounds.name] += n;
-    if (n.apart > 0 && to.finding.empty() && round_alike(a.ran, b.ran))
-      to.finding = fmt::format("{}: the enclosures are apart: {}; {} of {}", names, where, n.apart,
-                               counted(n.elements, "element"));
+    to.outputs[bounds.name] += compare_outputs(bounds, first->view(), *other, second->view());
   }
 }
 
@@ -93,13 +81,13 @@ said compare_on(const std::vector<std::shared_ptr<library>>& libraries, const at
     if (contradict(first.result.result, other.result.result) && to.finding.empty())
       to.finding = fmt::format("{}: {}, {}: {}", one, assay::name_of(first.result.result), two,
                                assay::name_of(other.result.result));
-    compare_runs(first, other, fmt::format("{}, {}", one, two), to);
+    compare_runs(first, other, to);
   }
   return to;
 }
 
 json::array to_array(const agreement_counts& n) {
-  return {n.elements, n.same_bits, n.within_both, n.across, n.apart};
+  return {n.elements, n.same_bits, n.within_both, n.across, n.unbounded, n.apart};
 }
 
 std::string to_text(const said& s, const named_case& c) {
@@ -114,14 +102,13 @@ std::string to_text(const said& s, const named_case& c) {
                                       {"case", s.finding.empty() ? "" : to_json(c.stored)}});
 }
 
-void add(library_comparison& to, const std::string& reply) {
-  const json::value parsed = json::parse(reply);
-  const json::object& o = parsed.as_object();
+void add(library_comparison& to, const json::object& o) {
   ++(o.at("ran").as_bool() ? to.cases : to.uncompared);
   const auto text = [&](const char* key) { return json::value_to<std::string>(o.at(key)); };
   for (const auto& [name, n] : o.at("outputs").as_object()) {
     const auto at = [&counts = n.as_array()](std::size_t i) { return counts.at(i).to_number<std::int64_t>(); };
-    to.table[{text("kernel"), text("types"), std::string(name)}] += agreement_counts{at(0), at(1), at(2), at(3), at(4)};
+    to.table[{text("kernel"), text("types"), std::string(name)}] +=
+        agreement_counts{at(0), at(1), at(2), at(3), at(4), at(5)};
   }
   if (text("finding").empty()) return;
   compared_case found{text("name"), text("finding"), from_json(text("case"), "a compared case")};
@@ -145,24 +132,35 @@ library_comparison compare_libraries(const std::vector<std::shared_ptr<library>>
     try {
       const named_case c = read(request);
       return to_text(compare_on(libraries, c.stored), c);
-    } catch (const std::exception&) {  // its own run says what is wrong
-      return std::string();
+    } catch (const std::exception& e) {
+      return json::serialize(json::object{{"lost", e.what()}});
     }
   };
+  const auto lose = [&](const std::string& request, const std::string& why) {
+    ++made.lost;
+    if (made.first_lost.size() < shown_findings) made.first_lost.push_back(fmt::format("case {}: {}", request, why));
+  };
   run_workers(jobs, limit_seconds, serve, next, [&](const work_result& worked) {
-    if (worked.reply && !worked.reply->empty())
-      add(made, *worked.reply);
-    else
-      ++made.uncompared;
+    if (!worked.reply) return lose(worked.request, worked.death);
+    const json::value reply = json::parse(*worked.reply);
+    if (const json::value* const why = reply.as_object().if_contains("lost"))
+      return lose(worked.request, json::value_to<std::string>(*why));
+    add(made, reply.as_object());
   });
   std::ranges::sort(made.findings, {}, [](const compared_case& f) { return std::pair(f.name.size(), f.name); });
   made.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return made;
 }
 
+std::string comparison_shortfall(const library_comparison& c) {
+  if (c.cases == 0) return "no case has outputs of both";
+  const std::int64_t all = c.cases + c.uncompared + c.lost;
+  if (static_cast<double>(c.lost) <= max_undecided_share * static_cast<double>(all)) return {};
+  return fmt::format("{} of {} were lost, more than {}%", c.lost, counted(all, "case"), 100 * max_undecided_share);
+}
+
 std::span<const compared_case> first_findings(const library_comparison& c) {
-  constexpr std::size_t shown = 5;
-  return std::span(c.findings).first(std::min(shown, c.findings.size()));
+  return std::span(c.findings).first(std::min(shown_findings, c.findings.size()));
 }
 
 std::string comparison_text(const library_comparison& c) {
@@ -173,21 +171,25 @@ std::string comparison_text(const library_comparison& c) {
       fmt::format("{} against {} on {} in {:.1f} s", fmt::join(c.libraries.begin() + 1, c.libraries.end(), ", "),
                   c.libraries.front(), counted(c.cases, "case"), c.seconds);
   if (c.uncompared > 0) text += fmt::format(" ({} more without outputs of both)", c.uncompared);
-  text += fmt::format("\n{:<14} {:<20} {:<12} {:>12} {:>12} {:>12} {:>10} {:>8}\n", "kernel", "types", "output",
-                      "elements", "same bits", "within both", "across", "apart");
+  text += fmt::format("\n{:<14} {:<20} {:<12} {:>12} {:>12} {:>12} {:>10} {:>10} {:>8}\n", "kernel", "types", "output",
+                      "elements", "same bits", "within both", "across", "unbounded", "apart");
   agreement_counts all;
   for (const auto& [key, n] : c.table) {
     const auto& [kernel, types, output] = key;
-    text += fmt::format("{:<14} {:<20} {:<12} {:>12} {:>12} {:>12} {:>10} {:>8}\n", kernel, types, output, n.elements,
-                        n.same_bits, n.within_both, n.across, n.apart);
+    text += fmt::format("{:<14} {:<20} {:<12} {:>12} {:>12} {:>12} {:>10} {:>10} {:>8}\n", kernel, types, output,
+                        n.elements, n.same_bits, n.within_both, n.across, n.unbounded, n.apart);
     all += n;
   }
   text += fmt::format("{}: {:.2f}% have the same bits, {:.2f}% differ within both enclosures\n",
                       counted(all.elements, "element"), percent(all.same_bits, all.elements),
                       percent(all.within_both, all.elements));
   for (const compared_case& f : first_findings(c)) text += fmt::format("DIFFERENCE {}: {}\n", f.name, f.what);
-  const std::size_t more = c.findings.size() - first_findings(c).size();
-  return more > 0 ? text + fmt::format("and {} more\n", more) : text;
+  if (const std::size_t more = c.findings.size() - first_findings(c).size(); more > 0)
+    text += fmt::format("and {} more\n", more);
+  for (const std::string& one : c.first_lost) text += fmt::format("LOST {}\n", one);
+  if (const std::string missing = comparison_shortfall(c); !missing.empty())
+    text += fmt::format("NOT COMPARED: {}\n", missing);
+  return text;
 }
 
 json::object comparison_json(const library_comparison& c) {
@@ -200,6 +202,7 @@ json::object comparison_json(const library_comparison& c) {
                      {"same_bits", n.same_bits},
                      {"within_both", n.within_both},
                      {"across", n.across},
+                     {"unbounded", n.unbounded},
                      {"apart", n.apart}});
   json::array findings;
   for (const compared_case& f : c.findings)
@@ -207,6 +210,7 @@ json::object comparison_json(const library_comparison& c) {
   return {{"libraries", json::value_from(c.libraries)},
           {"cases", c.cases},
           {"uncompared", c.uncompared},
+          {"lost", c.lost},
           {"seconds", c.seconds},
           {"table", std::move(table)},
           {"findings", std::move(findings)}};

@@ -17,32 +17,33 @@
 
 namespace assay {
 
-/// Elements of one output. Those that either enclosure does not bound count by their bits alone.
+/// Elements of one output.
 struct agreement_counts {
   std::int64_t elements = 0;
   std::int64_t same_bits = 0;    ///< also two NaNs where both enclosures admit one
   std::int64_t within_both = 0;  ///< other bits, and each value lies in both enclosures
   std::int64_t across = 0;       ///< other bits, and a value lies outside of one of the enclosures
-  std::int64_t apart = 0;        ///< no value lies in both enclosures; counted beside the three above
+  std::int64_t unbounded = 0;    ///< other bits, of an element that neither enclosure bounds
+  std::int64_t apart = 0;        ///< no value lies in both enclosures; counted beside the four above
   agreement_counts& operator+=(const agreement_counts& other);
 };
 
-/// Two outputs of one name, and the enclosures that they must lie in. `where` receives the first element whose
-/// enclosures are apart: "o[0, 3, 17]: [0.5, 0.5] and [0.75, 0.75]". Throws std::invalid_argument for another shape.
+/// Two outputs of one name, and the enclosures that they must lie in. Throws std::invalid_argument for another shape.
 agreement_counts compare_outputs(const oracle::enclosed_tensor& first_bounds, const tensor& first,
-                                 const oracle::enclosed_tensor& second_bounds, const tensor& second,
-                                 std::string& where);
+                                 const oracle::enclosed_tensor& second_bounds, const tensor& second);
 
 /// A case on which libraries differ in more than bits.
 struct compared_case {
   std::string name;       ///< "case 12", or a file
-  std::string what;       ///< "cpu: pass, nvidia: fail", "cpu, nvidia: the enclosures are apart: o[0, 3]: ..."
+  std::string what;       ///< "cpu: pass, nvidia: fail"
   attention_case stored;  ///< its `why` says the same
 };
 
 struct library_comparison {
-  std::int64_t cases = 0;       ///< on which both ran
-  std::int64_t uncompared = 0;  ///< on which one did not: its own report says why
+  std::int64_t cases = 0;               ///< on which both ran
+  std::int64_t uncompared = 0;          ///< on which one did not: its own report says why
+  std::int64_t lost = 0;                ///< whose process ended, or which could not be compared
+  std::vector<std::string> first_lost;  ///< "case 7 of seed 3: killed by signal 6", the first few
   std::map<std::tuple<std::string, std::string, std::string>, agreement_counts> table;  ///< kernel, types, output
   std::vector<compared_case> findings;
   double seconds = 0;
@@ -57,11 +58,14 @@ struct named_case {
 
 /// Runs cases of `next`, until it returns nothing, on the first library and then on each of the others, and compares
 /// the others with it. Loads and stores are not checked. `next` gives a request, and `read` its case, in a worker.
-/// Libraries whose planners choose other numbers of splits, or whose contracts differ in what is rounded, may have
-/// enclosures that are apart: that is then counted, and is no finding.
+/// A finding is a case that one passes and the other fails. Enclosures that are apart are counted: contracts that round
+/// other things, other splits or another base of LSE explain them.
 library_comparison compare_libraries(const std::vector<std::shared_ptr<library>>& libraries, int jobs,
                                      double limit_seconds, const std::function<std::optional<std::string>()>& next,
                                      const std::function<named_case(const std::string&)>& read);
+
+/// Why a comparison says too little: no case was compared, or more than a few were lost. Else empty.
+std::string comparison_shortfall(const library_comparison& c);
 
 /// Those that a report shows.
 std::span<const compared_case> first_findings(const library_comparison& c);

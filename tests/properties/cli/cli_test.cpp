@@ -192,6 +192,20 @@ TEST_CASE("two libraries are judged on the same cases, and compared") {
   CHECK(again.out.find("DIFFERENCE " + file) != std::string::npos);
 }
 
+TEST_CASE("atoms are only for libraries that multiply by them") {
+  const std::string orders = ASSAY_BINARY_DIR "/lib/orders.so";
+  if (!std::filesystem::exists(orders)) SKIP("orders.so is not built");
+  const answer a = assay({"run", "--library", orders, "--atoms", "hopper", "--cases", "1"});
+  CHECK(a.status == 2);
+  CHECK(a.err.find("does not multiply by the cpu platform's atoms") != std::string::npos);
+}
+
+TEST_CASE("faults that a platform cannot show are not a success") {
+  const answer a = assay({"faults", "combine_reads_padding_rows", "--platform", "amd"});
+  CHECK(a.status == 2);
+  CHECK(a.err.find("amd can show none of these faults") != std::string::npos);
+}
+
 TEST_CASE("a library that is not there, or not one, exits 3") {
   const scratch here;
   const answer absent = assay({"run", "--library", here.file("absent.so")});

@@ -3,6 +3,7 @@
 #include <bit>
 #include <boost/json.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <limits>
 
 #include "properties/data/bits.hpp"
 #include "properties/data/difference.hpp"
@@ -33,23 +34,18 @@ struct output {
   }
 };
 
-agreement_counts compared(output a, output b, std::string* where = nullptr) {
-  std::string here;
-  const agreement_counts n = compare_outputs(a.bounds, a.view(), b.bounds, b.view(), here);
-  if (where != nullptr) *where = here;
-  return n;
+agreement_counts compared(output a, output b) {
+  return compare_outputs(a.bounds, a.view(), b.bounds, b.view());
 }
 
 TEST_CASE("elements agree in bits, differ within both enclosures, or across them") {
-  std::string where;
-  const agreement_counts n = compared({{1, 1, 1, 5}, {{1, 2}, {1, 2}, {1, 1}, {5, 5}}},
-                                      {{1, 2, 2, 7}, {{1, 2}, {1, 2}, {1, 2}, {6, 7}}}, &where);
+  const agreement_counts n =
+      compared({{1, 1, 1, 5}, {{1, 2}, {1, 2}, {1, 1}, {5, 5}}}, {{1, 2, 2, 7}, {{1, 2}, {1, 2}, {1, 2}, {6, 7}}});
   CHECK(n.elements == 4);
   CHECK(n.same_bits == 1);
   CHECK(n.within_both == 1);
   CHECK(n.across == 2);
   CHECK(n.apart == 1);
-  CHECK(where == "lse[3]: [5, 5] and [6, 7]");
 }
 
 TEST_CASE("NaNs agree where both enclosures admit them, and bound nothing") {
@@ -113,36 +109,48 @@ assay_status run_in_base_2(const problem* p, const assay_tensor* tensors, std::i
   return status;
 }
 
-library_comparison with_base_2(std::int32_t tile_rows) {
-  static std::int32_t rows = 0;
-  rows = tile_rows;
+TEST_CASE("enclosures of another base of LSE are apart: that is counted, and no finding") {
   const auto declare = [](const problem* p, const assay_launch* launch, contract* k) {
     const assay_status status = library::built_in()->find("split_kv")->declare(p, launch, k);
     k->base_of_lse = lse_base::two;
     k->log_relative_error = 0x1p-21F;  // the factor and its product are rounded
-    k->tile_rows = rows;               // says nothing without descales of pages
     return status;
   };
   static const assay_kernel kernel{"split_kv", library::built_in()->find("split_kv")->plan, declare, run_in_base_2};
   static const assay_library table = ASSAY_LIBRARY("cpu", &kernel, 1);
-  return on_small_case(std::make_shared<library>(&table, "base 2"));
+  const library_comparison made = on_small_case(std::make_shared<library>(&table, "base 2"));
+  CAPTURE(comparison_text(made));
+  CHECK(made.findings.empty());
+  CHECK(made.table.at({"split_kv", "f16", "lse"}).apart > 0);
+  CHECK(made.table.at({"split_kv", "f16", "o"}).apart == 0);
+  CHECK(comparison_shortfall(made).empty());
 }
 
-TEST_CASE("enclosures of contracts that round alike must meet; those of others are counted") {
-  const library_comparison alike = with_base_2(0);
-  CAPTURE(comparison_text(alike));
-  REQUIRE(alike.findings.size() == 1);
-  CHECK(alike.findings[0].what.starts_with("cpu, cpu: the enclosures are apart: lse["));
-  CHECK(alike.table.at({"split_kv", "f16", "lse"}).apart > 0);
-  const library_comparison unlike = with_base_2(1);
-  CHECK(unlike.findings.empty());
-  CHECK(unlike.table.at({"split_kv", "f16", "lse"}).apart > 0);
+TEST_CASE("elements that neither enclosure bounds are counted by themselves") {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const oracle::interval everything{-infinity, infinity};
+  const agreement_counts n = compared({{1, 1}, {everything, everything}}, {{1, 2}, {everything, everything}});
+  CHECK(n.same_bits == 1);
+  CHECK(n.unbounded == 1);
+  CHECK(n.within_both == 0);
 }
 
-TEST_CASE("a library that ends the process leaves the case uncompared") {
+TEST_CASE("a library that ends the process loses the case, and a comparison of no case is none") {
   const library_comparison made = on_small_case(testing::corrupting_library([](testing::call&) { std::abort(); }));
   CHECK(made.cases == 0);
-  CHECK(made.uncompared == 1);
+  CHECK(made.lost == 1);
+  CHECK(comparison_text(made).find("LOST case 0: killed by signal 6") != std::string::npos);
+  CHECK(comparison_text(made).find("NOT COMPARED: no case has outputs of both") != std::string::npos);
+}
+
+TEST_CASE("a comparison that lost more than a few cases says too little") {
+  library_comparison made;
+  made.cases = 94;
+  made.uncompared = 2;
+  made.lost = 4;
+  CHECK(comparison_shortfall(made).empty());
+  made.lost = 40;
+  CHECK(comparison_shortfall(made) == "40 of 136 cases were lost, more than 5%");
 }
 
 }  // namespace

@@ -70,6 +70,10 @@ std::vector<fs::path> kernel_libraries(const pack_arguments& given) {
   return files;
 }
 
+bool is_platform(const std::string& name) {
+  return name == "nvidia" || name == "amd";
+}
+
 std::string readme(const std::vector<fs::path>& kernels) {
   std::string text =
       "# Assay, packed\n\nThis folder runs wherever it lies, on a machine with glibc and, for a GPU, its driver. "
@@ -79,7 +83,7 @@ std::string readme(const std::vector<fs::path>& kernels) {
     constexpr std::string_view prefix = "assay_kernels_";
     const std::string stem = file.stem().string();
     if (stem == "assay_kernels_cpu_unchecked") continue;
-    if (stem.starts_with(prefix))
+    if (stem.starts_with(prefix) && is_platform(stem.substr(prefix.size())))
       text +=
           fmt::format("bin/assay run --platform cpu,{0}\nbin/assay bench --platform {0}\n", stem.substr(prefix.size()));
     else

@@ -235,6 +235,8 @@ int run(const run_arguments& given, const cli_context& context) {
   for (const auto& [option, file] :
        {std::pair("--junit", given.junit), std::pair("--html", given.html), std::pair("--sarif", given.sarif)})
     if (from.size() > 1 && !file.empty()) throw usage_error(fmt::format("{}: not with several libraries", option));
+  if (from.size() > 1 && !given.json.empty() && given.shard != "1/1")
+    throw usage_error("--json: not with --shard and several libraries, whose reports do not merge");
   libraries libs;
   libs.reserve(from.size());
   for (const library_options& one : from) libs.push_back(one.open(context));

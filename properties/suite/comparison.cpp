@@ -45,7 +45,8 @@ std::string name_of(const library& lib) {
 
 /// What a worker says of a case.
 struct said {
-  bool ran = false;  ///< on both, and the outputs were judged
+  bool ran = false;       ///< on both, and outputs of both were judged
+  std::string one_sided;  ///< why one has outputs and another has none: "cpu: pass, nvidia: discard"
   std::map<std::string, agreement_counts> outputs;
   std::string finding;
 };
@@ -56,7 +57,6 @@ bool is_judged(const detailed_run& run) {
 
 void compare_runs(const detailed_run& a, const detailed_run& b, said& to) {
   if (!is_judged(a) || !is_judged(b)) return;
-  to.ran = true;
   for (const oracle::enclosed_tensor& bounds : a.bounds.tensors) {
     const buffer* const first = find_buffer(a.ran.written.buffers, bounds.name);
     const buffer* const second = find_buffer(b.ran.written.buffers, bounds.name);
@@ -64,6 +64,7 @@ void compare_runs(const detailed_run& a, const detailed_run& b, said& to) {
     if (first == nullptr || second == nullptr || other == b.bounds.tensors.end()) continue;
     if (bounds.shape != other->shape || bounds.indices != other->indices) continue;  // partials of other splits
     to.outputs[bounds.name] += compare_outputs(bounds, first->view(), *other, second->view());
+    to.ran = true;
   }
 }
 
@@ -81,6 +82,9 @@ said compare_on(const std::vector<std::shared_ptr<library>>& libraries, const at
     if (contradict(first.result.result, other.result.result) && to.finding.empty())
       to.finding = fmt::format("{}: {}, {}: {}", one, assay::name_of(first.result.result), two,
                                assay::name_of(other.result.result));
+    if (is_judged(first) != is_judged(other))
+      to.one_sided = fmt::format("{}: {}, {}: {}", one, assay::name_of(first.result.result), two,
+                                 assay::name_of(other.result.result));
     compare_runs(first, other, to);
   }
   return to;
@@ -93,6 +97,7 @@ json::array to_array(const agreement_counts& n) {
 std::string to_text(const said& s, const named_case& c) {
   json::object outputs;
   for (const auto& [name, n] : s.outputs) outputs[name] = to_array(n);
+  if (!s.one_sided.empty() && s.finding.empty()) return json::serialize(json::object{{"lost", s.one_sided}});
   return json::serialize(json::object{{"ran", s.ran},
                                       {"kernel", c.stored.kernel},
                                       {"types", types_of(c.stored)},

@@ -40,10 +40,10 @@ struct compared_case {
 };
 
 struct library_comparison {
-  std::int64_t cases = 0;               ///< on which both ran
-  std::int64_t uncompared = 0;          ///< on which one did not: its own report says why
-  std::int64_t lost = 0;                ///< whose process ended, or which could not be compared
-  std::vector<std::string> first_lost;  ///< "case 7 of seed 3: killed by signal 6", the first few
+  std::int64_t cases = 0;       ///< on which both ran
+  std::int64_t uncompared = 0;  ///< on which one did not: its own report says why
+  std::int64_t lost = 0;        ///< whose process ended, which could not be compared, or on which one alone has outputs
+  std::vector<std::string> first_lost;  ///< "case 7: killed by signal 6", the first few
   std::map<std::tuple<std::string, std::string, std::string>, agreement_counts> table;  ///< kernel, types, output
   std::vector<compared_case> findings;
   double seconds = 0;

@@ -99,7 +99,7 @@ TEST_CASE("the probe: too few results confirm no atom", "[probe]") {
   }
 }
 
-TEST_CASE("the probe: a result beyond f32 is not compared", "[probe]") {
+TEST_CASE("the probe: a result beyond f32 is not compared", "[probe][long]") {
   const matrix_atom atom = hopper_atom(dtype::bf16);
   constexpr std::int64_t count = 8;
   tiles t = craft(dtype::bf16, 16, count, 1);
@@ -123,7 +123,7 @@ TEST_CASE("the probe: a result beyond f32 is not compared", "[probe]") {
   CHECK(!any.of_best.is_enough());
 }
 
-TEST_CASE("the probe names units that have no declaration", "[probe]") {
+TEST_CASE("the probe names units that have no declaration", "[probe][long]") {
   for (const named_atoms& known : known_atoms)
     for (const dtype type : {dtype::f16, dtype::bf16}) {
       CAPTURE(known.name, name_of(type));

@@ -27,9 +27,10 @@ TEST_CASE("bad_problem_rejected names one defect once", "[relations]") {
         "plan() and run() accepted soft_cap -1: status 0 ''");
 
   // It takes an offset of the whole pool and of two pages; then another one ends the process.
+  static int* volatile nowhere = nullptr;
   const auto odd = testing::faulty_library([](call& c) {
     const auto has_offset = [&](const char* name) { return c.has(name) && c.at(name).view.byte_offset == 8; };
-    if (c.stated.num_pages == 2 && has_offset("v")) *static_cast<volatile int*>(nullptr) = 1;
+    if (c.stated.num_pages == 2 && has_offset("v")) *nowhere = 1;
     return has_offset("k") ? assay_status{} : c.run();
   });
   CHECK(isolated_judge(*odd, bad_problem_rejected, 60)(small_case()).what ==

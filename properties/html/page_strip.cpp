@@ -50,7 +50,8 @@ std::string page_strip_svg(const page_use& use) {
   for (std::size_t i = 0; i < use.pages.size(); ++i) {
     const used_page& p = use.pages[i];
     const double x = 2 + cell_width * static_cast<double>(i % cells_of_line);
-    const double y = 2 + line_height * static_cast<double>(i / cells_of_line);
+    const std::size_t line = i / cells_of_line;
+    const double y = 2 + line_height * static_cast<double>(line);
     const double share = use.page_size > 0 ? static_cast<double>(p.live_slots) / static_cast<double>(use.page_size) : 0;
     const auto box = [&](const char* kind, double w) {
       svg += fmt::format("<rect class=\"{}\" x=\"{:g}\" y=\"{:g}\" width=\"{:.1f}\" height=\"{:g}\"/>", kind, x, y, w,

@@ -19,7 +19,7 @@ namespace {
 /// "DEFECT: 3 of 100 cases failed" as its word and the rest.
 void set_verdict(page_top& top, const std::string& line) {
   const std::size_t colon = line.find(": ");
-  const bool has_word = colon != std::string::npos && colon < 24;
+  const bool has_word = colon < 24;  // npos is larger
   top.word = has_word ? line.substr(0, colon) : "";
   top.sentence = has_word ? line.substr(colon + 2) : line;
   std::ranges::transform(top.word, top.word.begin(),

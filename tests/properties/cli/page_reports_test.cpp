@@ -76,7 +76,7 @@ TEST_CASE("a replay and an explained case write pages") {
   CHECK(has(html, "1 of 1 stored case failed"));
   CHECK(has(html, "Other properties end with the same failure"));
   CHECK(has(html, "Heat map of the error of lse"));
-  CHECK(boost::json::parse(read_file(here.file("p.sarif"))).at("runs").at(0).at("results").as_array().size() >= 1);
+  CHECK_FALSE(boost::json::parse(read_file(here.file("p.sarif"))).at("runs").at(0).at("results").as_array().empty());
 
   CHECK(assay({"explain", file, "--html", page}, wrong_lse()).status == 1);
   html = read_file(page);

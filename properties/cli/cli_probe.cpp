@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
-#include <limits>
 #include <ostream>
 
 #include "properties/cli/cli.hpp"
@@ -19,6 +18,7 @@ struct probe_arguments {
   std::uint64_t seed = seed_of_the_moment();
   int tiles = 600;
   std::uint32_t stride = 1021;
+  double limit_seconds = 3600;  // the search for an atom may take minutes
 };
 
 /// Why a line without a miss holds nothing; empty where enough was compared.
@@ -106,9 +106,7 @@ std::vector<std::string> atoms_of(const library& lib, isolated& child) {
 
 int run(const probe_arguments& given, const cli_context& context) {
   const auto lib = given.from.open(context);
-  // The search takes as long as it takes, so there is no limit.
-  isolated child([&](const std::string& request) { return serve(*lib, given, request); },
-                 std::numeric_limits<double>::infinity());
+  isolated child([&](const std::string& request) { return serve(*lib, given, request); }, given.limit_seconds);
   const std::vector<std::string> atoms = atoms_of(*lib, child);
   context.out << fmt::format("{} ({}): {} tiles of 16 by 16 for each atom, seed {}\n", lib->path(), lib->platform(),
                              given.tiles, given.seed);
@@ -142,6 +140,12 @@ void add_probe(CLI::App& app, const cli_context& context, int& status) {
       ->capture_default_str();
   command->add_option("--stride", given->stride, "Of all floats, evaluate every STRIDE-th; 1: all")
       ->check(whole_number(1, 1U << 31))
+      ->capture_default_str();
+  command
+      ->add_option("--limit", given->limit_seconds,
+                   "Processor seconds after which an atom or a function counts as hung. The wall-clock limit is four "
+                   "times as long")
+      ->check(seconds_above_zero())
       ->capture_default_str();
   command->callback([given, &context, &status] { status = run(*given, context); });
 }

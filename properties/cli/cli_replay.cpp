@@ -109,11 +109,12 @@ library_comparison compare(const std::vector<std::shared_ptr<library>>& libs, co
     if (at == cases.size()) return std::nullopt;
     return std::to_string(at++);
   };
-  const auto read = [&](const std::string& request) {
-    const replayed_case& r = cases[static_cast<std::size_t>(case_numbers::parse(request))];
-    return named_case{r.file.string(), r.stored};
+  const auto of = [&](const std::string& request) -> const replayed_case& {
+    return cases[static_cast<std::size_t>(case_numbers::parse(request))];
   };
-  return compare_libraries(libs, options.jobs, options.limit_seconds, next, read);
+  return compare_libraries(libs, options.jobs, options.limit_seconds,
+                           {next, [&](const std::string& request) { return of(request).file.string(); },
+                            [&](const std::string& request) { return of(request).stored; }});
 }
 
 int run(const replay_arguments& given, const cli_context& context) {

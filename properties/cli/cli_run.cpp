@@ -182,14 +182,17 @@ int run_one(const run_arguments& given, library& lib, const suite_options& optio
 library_comparison compare(const libraries& libs, const suite_options& options, const std::string& arguments,
                            const cli_context& context) {
   case_numbers numbers(options, std::chrono::steady_clock::now());
+  const auto name = [&](const std::string& request) {
+    return fmt::format("case {} of seed {}", request, options.seed);
+  };
   const auto read = [&](const std::string& request) {
     const std::int64_t index = case_numbers::parse(request);
     std::string why;
     const std::int64_t draw = options.has_predicate ? first_supported_draw(*libs.front(), options, index, why) : 0;
-    return named_case{fmt::format("case {} of seed {}", index, options.seed), suite_case(options, index, draw)};
+    return suite_case(options, index, draw);
   };
   const library_comparison made =
-      compare_libraries(libs, options.jobs, options.limit_seconds, [&] { return numbers.next(); }, read);
+      compare_libraries(libs, options.jobs, options.limit_seconds, {[&] { return numbers.next(); }, name, read});
   context.out << comparison_text(made);
   for (const compared_case& f : first_findings(made)) {
     const std::string text = to_json(f.stored);

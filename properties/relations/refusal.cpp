@@ -10,6 +10,7 @@
 #include "properties/case/tensor_plan.hpp"
 #include "properties/data/edit.hpp"
 #include "properties/run/fault_watch.hpp"
+#include "properties/run/on_device.hpp"
 
 namespace assay::relations {
 namespace {
@@ -40,6 +41,34 @@ refusal_check::refusal_check(const library& lib, const attention_case& c, inputs
       out_(make_outputs(planned, layout_of(c), given_, outputs_left_out(lib.support_of(c.kernel)))),
       unwritten_(clone(out_)) {
   for (planned_tensor& t : plan_outputs(planned, layout_of(c))) described_.push_back(std::move(t));
+  stage();
+}
+
+/// Copies the good tensors to the library's device, if it has one.
+void refusal_check::stage() {
+  if (lib_.tensors_on() == kDLCPU) return;
+  abi_tensors good(given_, out_);
+  staged_.emplace(device_driver::of(lib_.tensors_on()), given_.buffers, out_.buffers, good.list());
+  on_device_ = good.list();
+}
+
+abi_tensors refusal_check::tensors() const {
+  abi_tensors good(given_, out_);
+  for (std::size_t i = 0; i < on_device_.size(); ++i) {
+    good.list()[i].view.data = on_device_[i].view.data;
+    good.list()[i].view.device = on_device_[i].view.device;
+  }
+  return good;
+}
+
+/// Whether the last run() wrote. Then the outputs are made anew for the calls that follow. An error of the device, told
+/// behind `before`, counts: without a launch there is none.
+bool refusal_check::has_written(const std::string& before) {
+  const bool is_device_fault = staged_ && !on_device([&] { return staged_->finish(); }, before).empty();
+  if (!is_device_fault && same_bytes(out_, unwritten_)) return false;
+  out_ = clone(unwritten_);
+  stage();
+  return true;
 }
 
 const planned_tensor& refusal_check::described(const std::string& name) const {
@@ -62,7 +91,8 @@ std::string refusal_check::noted(std::string wrong) {
 std::optional<std::string> refusal_check::run(const problem& broken, const std::vector<assay_tensor>& tensors,
                                               const std::string& name) {
   launch_report report;
-  const assay_launch launch = make_launch(case_, lib_.checks, 1, &report);
+  assay_launch launch = make_launch(case_, lib_.checks, 1, &report);
+  if (staged_) launch.stream = device_driver::of(lib_.tensors_on()).stream();
   const oracle::kept_arithmetic kept;
   // Kernels may look at what is wrong before they refuse it.
   const std::shared_ptr<void> announced =
@@ -71,8 +101,7 @@ std::optional<std::string> refusal_check::run(const problem& broken, const std::
       fmt::format("{}{}run() did not refuse {}: ", fmt::join(found_, "; "), found_.empty() ? "" : "; ", name);
   const fault_watch watch(given_.buffers, out_.buffers, before);
   const assay_status status = kernel_.run(&broken, tensors.data(), static_cast<std::int32_t>(tensors.size()), &launch);
-  const bool launched = !report.defects.empty() || !same_bytes(out_, unwritten_);
-  if (launched) out_ = clone(unwritten_);  // for the calls that follow
+  const bool launched = has_written(before) || !report.defects.empty();
   has_launched_ = has_launched_ || launched;
   if (!refused(status))
     return noted(fmt::format("run() accepted {}: status {} '{}'", name, status.code, status.message));

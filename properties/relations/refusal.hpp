@@ -7,6 +7,7 @@
 
 #include "properties/case/planned_tensor.hpp"
 #include "properties/run/execute.hpp"
+#include "properties/run/staged_call.hpp"
 
 namespace assay::relations {
 
@@ -18,8 +19,9 @@ class refusal_check {
 
   const problem& stated() const { return given_.stated; }
   const problem& planned() const { return planned_; }
-  /// A fresh list of the good tensors for the caller to break. What its tensors point to must outlive the call.
-  abi_tensors tensors() const { return {given_, out_}; }
+  /// A fresh list of the good tensors for the caller to break, on the library's device. What its tensors point to must
+  /// outlive the call.
+  abi_tensors tensors() const;
 
   /// The operation's description of the tensor of that name.
   const planned_tensor& described(const std::string& name) const;
@@ -38,6 +40,8 @@ class refusal_check {
 
  private:
   std::string noted(std::string wrong);
+  void stage();
+  bool has_written(const std::string& before);
 
   const library& lib_;
   const assay_kernel& kernel_;
@@ -48,8 +52,10 @@ class refusal_check {
   outputs out_;
   std::string message_;
   bool has_launched_ = false;
-  std::vector<std::string> found_;  ///< what was not refused so far, each once: a later call may end the process
-  outputs unwritten_;               ///< the bytes that out_ must keep
+  std::vector<std::string> found_;       ///< what was not refused so far, each once: a later call may end the process
+  outputs unwritten_;                    ///< the bytes that out_ must keep
+  std::optional<staged_call> staged_;    ///< of a library with tensors on a device
+  std::vector<assay_tensor> on_device_;  ///< the good tensors there, in the order of tensors()
 };
 
 }  // namespace assay::relations

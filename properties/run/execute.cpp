@@ -11,10 +11,10 @@
 #include "properties/run/declared_contract.hpp"
 #include "properties/run/fault_watch.hpp"
 #include "properties/run/input_snapshot.hpp"
+#include "properties/run/on_device.hpp"
 #include "properties/run/plan_problem.hpp"
 #include "properties/run/row_gaps.hpp"
 #include "properties/run/staged_call.hpp"
-#include "properties/system/worker.hpp"
 
 namespace assay {
 namespace {
@@ -39,21 +39,6 @@ std::string guard_fault(const std::vector<buffer>& buffers) {
     return fmt::format("{} was written outside its memory, at byte {} of {}", b.name(), at, b.size_bytes());
   }
   return {};
-}
-
-/// An error of the device is the worker's last word: what runs next needs a process with a context of its own. Returns
-/// the error where there is no worker. That memory is short is the caller's to say: the process may go on.
-template <class Work>
-std::string on_device(Work work) {
-  try {
-    return work();
-  } catch (const device_memory_error&) {
-    throw;
-  } catch (const device_error& e) {
-    const std::string_view what = e.what();
-    worker::end_with_last_words(what.data(), what.size());
-    return std::string(what);
-  }
 }
 
 }  // namespace
@@ -155,16 +140,22 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
   const auto start = std::chrono::steady_clock::now();
   std::shared_ptr<void> announced = used.announce({sizeof(assay_call), &launch, tensors.list().data(),
                                                    static_cast<std::int32_t>(tensors.list().size()), manner.watch});
+  // Host code that throws since a launch failed: the defect says why. Else the exception goes on, once the device is
+  // done with the call's memory.
+  const auto throw_unless_explained = [&] {
+    if (!said.defects.empty()) return;
+    if (staged) on_device([&] { return staged->finish(); });
+    throw;
+  };
   try {
     ran.status =
         kernel->run(&ran.planned, tensors.list().data(), static_cast<std::int32_t>(tensors.list().size()), &launch);
   } catch (const std::exception& e) {
-    // Host code that throws since a launch failed: the defect says why.
-    if (said.defects.empty()) throw;
+    throw_unless_explained();
     ran.status.code = ASSAY_FAILED;
     std::snprintf(ran.status.message, sizeof ran.status.message, "%s", e.what());
   } catch (...) {  // of a type of its own
-    if (said.defects.empty()) throw;
+    throw_unless_explained();
     ran.status = {ASSAY_FAILED, "the host code throws"};
   }
   const std::string device_fault = staged ? on_device([&] { return staged->finish(); }) : std::string{};

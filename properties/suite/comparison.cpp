@@ -94,17 +94,17 @@ json::array to_array(const agreement_counts& n) {
   return {n.elements, n.same_bits, n.within_both, n.across, n.unbounded, n.apart};
 }
 
-std::string to_text(const said& s, const named_case& c) {
+std::string to_text(const said& s, const std::string& name, const attention_case& c) {
   json::object outputs;
   for (const auto& [name, n] : s.outputs) outputs[name] = to_array(n);
   if (!s.one_sided.empty() && s.finding.empty()) return json::serialize(json::object{{"lost", s.one_sided}});
   return json::serialize(json::object{{"ran", s.ran},
-                                      {"kernel", c.stored.kernel},
-                                      {"types", types_of(c.stored)},
-                                      {"name", c.name},
+                                      {"kernel", c.kernel},
+                                      {"types", types_of(c)},
+                                      {"name", name},
                                       {"outputs", std::move(outputs)},
                                       {"finding", s.finding},
-                                      {"case", s.finding.empty() ? "" : to_json(c.stored)}});
+                                      {"case", s.finding.empty() ? "" : to_json(c)}});
 }
 
 void add(library_comparison& to, const json::object& o) {
@@ -124,8 +124,7 @@ void add(library_comparison& to, const json::object& o) {
 }  // namespace
 
 library_comparison compare_libraries(const std::vector<std::shared_ptr<library>>& libraries, int jobs,
-                                     double limit_seconds, const std::function<std::optional<std::string>()>& next,
-                                     const std::function<named_case(const std::string&)>& read) {
+                                     double limit_seconds, const cases_to_compare& from) {
   const auto start = std::chrono::steady_clock::now();
   library_comparison made;
   std::list<plain_runs> plain;
@@ -135,17 +134,18 @@ library_comparison compare_libraries(const std::vector<std::shared_ptr<library>>
   }
   const auto serve = [&](const std::string& request) {
     try {
-      const named_case c = read(request);
-      return to_text(compare_on(libraries, c.stored), c);
+      const attention_case c = from.read(request);
+      return to_text(compare_on(libraries, c), from.name(request), c);
     } catch (const std::exception& e) {
       return json::serialize(json::object{{"lost", e.what()}});
     }
   };
   const auto lose = [&](const std::string& request, const std::string& why) {
     ++made.lost;
-    if (made.first_lost.size() < shown_findings) made.first_lost.push_back(fmt::format("case {}: {}", request, why));
+    if (made.first_lost.size() < shown_findings)
+      made.first_lost.push_back(fmt::format("{}: {}", from.name(request), why));
   };
-  run_workers(jobs, limit_seconds, serve, next, [&](const work_result& worked) {
+  run_workers(jobs, limit_seconds, serve, from.next, [&](const work_result& worked) {
     if (!worked.reply) return lose(worked.request, worked.death);
     const json::value reply = json::parse(*worked.reply);
     if (const json::value* const why = reply.as_object().if_contains("lost"))

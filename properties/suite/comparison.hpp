@@ -43,26 +43,26 @@ struct library_comparison {
   std::int64_t cases = 0;       ///< on which both ran
   std::int64_t uncompared = 0;  ///< on which one did not: its own report says why
   std::int64_t lost = 0;        ///< whose process ended, which could not be compared, or on which one alone has outputs
-  std::vector<std::string> first_lost;  ///< "case 7: killed by signal 6", the first few
+  std::vector<std::string> first_lost;  ///< "case 7 of seed 1: killed by signal 6", the first few
   std::map<std::tuple<std::string, std::string, std::string>, agreement_counts> table;  ///< kernel, types, output
   std::vector<compared_case> findings;
   double seconds = 0;
   std::vector<std::string> libraries;  ///< by platform and path
 };
 
-/// A case to compare on, and its name in findings.
-struct named_case {
-  std::string name;
-  attention_case stored;
+/// The cases to compare on.
+struct cases_to_compare {
+  std::function<std::optional<std::string>()> next;        ///< a request for one more, until there is none
+  std::function<std::string(const std::string&)> name;     ///< of the case of a request, as reports say it
+  std::function<attention_case(const std::string&)> read;  ///< the case of a request; called in a worker
 };
 
-/// Runs cases of `next`, until it returns nothing, on the first library and then on each of the others, and compares
-/// the others with it. Loads and stores are not checked. `next` gives a request, and `read` its case, in a worker.
+/// Runs the cases on the first library and then on each of the others, and compares the others with it. Loads and
+/// stores are not checked.
 /// A finding is a case that one passes and the other fails. Enclosures that are apart are counted: contracts that round
 /// other things, other splits or another base of LSE explain them.
 library_comparison compare_libraries(const std::vector<std::shared_ptr<library>>& libraries, int jobs,
-                                     double limit_seconds, const std::function<std::optional<std::string>()>& next,
-                                     const std::function<named_case(const std::string&)>& read);
+                                     double limit_seconds, const cases_to_compare& from);
 
 /// Why a comparison says too little: no case was compared, or more than a few were lost. Else empty.
 std::string comparison_shortfall(const library_comparison& c);

@@ -1,4 +1,6 @@
 // A kernel library without kernels whose matrix unit is as ASSAY_UNIT says: sound, or broken in one field or function.
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -16,6 +18,7 @@ bool is(const char* what) {
 assay_status multiply(std::int32_t /*atom*/, std::int32_t count, const void* /*a*/, const void* /*b*/,
                       const void* /*c*/, void* d) {
   if (is("multiply crashes")) std::raise(SIGSEGV);
+  while (is("multiply hangs")) pause();
   if (is("multiply fails")) {
     assay_status endless{ASSAY_FAILED, {}};
     std::memset(endless.message, 'x', sizeof endless.message);

@@ -17,11 +17,12 @@ struct answer {
   std::string out, err;
 };
 
-answer probe(const char* how) {
+answer probe(const char* how, const char* limit = "60") {
   setenv("ASSAY_UNIT", how, 1);
   std::ostringstream out, err;
-  const int status = run_program({"probe", "--library", path, "--tiles", "12", "--seed", "1", "--stride", "100003"},
-                                 {out, err, nullptr});
+  const int status =
+      run_program({"probe", "--library", path, "--tiles", "12", "--seed", "1", "--stride", "100003", "--limit", limit},
+                  {out, err, nullptr});
   unsetenv("ASSAY_UNIT");
   return {status, out.str(), err.str()};
 }
@@ -58,7 +59,7 @@ TEST_CASE("probe: what a library's table has wrong is one line, and status 3", "
   }
 }
 
-TEST_CASE("probe: a unit that crashes, fails or computes wrongly is a defect", "[probe][cli]") {
+TEST_CASE("probe: a unit that crashes, hangs, fails or computes wrongly is a defect", "[probe][cli]") {
   if (!std::filesystem::exists(path)) SKIP("units.so is not built");
   const answer wrong = probe("");
   CHECK(wrong.status == exit_defect);
@@ -69,6 +70,10 @@ TEST_CASE("probe: a unit that crashes, fails or computes wrongly is a defect", "
   CHECK(crashed.out.find("the atom: did not run: the process that ran it ended: killed by signal 11") !=
         std::string::npos);
   CHECK(crashed.out.find("tanh: largest") != std::string::npos);  // what comes next goes on
+  const answer hung = probe("multiply hangs", "0.1");
+  CHECK(hung.status == exit_defect);
+  CHECK(hung.out.find("the atom: did not run: the process that ran it ended: ") != std::string::npos);
+  CHECK(hung.out.find("tanh: ") != std::string::npos);
   const answer failed = probe("multiply fails");
   CHECK(failed.status == exit_defect);
   CHECK(failed.out.find("the atom: did not run: x\\x1bxxx") != std::string::npos);

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 
 #include "properties/data/difference.hpp"
@@ -45,7 +46,7 @@ assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t cou
   call one(*p, *launch, {tensors, tensors + count});
   if (launch->stream != fake<void*()>("fake_driver_stream")()) return {ASSAY_FAILED, "another stream"};
   for (assay_tensor& t : one.tensors) {
-    if (t.view.device.device_type != kDLCUDA) return {ASSAY_FAILED, "a tensor on another device"};
+    if (t.view.device.device_type != kDLCUDA) return {ASSAY_REJECTED, "a tensor on another device"};
     t.view.device = {kDLCPU, 0};
   }
   const assay_status status = one.run();
@@ -101,6 +102,24 @@ TEST_CASE("relations that edit and move tensors run on a device", "[device]") {
     INFO(p->name << ": " << v.what);
     CHECK(v.result == outcome::pass);
   }
+}
+
+TEST_CASE("a library of a device has to refuse broken calls on that device", "[device]") {
+  if (is_missing()) SKIP("the fake driver is not built");
+  const auto judged = [](const std::shared_ptr<library>& lib) {
+    const verdict v = isolated_judge(*lib, relations::bad_problem_rejected, 60)(small_case());
+    return v.result == outcome::pass ? "" : v.what;
+  };
+  CHECK(judged(device_library()).empty());
+  // Its host code looks at what it is to refuse, and writes or launches before it does.
+  CHECK(judged(device_library([](call& one) {
+          if (one.at("k").view.byte_offset == 8) set_bits(one.view("o"), 0, 0x1234);
+        })) == "run() launched in spite of k with an offset of four elements, not eight");
+  CHECK(judged(device_library([](call& one) {
+          if (one.at("k").view.byte_offset == 8) fake<void()>("fake_driver_fail_next")();
+        })) ==
+        "run() did not refuse k with an offset of four elements, not eight: the device: an illegal memory "
+        "access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS, 700)");
 }
 
 TEST_CASE("what is written beside a tensor of the device is reported", "[device]") {
@@ -160,6 +179,22 @@ TEST_CASE("an error of the device ends the worker, and the next case has another
   CHECK(v.what.find("an illegal memory access was encountered") != std::string::npos);
   fails = false;
   CHECK(run_case(*lib, small_case()).result == outcome::pass);
+}
+
+TEST_CASE("host code that throws is a finding once the device is done, whose error comes first", "[device]") {
+  if (is_missing()) SKIP("the fake driver is not built");
+  const auto found = [](bool device_fails) {
+    const auto lib = device_library([=](call&) {
+      if (device_fails) fake<void()>("fake_driver_fail_next")();
+      throw std::runtime_error("no such stream");
+    });
+    return isolated_judge(*lib, enclosure_property(), 20)(small_case());
+  };
+  const verdict thrown = found(false), failed = found(true);
+  CHECK(thrown.result == outcome::fail);
+  CHECK(thrown.what.find("no such stream") != std::string::npos);
+  CHECK(failed.result == outcome::fail);
+  CHECK(failed.what.find("an illegal memory access was encountered") != std::string::npos);
 }
 
 TEST_CASE("what the driver says of a run is the finding, by name", "[device]") {

@@ -73,8 +73,9 @@ library_comparison on_small_case(const std::shared_ptr<library>& other) {
   };
   // A library in this process has no place for a second one of its kind.
   const auto first = std::make_shared<library>(assay_library_v1(), "built-in");
-  return compare_libraries({first, other}, 1, 60, next,
-                           [](const std::string&) { return named_case{"small", small_case()}; });
+  return compare_libraries(
+      {first, other}, 1, 60,
+      {next, [](const std::string&) { return "small"; }, [](const std::string&) { return small_case(); }});
 }
 
 TEST_CASE("a library agrees with itself in all bits") {
@@ -139,7 +140,7 @@ TEST_CASE("a library that ends the process loses the case, and a comparison of n
   const library_comparison made = on_small_case(testing::corrupting_library([](testing::call&) { std::abort(); }));
   CHECK(made.cases == 0);
   CHECK(made.lost == 1);
-  CHECK(comparison_text(made).find("LOST case 0: killed by signal 6") != std::string::npos);
+  CHECK(comparison_text(made).find("LOST small: killed by signal 6") != std::string::npos);
   CHECK(comparison_text(made).find("NOT COMPARED: no case has outputs of both") != std::string::npos);
 }
 

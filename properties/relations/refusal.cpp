@@ -61,8 +61,8 @@ abi_tensors refusal_check::tensors() const {
   return good;
 }
 
-/// Whether the last run() wrote. Then the outputs are made anew for the calls that follow. An error of the device, told
-/// behind `before`, counts: without a launch there is none.
+/// Whether the last run() wrote. Then the outputs are made anew for the calls that follow. An error of the device,
+/// which is reported behind `before`, counts: without a launch there is none.
 bool refusal_check::has_written(const std::string& before) {
   const bool is_device_fault = staged_ && !on_device([&] { return staged_->finish(); }, before).empty();
   if (!is_device_fault && same_bytes(out_, unwritten_)) return false;

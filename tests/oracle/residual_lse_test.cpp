@@ -88,7 +88,8 @@ TEST_CASE("residuals of the LSE: the rows of many sequences show what is wrong a
   }
 }
 
-TEST_CASE("residuals of the LSE: sound kernels pass, whatever their order, roundings and logarithm", "[residual]") {
+TEST_CASE("residuals of the LSE: sound kernels pass, whatever their order, roundings and logarithm",
+          "[residual][long]") {
   for (const bool decodes : {false, true}) {
     const setting s = make_setting(decodes ? decoding() : usual());
     for (const order in : orders)

@@ -79,7 +79,7 @@ TEST_CASE("probe: a unit that crashes, hangs, fails or computes wrongly is a def
   CHECK(failed.out.find("the atom: did not run: x\\x1bxxx") != std::string::npos);
 }
 
-TEST_CASE("probe: too few results and floats verify nothing", "[probe][cli]") {
+TEST_CASE("probe: too few results and floats verify nothing", "[probe][cli][long]") {
   std::ostringstream out, err;
   CHECK(run_program({"probe", "--tiles", "1", "--seed", "1", "--stride", "2147483648"}, {out, err, nullptr}) ==
         exit_defect);

@@ -232,10 +232,13 @@ def _like(mask: Any, lanes: Any) -> Any:
 
 
 def _patch_lang(old: Any) -> Callable[..., Any]:
+    """What the interpreter sets in the language: with what older versions lack."""
+
     def patch(fn: Any) -> Any:
         scope = old(fn)
-        if scope is None:  # of 3.5: what it sets, stays set
-            tl.dtype.to_ir = _numerics.to_ir(tl.dtype.to_ir)
+        set_ = setattr if scope is None else scope.set_attr  # of 3.5: what it sets, stays set
+        set_(tl.dtype, "to_ir", _numerics.to_ir(tl.dtype.to_ir))
+        set_(tl.core.tensor, "__index__", lambda self: int(np.asarray(self.handle.data).reshape(-1)[0]))
         return scope
 
     return patch

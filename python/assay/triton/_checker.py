@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.triton._faults import Fault, MemoryFaults, Place
+from assay.triton._readable import are_readable
 from assay.triton._region import Region
 
 Kind = Literal["load", "store", "atomic"]
@@ -28,10 +29,11 @@ class Checker:
     keep_going: an access at fault is noted in :attr:`faults`, one for each kind and line, and its lanes are to be left
         out; else :meth:`access` raises :class:`MemoryFaults`.
 
-    What counts: an address outside of all rows; a store to an input or to elements that nobody may write; a load of
-    what nobody wrote, of outputs and scratch; two programs of one launch at one element, of which one stores, unless
-    both are atomic or atomics order them (the first releases, the second acquires at the same address later); an
-    address that is no multiple of the access's size; two lanes that store different values to one element.
+    What counts: an address outside of all rows, or on a page of a large pool that no sequence uses; a store to an input
+    or to elements that nobody may write; a load of what nobody wrote, of outputs and scratch; two programs of one
+    launch at one element, of which one stores, unless both are atomic or atomics order them (the first releases, the
+    second acquires at the same address later); an address that is no multiple of the access's size; two lanes that
+    store different values to one element.
     """
 
     def __init__(self, regions: Iterable[Region] = (), *, keep_going: bool = True, tells_dead_loads: bool = False) -> None:
@@ -140,7 +142,7 @@ class Checker:
             offsets = (picked - np.uint64(whole.base)).view(np.int64)
             inside = None if whole.is_dense else whole.holds(offsets, size)
             if inside is None or inside.all():
-                self._check_inside(kind, whole, offsets, None, size, program, values, bad, atomic, reads)
+                self._check_inside(kind, whole, picked, offsets, None, size, program, values, bad, atomic, reads)
                 return
         left = np.ones(picked.size, np.bool_)
         for r in [home] if home is not None else self._regions:
@@ -150,7 +152,7 @@ class Checker:
             inside = r.holds(offsets, size) & left
             if inside.any():
                 part = None if values is None else values.reshape(-1)[inside]
-                self._check_inside(kind, r, offsets[inside], inside, size, program, part, bad, atomic, reads)
+                self._check_inside(kind, r, picked, offsets[inside], inside, size, program, part, bad, atomic, reads)
                 left &= ~inside
         if left.any():
             bad.append((left, "out of bounds", "", home or self._nearest(picked, left)))
@@ -165,11 +167,12 @@ class Checker:
         return self._regions[min(far)[1]] if far and min(far)[0] < _nearby else None
 
     def _check_inside(
-        self, kind: Kind, r: Region, offsets: NDArray[np.int64], lanes: NDArray[np.bool_] | None, size: int,
+        self, kind: Kind, r: Region, picked: NDArray[np.uint64], offsets: NDArray[np.int64],
+        lanes: NDArray[np.bool_] | None, size: int,
         program: Program, values: NDArray[Any] | None,
         bad: list[tuple[NDArray[np.bool_], str, str, Region | None]], atomic: bool, reads: bool,
     ) -> None:  # fmt: skip
-        """Of lanes that are inside of a tensor's rows. ``lanes``: which those are, of all; None: all are."""
+        """Of lanes that are inside of a tensor's rows. ``lanes``: which of ``picked`` those are; None: all are."""
 
         def note(wrong: NDArray[np.bool_], name: str, what: str = "") -> None:
             if lanes is not None:
@@ -182,17 +185,19 @@ class Checker:
             wrong = ((offsets + r.base) & (size - 1)) != 0
             if wrong.any():
                 return note(wrong, "misaligned")
+        if r.may_lack_memory and not (readable := are_readable(picked if lanes is None else picked[lanes])).all():
+            return note(~readable, "unused page")
         if not r.is_writable:
             if kind != "load":
                 note(np.ones(offsets.size, np.bool_), "input store")
-            elif self.tells_dead_loads and r.dead is not None and (wrong := r.dead[offsets // r.itemsize]).any():
+            elif self.tells_dead_loads and r.dead is not None and (wrong := r.dead[r.place_of(offsets)]).any():
                 note(wrong, "dead load")
             return
-        if kind != "load" and r.dead is not None and (wrong := r.dead[offsets // r.itemsize]).any():
+        if kind != "load" and r.dead is not None and (wrong := r.dead[r.place_of(offsets)]).any():
             return note(wrong, "dead store")
         if size < r.grain or (r.grain > 1 and (offsets % r.grain).any()):
             r.split_grains()
-        first = offsets // r.grain if r.grain > 1 else offsets
+        first = r.grain_of(offsets)
         me = self._stamp(program)
         for more in range(size // r.grain):
             self._touch(kind, r, first + more if more else first, me, program, note, atomic, reads)
@@ -285,6 +290,8 @@ class Checker:
             return f"{bytes_} to the input {element}"
         if name == "dead store":
             return f"{bytes_} to {element}, {r.why_dead}: nothing may be written there"
+        if name == "unused page":
+            return f"{bytes_} of {element}, on a page that no sequence uses"
         if name == "dead load":
             return f"{bytes_} of {element}, {r.why_dead}"
         if name == "race":

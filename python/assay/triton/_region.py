@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Role = Literal["input", "output", "in_out", "scratch", "foreign"]
+_always_has_memory = 1 << 25  # bytes; larger pools of a case may have memory only for the pages in use
 _unwritten_at_first = ("output", "scratch")
 
 
@@ -51,21 +53,25 @@ class Region:
             else:
                 self._joined.append((extent, stride))
         self.is_dense = is_empty or self._has_no_gaps()
+        self.may_lack_memory = self.end - self.base > _always_has_memory
         self.is_writable = role != "input"
+        elements = math.prod(n for n, _ in self._joined)
+        self._is_sparse = self.is_dense is False and self.span > 4 * elements + 4096  # rows that lie far apart
+        self._places = 0 if is_empty else elements if self._is_sparse else self.span
+        self.grain = self.itemsize  # bytes that a number below stands for: of an element, or 1
         self.dead: NDArray[np.bool_] | None = None
         if dead is not None and dead.any():
             at = np.zeros((), np.int64)
             for d, (n, s) in enumerate(zip(self.shape, self.strides, strict=True)):
                 at = at + (np.arange(n) * s).reshape([-1 if i == d else 1 for i in range(len(self.shape))])
-            self.dead = np.zeros(self.span, np.bool_)
-            self.dead[at[dead]] = True
-        self.grain = self.itemsize  # bytes that a number below stands for: of an element, or 1
-        # Of each element of the span: the stamp (see Checker) of its last store and of its last load, 0 for none.
-        # Pages of zeros cost nothing until they are written.
+            self.dead = np.zeros(self._places, np.bool_)
+            self.dead[self.place_of(at[dead] * self.itemsize)] = True
+        # By place: the stamp (see Checker) of the last store and of the last load, 0 for none. Pages of zeros cost
+        # nothing until they are written.
         self.writes = self.reads = np.zeros(0, np.int32)
         self._scratch: NDArray[np.int32] | None = None
         if self.is_writable:
-            self.writes, self.reads = np.zeros(self.span, np.int32), np.zeros(self.span, np.int32)
+            self.writes, self.reads = np.zeros(self._places, np.int32), np.zeros(self._places, np.int32)
             if role not in _unwritten_at_first:
                 self.writes.fill(1)
 
@@ -99,6 +105,23 @@ class Region:
             rest = rest - index * stride
         return are & (rest == 0)
 
+    def place_of(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where the numbers of elements at these offsets stand; all are inside. Neighbours in a row are neighbours."""
+        rest = offsets // self.itemsize if self.itemsize > 1 else offsets
+        if not self._is_sparse:
+            return rest
+        place = np.zeros(rest.shape, np.int64)
+        for extent, stride in self._joined:
+            index = rest // stride
+            place = place * extent + index
+            rest = rest - index * stride
+        return place
+
+    def grain_of(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """As :meth:`place_of`, of the stamps."""
+        place = self.place_of(offsets)
+        return place if self.grain > 1 or self.itemsize == 1 else place * self.itemsize + offsets % self.itemsize
+
     def describe(self, offset: int) -> str:
         """"o[1, 0, 3]": the element at that offset. Outside of the tensor, an index is past its extent."""
         if offset < 0:
@@ -122,12 +145,12 @@ class Region:
         """The host wrote these elements: of a view of this memory; strides in elements of that size."""
         if not self.is_writable or 0 in tuple(shape):
             return
-        at = np.full((), (base - self.base) // itemsize, np.int64)  # the host's views begin at a multiple
+        at = np.full((), base - self.base, np.int64)
         for n, s in zip(shape, strides, strict=True):
-            at = at[..., None] + np.arange(n) * s
+            at = at[..., None] + np.arange(n) * (s * itemsize)
         if itemsize < self.grain:
             self.split_grains()
-        at = at.reshape(-1) * itemsize // self.grain
+        at = self.grain_of(at.reshape(-1))
         for more in range(itemsize // self.grain):
             self.writes[at + more] = 1
             self.reads[at + more] = 0

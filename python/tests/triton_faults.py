@@ -54,7 +54,7 @@ PLANTED = [
     Planted("missing store mask", DECODE, "o, mask=is_head[:, None])", "o)", "race", "part"),
     Planted("missing store mask past the end", DECODE, "tl.log2(total), mask=is_head)", "tl.log2(total))",
             "out of bounds", "part_lse"),
-    Planted("missing load mask", DECODE, "d[None, :] * q_dim, mask=is_head[:, None], other=0.0\n", "d[None, :] * q_dim\n",
+    Planted("missing load mask", DECODE, "tl.load(q_at, mask=is_head[:, None], other=0.0)", "tl.load(q_at)",
             "out of bounds", "q"),
     Planted("key mask with <=", DECODE, "seen = key < keys", "seen = key <= keys", "out of bounds", "k",
             "x = _scores(q, tl.load(k_at"),

@@ -251,7 +251,7 @@ def test_each_access_of_the_interpreter_passes_the_checker() -> None:
 def test_the_interpreter_is_as_it_was_afterwards() -> None:
     before = dict(vars(interpreter.interpreter_builder)), dict(vars(interpreter)), dict(vars(interpreter.GridExecutor))
     with pytest.raises(ZeroDivisionError), assay.triton.checking(assay.triton.Checker()):
-        1 // 0
+        raise ZeroDivisionError
     after = vars(interpreter.interpreter_builder), vars(interpreter), vars(interpreter.GridExecutor)
     for was, now in zip(before, after, strict=True):
         for name in ("create_masked_load", "create_dot", "_implicit_cvt", "_patch_lang", "__call__"):
@@ -274,7 +274,7 @@ def test_what_a_kernel_raises_is_reported_with_its_line(tmp_path: Path) -> None:
         ("import os; os.environ['TRITON_INTERPRET'] = '0'; import assay.triton", "and TRITON_INTERPRET=0"),
         ("import assay.triton; assay.triton.nothing", "assay.triton has no nothing"),
         ("import sys, assay; assert 'triton' not in sys.modules; assert 'assay.triton' not in sys.modules; "
-         "import assay.triton; assay.triton.Checker(); assert 'triton' not in sys.modules; 1 // 0", "ZeroDivisionError"),
+         "import assay.triton; assay.triton.Checker(); assert 'triton' not in sys.modules; 1 // 0", "ZeroDivision"),
     ],
 )  # fmt: skip
 def test_when_triton_is_imported(program: str, said: str) -> None:

@@ -22,6 +22,7 @@ class Region:
         "foreign" (memory of other libraries, with unknown content) may be read and written.
     dead: elements that may not be written (of inputs: not be used), of the tensor's shape, or None. why_dead: what they
         are, for messages.
+    may_lack_memory: a large one may have memory only at the pages in use, which is looked up at each access.
     owner: what must live as long as the memory.
     """
 
@@ -36,6 +37,7 @@ class Region:
         *,
         dead: NDArray[np.bool_] | None = None,
         why_dead: str = "",
+        may_lack_memory: bool = False,
         owner: Any = None,
     ) -> None:
         self.name, self.base, self.itemsize, self.role = name, int(base), int(itemsize), role
@@ -54,7 +56,7 @@ class Region:
             else:
                 self._joined.append((extent, stride))
         self.is_dense = is_empty or self._has_no_gaps()
-        self.may_lack_memory = self.end - self.base > _always_has_memory
+        self.may_lack_memory = may_lack_memory and self.end - self.base > _always_has_memory
         self.is_writable = role != "input"
         elements = math.prod(n for n, _ in self._joined)
         self._is_sparse = self.is_dense is False and self.span > 4 * elements + 4096  # rows that lie far apart
@@ -141,7 +143,7 @@ class Region:
         return text + (f" + {more} bytes" if more else "")
 
     def in_words(self) -> str:
-        """ "o of shape [4, 8, 64]", with the strides where gaps lie between its elements."""
+        """Name and shape, and the strides where gaps lie between the elements."""
         text = f"{self.name} of shape {list(self.shape)}"
         return text if self.is_dense else f"{text} and strides {list(self.strides)}"
 

@@ -1,0 +1,115 @@
+"""SGLang's decode attention in Triton, unchanged: stage 1 over splits of the keys, normal or grouped, and stage 2.
+
+ASSAY_SGLANG_TRITON_DIR names the folder that has the package sglang: `python` of a checkout, or an unpacked wheel.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import stand_ins
+
+import assay
+import assay.triton as gpu
+
+_places = ("sglang.kernels.ops.attention.decode_attention", "sglang.srt.layers.attention.triton_ops.decode_attention")
+_tree = stand_ins.source_tree("ASSAY_SGLANG_TRITON_DIR", *(p.replace(".", "/") + ".py" for p in _places))
+_module = next(p for p in _places if (_tree / (p.replace(".", "/") + ".py")).is_file())
+_no = SimpleNamespace(get=lambda: False)
+stand_ins.torch()
+stand_ins.module("sglang", __path__=[str(_tree / "sglang")])
+stand_ins.module("sglang.srt", __path__=[str(_tree / "sglang/srt")])
+stand_ins.module(
+    "sglang.srt.environ",
+    envs=SimpleNamespace(SGLANG_MLA_DECODE_TUNE=_no, SGLANG_TRITON_DECODE_ATTN_STATIC_KV_SPLITS=_no),
+)
+stand_ins.module(
+    "sglang.srt.utils",
+    get_device_core_count=lambda device=0: 132,
+    is_gfx95_supported=lambda: False,
+    is_gfx1250_supported=lambda: False,
+    is_hip=lambda: False,
+)
+decoding = stand_ins.load(_tree, _module)
+
+SUPPORTS = {
+    "types": ["f16", "bf16", "f16/e4m3fn", "bf16/e4m3fn", "bf16/e5m2"],
+    "head_dims": {"least": 16, "most": 256, "multiple_of": 8},
+    "page_sizes": 1,
+    "most_rows": 1,
+    "most_heads_q": 64,
+    "most_keys": 400,
+    "most_sequences": 6,
+    "most_splits": 16,
+    "no_split_count": 0,
+    "no_partials": 1,
+    "no_lse": 1,
+    "no_block_table": 1,
+    "no_prefix_offset": 1,
+    "no_window": 1,  # a window is in kv_indptr and kv_indices
+    "no_bias_f32": 1,
+    "no_bias_f16": 1,
+    "no_bias_bf16": 1,
+    "no_page_descales": 1,
+    "no_q_scale": 1,
+    "no_q_transposed": 1,
+    "no_empty_batch": 1,
+    "no_sequences_without_rows": 1,
+    "no_sequences_without_keys": 1,  # padding of CUDA graphs has one key
+    "no_rows_without_keys": 1,
+    "no_extreme_scale": 1,
+    "no_nonpositive_scale": 1,
+}
+PAGED = {  # its pools have one row for each slot: the page's stride is that of its slots
+    **SUPPORTS,
+    "page_sizes": {"least": 2, "most": 128},
+    "no_hnd": 1,
+    "no_packing": 1,
+    "no_input_margins": 1,
+}
+
+
+def declares(p: dict[str, Any]) -> dict[str, Any]:
+    """Keys in any order. Grouped heads: Q and P in the type of the cache; else products of Q and K in that of Q."""
+    is_grouped = p["heads_q"] != p["heads_kv"]
+    return {
+        "recipe": "in_any_order",
+        "tile_keys": 32,
+        "p_type": p["v_type"] if is_grouped else "f32",
+        "query_type": p["k_type"] if is_grouped and p["k_type"] != p["q_type"] else p["q_type"],
+        "sum_roundings": 64,
+        "normalise_roundings": 6,
+    }
+
+
+def attend(**n: Any) -> None:
+    """Calls SGLang's launcher as its backend does: kv_indices has the slot of each key, 64 bits wide."""
+    sequences, splits, page_size = n["num_seqs"], n["num_splits"], n["page_size"]
+    keys, first, pages = n["seqlens_k"].tolist(), n["page_indptr"].tolist(), n["page_indices"].tolist()
+    starts = [sum(keys[:s]) for s in range(sequences + 1)]
+    slots = [pages[first[s] + j // page_size] * page_size + j % page_size for s in range(sequences) for j in range(keys[s])]
+    of_each = [1 + (splits - 1 + s) % splits for s in range(sequences)]  # the scheduler gives each its own
+    k, v = (pool[:, 0] if page_size == 1 else pool.view(-1, *pool.shape[2:]) for pool in (n["k"], n["v"]))
+    decoding.decode_attention_fwd(
+        n["q"][:sequences],
+        k,
+        v,
+        n["o"][:sequences],
+        gpu.empty(sequences + 1, dtype=gpu.int32).copy_(starts),
+        gpu.empty(len(slots), dtype=gpu.int64).copy_(slots),
+        gpu.empty(sequences, n["heads_q"], splits, n["head_dim_v"], dtype=gpu.float32),
+        gpu.empty(sequences, n["heads_q"], splits, dtype=gpu.float32),
+        gpu.empty(sequences, dtype=gpu.int32).copy_(of_each),
+        splits,
+        n["scale"],
+        n["k_scale"],
+        n["v_scale"],
+        logit_cap=n["soft_cap"],
+        sinks=n["sinks"],
+        page_size=page_size,
+    )
+
+
+kernel = assay.kernel(attend, supports=SUPPORTS, declares=declares, arrays="triton")
+paged = assay.kernel(attend, supports=PAGED, declares=declares, arrays="triton")

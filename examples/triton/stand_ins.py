@@ -1,0 +1,67 @@
+"""Loads single modules of a source tree that is not installed, with stand-ins for what they import beside."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+
+def source_tree(variable: str, *has: str) -> Path:
+    """The folder that an environment variable names. Exits, status 3, where it names none with one of these files."""
+    named = os.environ.get(variable, "")
+    if not named or not any(Path(named, file).is_file() for file in has):
+        print(f"{variable}={named}: names no folder that has {' or '.join(has)}", file=sys.stderr)
+        raise SystemExit(3)
+    return Path(named)
+
+
+def module(name: str, **attributes: Any) -> None:
+    """Makes the module ``name`` one with these attributes alone."""
+    made = ModuleType(name)
+    made.__dict__.update(attributes)
+    sys.modules[name] = made
+    _into_parent(name, made)
+
+
+def load(root: Path, name: str) -> ModuleType:
+    """Imports a module from below ``root``; of its packages no ``__init__`` runs.
+
+    Raises ImportError for an import that neither the tree nor a stand-in has.
+    """
+    parts = name.split(".")[:-1]
+    for i in range(1, len(parts) + 1):
+        package = ".".join(parts[:i])
+        if package not in sys.modules:
+            made = ModuleType(package)
+            made.__path__ = [str(root.joinpath(*parts[:i]))]
+            sys.modules[package] = made
+            _into_parent(package, made)
+        elif not hasattr(sys.modules[package], "__path__"):
+            sys.modules[package].__path__ = [str(root.joinpath(*parts[:i]))]
+    return importlib.import_module(name)
+
+
+def _into_parent(name: str, made: ModuleType) -> None:
+    parent, _, last = name.rpartition(".")
+    if parent in sys.modules:
+        setattr(sys.modules[parent], last, made)
+
+
+def torch() -> None:
+    """Makes ``torch`` what launchers need of it, on :mod:`assay.triton`."""
+    import numpy as np
+
+    import assay.triton as t
+
+    largest = {"float8_e4m3fn": 448.0, "float8_e4m3fnuz": 240.0, "float8_e5m2": 57344.0, "float8_e5m2fnuz": 57344.0}
+    types = {str(getattr(t, n)): getattr(t, n) for n in t.__all__ if isinstance(getattr(t, n), t.DType)}
+
+    def finfo(dtype: Any) -> Any:
+        most = largest.get(str(dtype)) or float(np.finfo(dtype.numpy).max)
+        return SimpleNamespace(min=-most, max=most)
+
+    module("torch", Tensor=t.Tensor, dtype=t.DType, empty=t.empty, zeros=t.zeros, full=t.full, finfo=finfo, **types)

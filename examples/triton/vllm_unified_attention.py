@@ -1,0 +1,123 @@
+"""vLLM's unified attention in Triton, unchanged: 2D, and 3D over segments with reduce_segments.
+
+ASSAY_VLLM_TRITON_DIR names a checkout of vLLM, or its source distribution, unpacked.
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+from types import SimpleNamespace
+from typing import Any
+
+import stand_ins
+
+import assay
+import assay.triton as gpu
+
+import triton
+import triton.language
+
+stand_ins.torch()
+_module = "vllm.v1.attention.ops.triton_unified_attention"
+_tree = stand_ins.source_tree("ASSAY_VLLM_TRITON_DIR", _module.replace(".", "/") + ".py")
+_Mode = enum.IntEnum(
+    "KVQuantMode", {"NONE": 0, "FP8_PER_TENSOR": 1, "INT8_PER_TOKEN_HEAD": 2, "FP8_PER_TOKEN_HEAD": 3, "INT4_PER_TOKEN_HEAD": 4}
+)
+_platform = SimpleNamespace(fp8_dtype=lambda: gpu.float8_e4m3fn, is_device_capability_family=lambda family: False)
+stand_ins.module("vllm", __path__=[str(_tree / "vllm")])
+stand_ins.module("vllm.envs", VLLM_BATCH_INVARIANT=False)
+stand_ins.module("vllm.logger", init_logger=logging.getLogger)
+stand_ins.module("vllm.platforms", current_platform=_platform)
+stand_ins.module("vllm.triton_utils", tl=triton.language, triton=triton)
+stand_ins.module("vllm.v1", __path__=[str(_tree / "vllm/v1")])
+stand_ins.module("vllm.v1.kv_cache_interface", KVQuantMode=_Mode)
+unified = stand_ins.load(_tree, _module)
+
+SUPPORTS = {
+    "types": ["f16", "bf16", "f32", "f16/e4m3fn", "bf16/e4m3fn", "e4m3fn:bf16", "e4m3fn:f16"],
+    "head_dims": {"least": 32, "most": 256, "multiple_of": 8},
+    "page_sizes": {"least": 16, "most": 256, "multiple_of": 16},
+    "most_heads_q": 16,
+    "most_keys": 400,
+    "most_sequences": 4,
+    "most_total_rows": 48,
+    "most_splits": 16,
+    "no_split_count": 0,  # more than one: the 3D kernel
+    "no_partials": 1,
+    "no_lse": 1,
+    "no_page_list": 1,
+    "no_prefix_offset": 1,
+    "no_bias_f32": 1,
+    "no_bias_f16": 1,
+    "no_bias_bf16": 1,
+    "no_page_descales": 1,
+    "no_unequal_head_dims": 1,
+    "no_q_transposed": 1,
+    "no_rows_without_keys": 1,  # vLLM counts the rows of a call among the keys
+    "no_empty_batch": 1,
+    "no_extreme_scale": 1,  # K and V times their descales are rounded to the type of Q
+    "no_nonpositive_scale": 1,
+    "no_noncausal": 1,  # where it is not causal, its window has two sides
+}
+BOTH_WAYS = {**SUPPORTS, "no_noncausal": 0, "no_window": 1}
+
+
+def declares(p: dict[str, Any]) -> dict[str, Any]:
+    """Tiles of 16 or 32 keys in any order, P in the type of Q, FP8 caches scaled and rounded to it."""
+    is_cast = p["k_type"] != p["q_type"]
+    is_fp8 = p["q_type"] == "e4m3fn"
+    return {
+        "recipe": "in_any_order",
+        "tile_keys": 16,
+        "p_type": p["q_type"],
+        "p_shift": 8 if is_fp8 else 0,
+        "cache_type": p["q_type"] if is_cast else "f32",
+        "sum_roundings": 32,
+    }
+
+
+def attend(**n: Any) -> None:
+    """Calls vLLM's launcher as its backend does."""
+    rows = n["total_q"]
+    if n["cu_seqlens_q"] is None:
+        cu_seqlens_q = gpu.empty(n["num_seqs"] + 1, dtype=gpu.int32).copy_([s * n["max_q"] for s in range(n["num_seqs"] + 1)])
+    else:
+        cu_seqlens_q = n["cu_seqlens_q"]
+    q, k, v = n["q"], n["k"], n["v"]
+    segments = {}
+    if n["num_splits"] > 1:
+        count = triton.next_power_of_2(n["num_splits"])
+        shape = (rows, n["heads_q"], count)
+        segments = {
+            "seq_threshold_3D": 1 << 20,
+            "num_par_softmax_segments": count,
+            "softmax_segm_output": gpu.empty((*shape, triton.next_power_of_2(n["head_dim_qk"])), dtype=gpu.float32),
+            "softmax_segm_max": gpu.empty(shape, dtype=gpu.float32),
+            "softmax_segm_expsum": gpu.empty(shape, dtype=gpu.float32),
+        }
+    unified.unified_attention(
+        q=q,
+        k=k,
+        v=v,
+        out=n["o"],
+        cu_seqlens_q=cu_seqlens_q,
+        max_seqlen_q=n["max_q"],
+        seqused_k=n["seqlens_k"],
+        max_seqlen_k=n["max_k"],
+        softmax_scale=n["scale"],
+        causal=bool(n["causal"]),
+        window_size=(n["window"] - 1, 0 if n["window"] else -1),
+        block_table=n["block_table"],
+        softcap=n["soft_cap"],
+        q_descale=gpu.full((1,), n["q_scale"], dtype=gpu.float32),
+        k_descale=gpu.full((1,), n["k_scale"], dtype=gpu.float32),
+        v_descale=gpu.full((1,), n["v_scale"], dtype=gpu.float32),
+        sinks=n["sinks"],
+        kv_quant_mode=_Mode.FP8_PER_TENSOR if n["k_type"] == "e4m3fn" else _Mode.NONE,
+        **segments,
+    )
+
+
+kernel = assay.kernel(attend, supports=SUPPORTS, declares=declares, arrays="triton")
+both_ways = assay.kernel(attend, supports=BOTH_WAYS, declares=declares, arrays="triton")

@@ -16,7 +16,9 @@ set(package ${CMAKE_BINARY_DIR}/python/assay)
 set_target_properties(assay_python PROPERTIES OUTPUT_NAME _assay LIBRARY_OUTPUT_DIRECTORY ${package}
   INSTALL_RPATH "$ORIGIN/lib")
 file(MAKE_DIRECTORY ${package}/bin)
-file(GLOB modules RELATIVE ${CMAKE_SOURCE_DIR}/python/assay CONFIGURE_DEPENDS python/assay/*.py python/assay/*.pyi
+file(MAKE_DIRECTORY ${package}/triton)
+file(GLOB modules RELATIVE ${CMAKE_SOURCE_DIR}/python/assay CONFIGURE_DEPENDS python/assay/*.py python/assay/triton/*.py
+  python/assay/*.pyi
   python/assay/py.typed)
 foreach(module IN LISTS modules)
   file(CREATE_LINK ${CMAKE_SOURCE_DIR}/python/assay/${module} ${package}/${module} SYMBOLIC)

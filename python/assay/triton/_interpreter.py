@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import importlib
 import sys
 from collections.abc import Callable, Iterator
@@ -57,6 +58,7 @@ def checking(checker: Checker, *, chosen: int = 0) -> Iterator[Checker]:
         with np.errstate(all="ignore"):
             yield checker
     finally:
+        hooks.languages.undo()
         patches.undo()
 
 
@@ -82,6 +84,7 @@ class _Hooks:
 
     def __init__(self, checker: Checker, builder: Any) -> None:
         self.checker, self.builder = checker, builder
+        self.languages = _Languages(interpreter._patch_lang)
         self.program = (0, 0, 0)
         self.foreign: dict[int, Region] = {}
         self.sem: str | None = None  # of the atomic load or store that runs
@@ -98,7 +101,9 @@ class _Hooks:
                 patches.set(b, name, self._atomically(getattr(b, name)))
         patches.set(interpreter.GridExecutor, "__call__", self._launch(interpreter.GridExecutor.__call__))
         patches.set(interpreter, "_implicit_cvt", self._convert(interpreter._implicit_cvt))
-        patches.set(interpreter, "_patch_lang", _patch_lang(interpreter._patch_lang))
+        patches.set(interpreter, "_patch_lang", self.languages.patch)
+        # Without debug its assertions do nothing, and cost a third of the time.
+        patches.set(b, "options", dataclasses.replace(b.options, sanitize_overflow=False))
         with contextlib.suppress(ImportError):
             module = importlib.import_module("triton.language.extra.libdevice")
             for name in _numerics.libdevice:
@@ -188,7 +193,7 @@ class _Hooks:
             for argument in (*arguments, *named.values()):
                 for region in self._regions_of(argument):
                     checker.add(region)
-            return old(executor, *arguments, **named)
+            return old(executor, *_as_annotated(executor, arguments), **_as_annotated(executor, named))
 
         return launch
 
@@ -223,6 +228,20 @@ class _Hooks:
         return convert
 
 
+def _as_annotated(executor: Any, given: Any) -> Any:
+    """Arguments of a launch; whole numbers of parameters that are ``tl.int64`` with 64 bits, as compiled kernels take
+    them: the interpreter gives them 32 where they fit."""
+    if isinstance(given, tuple):
+        return tuple(_as_annotated(executor, dict(zip(executor.arg_names, given, strict=False))).values())
+    wide = {n for n, t in executor.fn.__annotations__.items() if str(t).rpartition(".")[2] in ("int64", "i64")}
+    return {
+        n: tl.tensor(TensorHandle(np.array([v], np.int64), tl.int64), tl.int64)
+        if n in wide and isinstance(v, int) and not isinstance(v, bool)
+        else v
+        for n, v in given.items()
+    }
+
+
 def _lanes(mask: Any) -> Any:
     return mask if isinstance(mask, np.ndarray) else np.asarray(mask.data)
 
@@ -231,14 +250,33 @@ def _like(mask: Any, lanes: Any) -> Any:
     return lanes if isinstance(mask, np.ndarray) else TensorHandle(lanes, tl.int1)
 
 
-def _patch_lang(old: Any) -> Callable[..., Any]:
-    def patch(fn: Any) -> Any:
-        scope = old(fn)
-        if scope is None:  # of 3.5: what it sets, stays set
-            tl.dtype.to_ir = _numerics.to_ir(tl.dtype.to_ir)
-        return scope
+class _Languages:
+    """``triton.language`` as the interpreter patches it, once for each module of kernels: it patches it anew for each
+    call of a kernel's function, which costs a third of the time."""
 
-    return patch
+    def __init__(self, old: Any) -> None:
+        self._old = old
+        self._known: list[Any] = []  # the modules' globals
+        self._scopes: list[Any] = []
+
+    def patch(self, fn: Any) -> Any:
+        """Takes the place of the interpreter's function."""
+        if all(g is not fn.__globals__ for g in self._known):
+            self._known.append(fn.__globals__)
+            self._scopes.append(self._old(fn))
+            if self._scopes[-1] is None:  # of 3.5: what it sets, stays set
+                tl.dtype.to_ir = _numerics.to_ir(tl.dtype.to_ir)
+        return None if self._scopes[-1] is None else self
+
+    def restore(self) -> None:
+        """A launch ends: all stays."""
+
+    def undo(self) -> None:
+        """All is as before."""
+        while self._scopes:
+            scope = self._scopes.pop()
+            if scope is not None:
+                scope.restore()
 
 
 def _without_driver(patches: _Patches, chosen: int) -> None:

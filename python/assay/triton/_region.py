@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -10,6 +11,15 @@ from numpy.typing import NDArray
 
 Role = Literal["input", "output", "in_out", "scratch", "foreign"]
 _unwritten_at_first = ("output", "scratch")
+
+
+def _zeros(count: int) -> NDArray[np.int32]:
+    """Zeros that take memory only where they are written: rows may lie 32 GiB apart."""
+    size = max(1, count) * 4
+    if size < 1 << 30 or not hasattr(mmap, "MAP_NORESERVE"):
+        return np.zeros(count, np.int32)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_NORESERVE
+    return np.frombuffer(mmap.mmap(-1, size, flags=flags), np.int32)[:count]
 
 
 class Region:
@@ -64,7 +74,7 @@ class Region:
         self.writes = self.reads = np.zeros(0, np.int32)
         self._scratch: NDArray[np.int32] | None = None
         if self.is_writable:
-            self.writes, self.reads = np.zeros(self.span, np.int32), np.zeros(self.span, np.int32)
+            self.writes, self.reads = _zeros(self.span), _zeros(self.span)
             if role not in _unwritten_at_first:
                 self.writes.fill(1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import sys
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -16,9 +17,9 @@ _unwritten_at_first = ("output", "scratch")
 def _zeros(count: int) -> NDArray[np.int32]:
     """Zeros that take memory only where they are written: rows may lie 32 GiB apart."""
     size = max(1, count) * 4
-    if size < 1 << 30 or not hasattr(mmap, "MAP_NORESERVE"):
+    if size < 1 << 30 or not sys.platform.startswith("linux"):
         return np.zeros(count, np.int32)
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_NORESERVE
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000  # MAP_NORESERVE, which Python 3.11 does not name
     return np.frombuffer(mmap.mmap(-1, size, flags=flags), np.int32)[:count]
 
 

@@ -5,6 +5,7 @@ ASSAY_AITER_TRITON_DIR names a checkout of aiter.
 
 from __future__ import annotations
 
+import functools
 from types import SimpleNamespace
 from typing import Any
 
@@ -58,7 +59,9 @@ SUPPORTS = {
     "no_empty_batch": 1,
     "no_extreme_scale": 1,
     "no_nonpositive_scale": 1,
+    "no_dead_nan": 1,  # P = 0 of a slot without a key is multiplied by what the slot holds
 }
+ANY_MEMORY = {**SUPPORTS, "no_dead_nan": 0}
 
 
 def declares(p: dict[str, Any]) -> dict[str, Any]:
@@ -66,7 +69,7 @@ def declares(p: dict[str, Any]) -> dict[str, Any]:
     return {"recipe": "in_any_order", "tile_keys": 16, "p_type": p["q_type"], "sum_roundings": 72}
 
 
-def attend(**n: Any) -> None:
+def attend(spare: int = 4, **n: Any) -> None:
     """Calls aiter's launcher as vLLM does. It takes 3D where there are few programs and more than 512 keys may be."""
     is_3d = n["num_splits"] > 1
     _units.count = 304 if is_3d else 0
@@ -89,7 +92,7 @@ def attend(**n: Any) -> None:
         softmax_scale=n["scale"],
         causal=True,
         window_size=(n["window"] - 1, 0 if n["window"] else -1),
-        block_table=n["block_table"],
+        block_table=stand_ins.spare_columns(n["block_table"], spare) if spare else n["block_table"],
         softcap=n["soft_cap"],
         q_descale=gpu.full((1,), n["q_scale"]) if q_is_fp8 else None,
         k_descale=gpu.full((1,), n["k_scale"]) if is_fp8 else None,
@@ -99,3 +102,5 @@ def attend(**n: Any) -> None:
 
 
 kernel = assay.kernel(attend, supports=SUPPORTS, declares=declares, arrays="triton")
+any_memory = assay.kernel(attend, supports=ANY_MEMORY, declares=declares, arrays="triton")
+bare_table = assay.kernel(functools.partial(attend, spare=0), supports=SUPPORTS, declares=declares, arrays="triton")

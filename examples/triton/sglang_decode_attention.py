@@ -37,6 +37,7 @@ SUPPORTS = {
     "types": ["f16", "bf16", "f16/e4m3fn", "bf16/e4m3fn", "bf16/e5m2"],
     "head_dims": {"least": 16, "most": 256, "multiple_of": 8},
     "page_sizes": 1,
+    "group_sizes": {"least": 2, "most": 16},
     "most_rows": 1,
     "most_heads_q": 64,
     "most_keys": 400,
@@ -61,6 +62,8 @@ SUPPORTS = {
     "no_extreme_scale": 1,
     "no_nonpositive_scale": 1,
 }
+NORMAL = {**SUPPORTS, "group_sizes": 1}
+WIDE = {**SUPPORTS, "group_sizes": [20, 24, 32, 48], "most_heads_q": 128}  # more heads than a tile has
 PAGED = {  # its pools have one row for each slot: the page's stride is that of its slots
     **SUPPORTS,
     "page_sizes": {"least": 2, "most": 128},
@@ -112,4 +115,6 @@ def attend(**n: Any) -> None:
 
 
 kernel = assay.kernel(attend, supports=SUPPORTS, declares=declares, arrays="triton")
+normal = assay.kernel(attend, supports=NORMAL, declares=declares, arrays="triton")
+wide = assay.kernel(attend, supports=WIDE, declares=declares, arrays="triton")
 paged = assay.kernel(attend, supports=PAGED, declares=declares, arrays="triton")

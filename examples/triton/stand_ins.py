@@ -65,3 +65,12 @@ def torch() -> None:
         return SimpleNamespace(min=-most, max=most)
 
     module("torch", Tensor=t.Tensor, dtype=t.DType, empty=t.empty, zeros=t.zeros, full=t.full, finfo=finfo, **types)
+
+
+def spare_columns(table: Any, count: int) -> Any:
+    """A copy of a block table with zeros behind each row: kernels load entries there whose pages they do not use."""
+    import assay.triton as t
+
+    wide = t.zeros(table.shape[0], table.shape[1] + count, dtype=t.int32)
+    wide[:, : table.shape[1]] = table
+    return wide

@@ -6,6 +6,7 @@ ASSAY_VLLM_TRITON_DIR names a checkout of vLLM, or its source distribution, unpa
 from __future__ import annotations
 
 import enum
+import functools
 import logging
 from types import SimpleNamespace
 from typing import Any
@@ -77,7 +78,7 @@ def declares(p: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def attend(**n: Any) -> None:
+def attend(spare: int = 4, **n: Any) -> None:
     """Calls vLLM's launcher as its backend does."""
     rows = n["total_q"]
     if n["cu_seqlens_q"] is None:
@@ -108,7 +109,7 @@ def attend(**n: Any) -> None:
         softmax_scale=n["scale"],
         causal=bool(n["causal"]),
         window_size=(n["window"] - 1, 0 if n["window"] else -1),
-        block_table=n["block_table"],
+        block_table=stand_ins.spare_columns(n["block_table"], spare) if spare else n["block_table"],
         softcap=n["soft_cap"],
         q_descale=gpu.full((1,), n["q_scale"], dtype=gpu.float32),
         k_descale=gpu.full((1,), n["k_scale"], dtype=gpu.float32),
@@ -121,3 +122,4 @@ def attend(**n: Any) -> None:
 
 kernel = assay.kernel(attend, supports=SUPPORTS, declares=declares, arrays="triton")
 both_ways = assay.kernel(attend, supports=BOTH_WAYS, declares=declares, arrays="triton")
+bare_table = assay.kernel(functools.partial(attend, spare=0), supports=SUPPORTS, declares=declares, arrays="triton")

@@ -143,7 +143,7 @@ class Region:
     def scratch(self) -> NDArray[np.int32]:
         """A number for each element of the span, for whoever needs one for a moment."""
         if self._scratch is None:
-            self._scratch = np.zeros(self.span, np.int32)
+            self._scratch = _zeros(self.span)
         return self._scratch
 
     def forget(self) -> None:

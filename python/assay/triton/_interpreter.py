@@ -58,7 +58,6 @@ def checking(checker: Checker, *, chosen: int = 0) -> Iterator[Checker]:
         with np.errstate(all="ignore"):
             yield checker
     finally:
-        hooks.languages.undo()
         patches.undo()
 
 
@@ -84,8 +83,9 @@ class _Hooks:
 
     def __init__(self, checker: Checker, builder: Any) -> None:
         self.checker, self.builder = checker, builder
-        self.languages = _Languages(interpreter._patch_lang)
         self.program = (0, 0, 0)
+        self.patched: set[int] | None = None  # modules that are patched for the launch that runs
+        self.scopes: list[Any] = []  # what sets them back
         self.foreign: dict[int, Region] = {}
         self.sem: str | None = None  # of the atomic load or store that runs
 
@@ -101,7 +101,7 @@ class _Hooks:
                 patches.set(b, name, self._atomically(getattr(b, name)))
         patches.set(interpreter.GridExecutor, "__call__", self._launch(interpreter.GridExecutor.__call__))
         patches.set(interpreter, "_implicit_cvt", self._convert(interpreter._implicit_cvt))
-        patches.set(interpreter, "_patch_lang", self.languages.patch)
+        patches.set(interpreter, "_patch_lang", self._patch_lang(interpreter._patch_lang))
         # Without debug its assertions do nothing, and cost a third of the time.
         patches.set(b, "options", dataclasses.replace(b.options, sanitize_overflow=False))
         with contextlib.suppress(ImportError):
@@ -193,9 +193,38 @@ class _Hooks:
             for argument in (*arguments, *named.values()):
                 for region in self._regions_of(argument):
                     checker.add(region)
-            return old(executor, *_as_annotated(executor, arguments), **_as_annotated(executor, named))
+            self.patched = set()
+            try:
+                return old(executor, *_as_annotated(executor, arguments), **_as_annotated(executor, named))
+            finally:
+                self.patched = None
+                while self.scopes:
+                    self.scopes.pop().restore()
 
         return launch
+
+    def _patch_lang(self, old: Any) -> Callable[..., Any]:
+        """What the interpreter sets in the language: with what older versions lack, and once for a launch.
+
+        It sets it again for each call of a kernel's function, which takes a third of the time.
+        """
+
+        def patch(fn: Any) -> Any:
+            modules = {id(m) for m in fn.__globals__.values() if m is tl or m is tl.core}
+            if self.patched is not None and modules and modules <= self.patched:
+                return _Patched()
+            scope = old(fn)
+            set_ = setattr if scope is None else scope.set_attr  # of 3.5: what it sets, stays set
+            set_(tl.dtype, "to_ir", _numerics.to_ir(tl.dtype.to_ir))
+            set_(tl.core.tensor, "__index__", lambda self: int(np.asarray(self.handle.data).reshape(-1)[0]))
+            if self.patched is None:
+                return scope
+            self.patched |= modules  # until the launch ends
+            if scope is not None:
+                self.scopes.append(scope)
+            return _Patched()
+
+        return patch
 
     def _regions_of(self, argument: Any) -> list[Region]:
         """The memory of a launch's argument: of tensors, also in tuples and descriptors, and of those of PyTorch."""
@@ -242,41 +271,19 @@ def _as_annotated(executor: Any, given: Any) -> Any:
     }
 
 
+class _Patched:
+    """A scope in which nothing was set."""
+
+    def restore(self) -> None:
+        """Nothing to set back."""
+
+
 def _lanes(mask: Any) -> Any:
     return mask if isinstance(mask, np.ndarray) else np.asarray(mask.data)
 
 
 def _like(mask: Any, lanes: Any) -> Any:
     return lanes if isinstance(mask, np.ndarray) else TensorHandle(lanes, tl.int1)
-
-
-class _Languages:
-    """``triton.language`` as the interpreter patches it, once for each module of kernels: it patches it anew for each
-    call of a kernel's function, which costs a third of the time."""
-
-    def __init__(self, old: Any) -> None:
-        self._old = old
-        self._known: list[Any] = []  # the modules' globals
-        self._scopes: list[Any] = []
-
-    def patch(self, fn: Any) -> Any:
-        """Takes the place of the interpreter's function."""
-        if all(g is not fn.__globals__ for g in self._known):
-            self._known.append(fn.__globals__)
-            self._scopes.append(self._old(fn))
-            if self._scopes[-1] is None:  # of 3.5: what it sets, stays set
-                tl.dtype.to_ir = _numerics.to_ir(tl.dtype.to_ir)
-        return None if self._scopes[-1] is None else self
-
-    def restore(self) -> None:
-        """A launch ends: all stays."""
-
-    def undo(self) -> None:
-        """All is as before."""
-        while self._scopes:
-            scope = self._scopes.pop()
-            if scope is not None:
-                scope.restore()
 
 
 def _without_driver(patches: _Patches, chosen: int) -> None:

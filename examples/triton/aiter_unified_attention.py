@@ -102,5 +102,6 @@ def attend(spare: int = 4, **n: Any) -> None:
 
 
 kernel = assay.kernel(attend, supports=SUPPORTS, declares=declares, arrays="triton")
+without_soft_cap = assay.kernel(attend, supports={**SUPPORTS, "no_soft_cap": 1}, declares=declares, arrays="triton")
 any_memory = assay.kernel(attend, supports=ANY_MEMORY, declares=declares, arrays="triton")
 bare_table = assay.kernel(functools.partial(attend, spare=0), supports=SUPPORTS, declares=declares, arrays="triton")

@@ -5,21 +5,24 @@ ASSAY_SGLANG_TRITON_DIR names the folder that has the package sglang: `python` o
 
 from __future__ import annotations
 
+import ast
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import stand_ins
 
 import assay
 import assay.triton as gpu
 
 _places = ("sglang.kernels.ops.attention.decode_attention", "sglang.srt.layers.attention.triton_ops.decode_attention")
-_tree = stand_ins.source_tree("ASSAY_SGLANG_TRITON_DIR", *(p.replace(".", "/") + ".py" for p in _places))
-_module = next(p for p in _places if (_tree / (p.replace(".", "/") + ".py")).is_file())
+tree = stand_ins.source_tree("ASSAY_SGLANG_TRITON_DIR", *(p.replace(".", "/") + ".py" for p in _places))
+module = next(p for p in _places if (tree / (p.replace(".", "/") + ".py")).is_file())
 _no = SimpleNamespace(get=lambda: False)
 stand_ins.torch()
-stand_ins.module("sglang", __path__=[str(_tree / "sglang")])
-stand_ins.module("sglang.srt", __path__=[str(_tree / "sglang/srt")])
+stand_ins.module("torch.cuda", get_device_capability=lambda: (9, 0))
+stand_ins.module("sglang", __path__=[str(tree / "sglang")])
+stand_ins.module("sglang.srt", __path__=[str(tree / "sglang/srt")])
 stand_ins.module(
     "sglang.srt.environ",
     envs=SimpleNamespace(SGLANG_MLA_DECODE_TUNE=_no, SGLANG_TRITON_DECODE_ATTN_STATIC_KV_SPLITS=_no),
@@ -27,11 +30,12 @@ stand_ins.module(
 stand_ins.module(
     "sglang.srt.utils",
     get_device_core_count=lambda device=0: 132,
+    is_cuda=lambda: True,
     is_gfx95_supported=lambda: False,
     is_gfx1250_supported=lambda: False,
     is_hip=lambda: False,
 )
-decoding = stand_ins.load(_tree, _module)
+decoding = stand_ins.load(tree, module)
 
 SUPPORTS = {
     "types": ["f16", "bf16", "f16/e4m3fn", "bf16/e4m3fn", "bf16/e5m2"],
@@ -61,6 +65,8 @@ SUPPORTS = {
     "no_rows_without_keys": 1,
     "no_extreme_scale": 1,
     "no_nonpositive_scale": 1,
+    "no_live_infinity": 1,  # where all logits are -inf, their differences are NaN
+    "no_far_strides": 1,  # a head's stride times its number has 32 bits
 }
 NORMAL = {**SUPPORTS, "group_sizes": 1}
 WIDE = {**SUPPORTS, "group_sizes": [20, 24, 32, 48], "most_heads_q": 128}  # more heads than a tile has
@@ -71,6 +77,28 @@ PAGED = {  # its pools have one row for each slot: the page's stride is that of 
     "no_packing": 1,
     "no_input_margins": 1,
 }
+WINDOWED = {**SUPPORTS, "no_window": 0}
+
+
+def backend_windows(window: int, keys: list[int]) -> tuple[list[int], list[int]]:
+    """Of each sequence, how many keys the backend's own host code gives to a decoded row, and from which on.
+
+    Models give SGLang the keys of a window less the row's own.
+    """
+    file = tree / "sglang/srt/layers/attention/triton_backend.py"
+    wanted = "update_sliding_window_buffer"
+    found = [f for f in ast.parse(file.read_text(encoding="utf-8")).body if getattr(f, "name", "") == wanted]
+    host = SimpleNamespace(
+        minimum=np.minimum, tensor=np.array, cumsum=lambda a, dim: np.cumsum(a), int64=np.int64,
+        empty=lambda n, dtype, device: np.empty(n, dtype),
+    )  # fmt: skip
+    names: dict[str, Any] = {"torch": host, "SWAKVPool": (), "BaseSWAKVPool": ()}
+    exec(compile(ast.Module(found, []), str(file), "exec"), names)
+    translator = SimpleNamespace(window_kv_kind=None, pack_read_stream=lambda plan, **named: True)
+    _, _, lengths, first = names[wanted](
+        np.zeros(len(keys) + 1, np.int64), translator, None, None, window - 1, np.array(keys), len(keys)
+    )
+    return lengths.tolist(), first.tolist()
 
 
 def declares(p: dict[str, Any]) -> dict[str, Any]:
@@ -90,8 +118,14 @@ def attend(**n: Any) -> None:
     """Calls SGLang's launcher as its backend does: kv_indices has the slot of each key, 64 bits wide."""
     sequences, splits, page_size = n["num_seqs"], n["num_splits"], n["page_size"]
     keys, first, pages = n["seqlens_k"].tolist(), n["page_indptr"].tolist(), n["page_indices"].tolist()
-    starts = [sum(keys[:s]) for s in range(sequences + 1)]
-    slots = [pages[first[s] + j // page_size] * page_size + j % page_size for s in range(sequences) for j in range(keys[s])]
+    lengths, begin = keys, [0] * sequences
+    if n["window"] == 1:  # the backend takes it for none
+        lengths, begin = [1] * sequences, [k - 1 for k in keys]
+    elif n["window"]:
+        lengths, begin = backend_windows(n["window"], keys)
+    seen = [(s, begin[s] + j) for s in range(sequences) for j in range(lengths[s])]
+    slots = [pages[first[s] + j // page_size] * page_size + j % page_size for s, j in seen]
+    starts = [sum(lengths[:s]) for s in range(sequences + 1)]
     of_each = [1 + (splits - 1 + s) % splits for s in range(sequences)]  # the scheduler gives each its own
     k, v = (pool[:, 0] if page_size == 1 else pool.view(-1, *pool.shape[2:]) for pool in (n["k"], n["v"]))
     decoding.decode_attention_fwd(
@@ -118,3 +152,4 @@ kernel = assay.kernel(attend, supports=SUPPORTS, declares=declares, arrays="trit
 normal = assay.kernel(attend, supports=NORMAL, declares=declares, arrays="triton")
 wide = assay.kernel(attend, supports=WIDE, declares=declares, arrays="triton")
 paged = assay.kernel(attend, supports=PAGED, declares=declares, arrays="triton")
+windowed = assay.kernel(attend, supports=WINDOWED, declares=declares, arrays="triton")

@@ -5,11 +5,10 @@ ASSAY_SGLANG_TRITON_DIR names the folder that has the package sglang: `python` o
 
 from __future__ import annotations
 
-import ast
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
+import sglang_windows
 import stand_ins
 
 import assay
@@ -80,37 +79,17 @@ PAGED = {  # its pools have one row for each slot: the page's stride is that of 
 WINDOWED = {**SUPPORTS, "no_window": 0}
 
 
-def backend_windows(window: int, keys: list[int]) -> tuple[list[int], list[int]]:
-    """Of each sequence, how many keys the backend's own host code gives to a decoded row, and from which on.
-
-    Models give SGLang the keys of a window less the row's own.
-    """
-    file = tree / "sglang/srt/layers/attention/triton_backend.py"
-    wanted = "update_sliding_window_buffer"
-    found = [f for f in ast.parse(file.read_text(encoding="utf-8")).body if getattr(f, "name", "") == wanted]
-    host = SimpleNamespace(
-        minimum=np.minimum, tensor=np.array, cumsum=lambda a, dim: np.cumsum(a), int64=np.int64,
-        empty=lambda n, dtype, device: np.empty(n, dtype),
-    )  # fmt: skip
-    names: dict[str, Any] = {"torch": host, "SWAKVPool": (), "BaseSWAKVPool": ()}
-    exec(compile(ast.Module(found, []), str(file), "exec"), names)
-    translator = SimpleNamespace(window_kv_kind=None, pack_read_stream=lambda plan, **named: True)
-    _, _, lengths, first = names[wanted](
-        np.zeros(len(keys) + 1, np.int64), translator, None, None, window - 1, np.array(keys), len(keys)
-    )
-    return lengths.tolist(), first.tolist()
-
-
 def declares(p: dict[str, Any]) -> dict[str, Any]:
     """Keys in any order. Grouped heads: Q and P in the type of the cache; else products of Q and K in that of Q."""
-    is_grouped = p["heads_q"] != p["heads_kv"]
+    shared = {"recipe": "in_any_order", "normalise_roundings": 6}
+    if p["heads_q"] == p["heads_kv"]:
+        return {**shared, "query_type": p["q_type"]}
     return {
-        "recipe": "in_any_order",
+        **shared,
         "tile_keys": 32,
-        "p_type": p["v_type"] if is_grouped else "f32",
-        "query_type": p["k_type"] if is_grouped and p["k_type"] != p["q_type"] else p["q_type"],
+        "p_type": p["v_type"],
+        "query_type": p["k_type"] if p["k_type"] != p["q_type"] else "f32",
         "sum_roundings": 64,
-        "normalise_roundings": 6,
     }
 
 
@@ -122,7 +101,7 @@ def attend(**n: Any) -> None:
     if n["window"] == 1:  # the backend takes it for none
         lengths, begin = [1] * sequences, [k - 1 for k in keys]
     elif n["window"]:
-        lengths, begin = backend_windows(n["window"], keys)
+        lengths, begin = sglang_windows.of_backend(tree, n["window"], keys)
     seen = [(s, begin[s] + j) for s in range(sequences) for j in range(lengths[s])]
     slots = [pages[first[s] + j // page_size] * page_size + j % page_size for s, j in seen]
     starts = [sum(lengths[:s]) for s in range(sequences + 1)]

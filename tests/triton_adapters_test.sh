@@ -62,6 +62,7 @@ if adapter aiter_unified_attention ASSAY_AITER_TRITON_DIR; then
   accepted aiter_unified_attention without_soft_cap 40
   wrong aiter_unified_attention kernel aiter_window_reference_f16 'lies outside'
   wrong aiter_unified_attention kernel aiter_window_reference_bf16 'nan lies outside'
+  wrong aiter_unified_attention kernel aiter_segment_reference 'o\[.* = 0 lies outside'
   wrong aiter_unified_attention kernel aiter_soft_cap_overflow 'nan lies outside'
   wrong aiter_unified_attention any_memory aiter_dead_nan 'nan lies outside'
   wrong aiter_unified_attention bare_table aiter_table_end 'outside of block_table'
@@ -69,7 +70,10 @@ fi
 if adapter sglang_decode_attention ASSAY_SGLANG_TRITON_DIR; then
   accepted sglang_decode_attention kernel 40
   accepted sglang_decode_attention paged 20
+  accepted sglang_extend_attention kernel 30
   wrong sglang_decode_attention wide sglang_group_of_20 'lies outside'
   wrong sglang_decode_attention normal sglang_product_overflow 'nan lies outside'
+  wrong sglang_decode_attention windowed sglang_window 'lies outside'
+  wrong sglang_extend_attention everything sglang_extend_lse 'lse.* = inf lies outside'
 fi
 [[ $ran -gt 0 ]] || skip "no variable names a source tree of vLLM, aiter or SGLang"

@@ -96,4 +96,5 @@ def attend(**n: Any) -> None:
 
 kernel = assay.kernel(attend, supports=SUPPORTS, declares=declares, arrays="triton")
 both_ways = assay.kernel(attend, supports=BOTH_WAYS, declares=declares, arrays="triton")
+everything = assay.kernel(attend, supports={**SUPPORTS, "no_lse": 0}, declares=declares, arrays="triton")
 with_lse = assay.kernel(attend, supports=WITH_LSE, declares=declares, arrays="triton")

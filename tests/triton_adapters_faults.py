@@ -1,4 +1,4 @@
-"""triton_faults.py [ADAPTER [FAULT]]: bugs planted in copies of others' Triton kernels; each must be found.
+"""triton_adapters_faults.py [ADAPTER [FAULT]]: bugs planted in copies of others' Triton kernels; each must be found.
 
 ADAPTER is one of examples/triton whose variable names a source tree. A fault is a substitution in a copy of it. Prints how
 many cases it took. Needs the package assay on PYTHONPATH. Exits 1 where a fault is not found in --cases cases.

@@ -1,4 +1,4 @@
-"""aiter's unified attention in Triton, unchanged: 2D, and 3D over segments with reduce_segments, as for gfx942 or gfx950.
+"""aiter's unified attention in Triton, unchanged, as for gfx950: 2D, and 3D over segments with reduce_segments.
 
 ASSAY_AITER_TRITON_DIR names a checkout of aiter.
 """

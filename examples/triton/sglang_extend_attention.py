@@ -43,8 +43,10 @@ def declares(p: dict[str, Any]) -> dict[str, Any]:
 
 
 def attend(**n: Any) -> None:
-    """Calls SGLang's launcher as its backend does: the last keys of a sequence are those of its rows, in tensors of
-    their own; the others are the prefix, of which kv_indices has the slots."""
+    """Calls SGLang's launcher as its backend does.
+
+    The last keys of a sequence are those of its rows, in tensors of their own; kv_indices has the slots of the others.
+    """
     sequences, keys = n["num_seqs"], n["seqlens_k"].tolist()
     if n["cu_seqlens_q"] is None:
         starts = [s * n["max_q"] for s in range(sequences + 1)]

@@ -12,18 +12,18 @@ from types import SimpleNamespace
 from typing import Any
 
 import stand_ins
+import triton
+import triton.language
 
 import assay
 import assay.triton as gpu
-
-import triton
-import triton.language
 
 stand_ins.torch()
 _module = "vllm.v1.attention.ops.triton_unified_attention"
 _tree = stand_ins.source_tree("ASSAY_VLLM_TRITON_DIR", _module.replace(".", "/") + ".py")
 _Mode = enum.IntEnum(
-    "KVQuantMode", {"NONE": 0, "FP8_PER_TENSOR": 1, "INT8_PER_TOKEN_HEAD": 2, "FP8_PER_TOKEN_HEAD": 3, "INT4_PER_TOKEN_HEAD": 4}
+    "KVQuantMode",
+    {"NONE": 0, "FP8_PER_TENSOR": 1, "INT8_PER_TOKEN_HEAD": 2, "FP8_PER_TOKEN_HEAD": 3, "INT4_PER_TOKEN_HEAD": 4},
 )
 _platform = SimpleNamespace(fp8_dtype=lambda: gpu.float8_e4m3fn, is_device_capability_family=lambda family: False)
 stand_ins.module("vllm", __path__=[str(_tree / "vllm")])
@@ -82,7 +82,9 @@ def attend(spare: int = 4, **n: Any) -> None:
     """Calls vLLM's launcher as its backend does."""
     rows = n["total_q"]
     if n["cu_seqlens_q"] is None:
-        cu_seqlens_q = gpu.empty(n["num_seqs"] + 1, dtype=gpu.int32).copy_([s * n["max_q"] for s in range(n["num_seqs"] + 1)])
+        cu_seqlens_q = gpu.empty(n["num_seqs"] + 1, dtype=gpu.int32).copy_(
+            [s * n["max_q"] for s in range(n["num_seqs"] + 1)]
+        )
     else:
         cu_seqlens_q = n["cu_seqlens_q"]
     q, k, v = n["q"], n["k"], n["v"]

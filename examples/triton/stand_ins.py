@@ -9,6 +9,10 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import numpy as np
+
+import assay.triton as gpu  # before triton: it sets TRITON_INTERPRET
+
 
 def source_tree(variable: str, *has: str) -> Path:
     """The folder that an environment variable names. Exits, status 3, where it names none with one of these files."""
@@ -53,24 +57,19 @@ def _into_parent(name: str, made: ModuleType) -> None:
 
 def torch() -> None:
     """Makes ``torch`` what launchers need of it, on :mod:`assay.triton`."""
-    import numpy as np
-
-    import assay.triton as t
-
     largest = {"float8_e4m3fn": 448.0, "float8_e4m3fnuz": 240.0, "float8_e5m2": 57344.0, "float8_e5m2fnuz": 57344.0}
-    types = {str(getattr(t, n)): getattr(t, n) for n in t.__all__ if isinstance(getattr(t, n), t.DType)}
+    types = {str(getattr(gpu, n)): getattr(gpu, n) for n in gpu.__all__ if isinstance(getattr(gpu, n), gpu.DType)}
 
     def finfo(dtype: Any) -> Any:
         most = largest.get(str(dtype)) or float(np.finfo(dtype.numpy).max)
         return SimpleNamespace(min=-most, max=most)
 
-    module("torch", Tensor=t.Tensor, dtype=t.DType, empty=t.empty, zeros=t.zeros, full=t.full, finfo=finfo, **types)
+    makers = {"empty": gpu.empty, "zeros": gpu.zeros, "full": gpu.full}
+    module("torch", Tensor=gpu.Tensor, dtype=gpu.DType, finfo=finfo, **makers, **types)
 
 
 def spare_columns(table: Any, count: int) -> Any:
     """A copy of a block table with zeros behind each row: kernels load entries there whose pages they do not use."""
-    import assay.triton as t
-
-    wide = t.zeros(table.shape[0], table.shape[1] + count, dtype=t.int32)
+    wide = gpu.zeros(table.shape[0], table.shape[1] + count, dtype=gpu.int32)
     wide[:, : table.shape[1]] = table
     return wide

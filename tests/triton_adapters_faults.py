@@ -1,7 +1,8 @@
 """triton_adapters_faults.py [ADAPTER [FAULT]]: bugs planted in copies of others' Triton kernels; each must be found.
 
 ADAPTER is one of examples/triton whose variable names a source tree. A fault is a substitution in a copy of it. Prints
-how many cases it took. Needs the package assay on PYTHONPATH. Exits 1 where a fault is not found in --cases cases.
+how many cases it took, of which the tree itself must pass all. Needs the package assay on PYTHONPATH. Exits 1 where a
+fault is not found in --cases cases.
 """
 
 from __future__ import annotations
@@ -111,12 +112,10 @@ def first_failure(adapter: str, variable: str, tree: Path, cases: int, seed: int
     examples = Path(__file__).resolve().parent.parent / "examples" / "triton"
     environment = {**os.environ, variable: str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
     environment["PYTHONPATH"] = f"{examples}:{environment.get('PYTHONPATH', '')}"
-    tried = 0
     for many in sorted({min(n, cases) for n in (12, 48, cases)}):
-        if many <= tried:
-            continue
-        command = [sys.executable, "-c", _run, adapter, str(many), str(seed), str(tree / "findings")]
-        done = subprocess.run(command, env=environment, cwd=tree, capture_output=True, text=True)
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, "-c", _run, adapter, str(many), str(seed), folder]
+            done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True)
         if done.returncode:
             raise SystemExit(done.stderr)
         found = [int(n) for n in re.findall(r"^  case (\d+) of seed", done.stdout, re.M)]
@@ -124,7 +123,6 @@ def first_failure(adapter: str, variable: str, tree: Path, cases: int, seed: int
             lines = done.stdout.splitlines()
             how = next(lines[i + 1].strip() for i, line in enumerate(lines) if line.startswith("FAIL"))
             return min(found) + 1, how
-        tried = many
     return None, ""
 
 
@@ -150,6 +148,10 @@ def main() -> int:
                 plant(Path(os.environ[variable]), folders, Path(folder), fault)
                 start = time.monotonic()
                 after_cases, how = first_failure(adapter, variable, Path(folder), given.cases, given.seed)
+            if after_cases is not None:
+                clean, _ = first_failure(adapter, variable, Path(os.environ[variable]), after_cases, given.seed)
+                if clean is not None:
+                    raise SystemExit(f"{adapter}: case {clean} of seed {given.seed} fails without a fault, too")
             missed += after_cases is None
             said = f"found in case {after_cases}" if after_cases else f"NOT FOUND in {given.cases} cases"
             seconds = time.monotonic() - start

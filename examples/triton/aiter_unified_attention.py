@@ -14,8 +14,7 @@ import stand_ins
 import assay
 import assay.triton as gpu
 
-_module = "aiter.ops.triton.attention.unified_attention"
-_tree = stand_ins.source_tree("ASSAY_AITER_TRITON_DIR", _module.replace(".", "/") + ".py")
+_tree, _module = stand_ins.tree_with("ASSAY_AITER_TRITON_DIR", ["aiter.ops.triton.attention.unified_attention"])
 _units = SimpleNamespace(count=0)
 stand_ins.torch()
 stand_ins.module("aiter", __path__=[str(_tree / "aiter")])
@@ -37,6 +36,7 @@ SUPPORTS = {
     "types": ["f16", "bf16", "f16/e4m3fn", "bf16/e4m3fn", "e4m3fn:bf16", "e4m3fn:f16"],
     "head_dims": {"least": 32, "most": 256, "multiple_of": 8},
     "page_sizes": [16, 32, 64, 128],
+    "group_sizes": [1, 2, 4, 8, 16],  # of others, rows of the next block are stored twice
     "most_heads_q": 16,
     "most_keys": 400,
     "most_sequences": 4,
@@ -59,9 +59,12 @@ SUPPORTS = {
     "no_empty_batch": 1,
     "no_extreme_scale": 1,
     "no_nonpositive_scale": 1,
-    "no_dead_nan": 1,  # P = 0 of a slot without a key is multiplied by what the slot holds
+    "no_dead_nan": 1,  # P = 0 of a slot without a key is multiplied by what the slot holds,
+    "no_live_nan": 1,  # which may be another sequence's key
 }
-ANY_MEMORY = {**SUPPORTS, "no_dead_nan": 0}
+ANY_MEMORY = {**SUPPORTS, "no_dead_nan": 0, "no_live_nan": 0}
+ANY_GROUP = {**SUPPORTS, "group_sizes": {}}
+DECODING = {**ANY_GROUP, "most_rows": 1}
 
 
 def declares(p: dict[str, Any]) -> dict[str, Any]:
@@ -105,3 +108,5 @@ kernel = assay.kernel(attend, supports=SUPPORTS, declares=declares, arrays="trit
 without_soft_cap = assay.kernel(attend, supports={**SUPPORTS, "no_soft_cap": 1}, declares=declares, arrays="triton")
 any_memory = assay.kernel(attend, supports=ANY_MEMORY, declares=declares, arrays="triton")
 bare_table = assay.kernel(functools.partial(attend, spare=0), supports=SUPPORTS, declares=declares, arrays="triton")
+any_group = assay.kernel(attend, supports=ANY_GROUP, declares=declares, arrays="triton")
+decoding = assay.kernel(attend, supports=DECODING, declares=declares, arrays="triton")

@@ -15,8 +15,7 @@ import assay
 import assay.triton as gpu
 
 _places = ("sglang.kernels.ops.attention.decode_attention", "sglang.srt.layers.attention.triton_ops.decode_attention")
-tree = stand_ins.source_tree("ASSAY_SGLANG_TRITON_DIR", *(p.replace(".", "/") + ".py" for p in _places))
-module = next(p for p in _places if (tree / (p.replace(".", "/") + ".py")).is_file())
+tree, module = stand_ins.tree_with("ASSAY_SGLANG_TRITON_DIR", _places)
 _no = SimpleNamespace(get=lambda: False)
 stand_ins.torch()
 stand_ins.module("torch.cuda", get_device_capability=lambda: (9, 0))

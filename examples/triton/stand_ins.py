@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -14,13 +15,17 @@ import numpy as np
 import assay.triton as gpu  # before triton: it sets TRITON_INTERPRET
 
 
-def source_tree(variable: str, *has: str) -> Path:
-    """The folder that an environment variable names. Exits, status 3, where it names none with one of these files."""
+def tree_with(variable: str, modules: Sequence[str]) -> tuple[Path, str]:
+    """The folder that an environment variable names, and the first of these modules that it has.
+
+    Exits, status 3, where it names no folder with one of them.
+    """
     named = os.environ.get(variable, "")
-    if not named or not any(Path(named, file).is_file() for file in has):
-        print(f"{variable}={named}: names no folder that has {' or '.join(has)}", file=sys.stderr)
-        raise SystemExit(3)
-    return Path(named)
+    for name in modules if named else ():
+        if Path(named, name.replace(".", "/") + ".py").is_file():
+            return Path(named), name
+    print(f"{variable}={named}: names no folder that has a module {' or '.join(modules)}", file=sys.stderr)
+    raise SystemExit(3)
 
 
 def module(name: str, **attributes: Any) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import inspect
 import logging
 from types import SimpleNamespace
 from typing import Any
@@ -19,8 +20,8 @@ import assay
 import assay.triton as gpu
 
 stand_ins.torch()
-_module = "vllm.v1.attention.ops.triton_unified_attention"
-_tree = stand_ins.source_tree("ASSAY_VLLM_TRITON_DIR", _module.replace(".", "/") + ".py")
+_places = ("vllm.v1.attention.ops.triton_unified_attention", "vllm.attention.ops.triton_unified_attention")  # now, 0.11
+_tree, _module = stand_ins.tree_with("ASSAY_VLLM_TRITON_DIR", _places)
 _Mode = enum.IntEnum(
     "KVQuantMode",
     {"NONE": 0, "FP8_PER_TENSOR": 1, "INT8_PER_TOKEN_HEAD": 2, "FP8_PER_TOKEN_HEAD": 3, "INT4_PER_TOKEN_HEAD": 4},
@@ -34,11 +35,14 @@ stand_ins.module("vllm.triton_utils", tl=triton.language, triton=triton)
 stand_ins.module("vllm.v1", __path__=[str(_tree / "vllm/v1")])
 stand_ins.module("vllm.v1.kv_cache_interface", KVQuantMode=_Mode)
 unified = stand_ins.load(_tree, _module)
+_takes = inspect.signature(unified.unified_attention).parameters
 
 SUPPORTS = {
-    "types": ["f16", "bf16", "f32", "f16/e4m3fn", "bf16/e4m3fn", "e4m3fn:bf16", "e4m3fn:f16"],
+    "types": ["f16", "bf16", "f32", "f16/e4m3fn", "bf16/e4m3fn"]
+    + (["e4m3fn:bf16", "e4m3fn:f16"] if "kv_quant_mode" in _takes else []),
     "head_dims": {"least": 32, "most": 256, "multiple_of": 8},
     "page_sizes": {"least": 16, "most": 256, "multiple_of": 16},
+    "group_sizes": [1, 2, 4, 8, 16],  # of others, rows of the next block are stored twice
     "most_heads_q": 16,
     "most_keys": 400,
     "most_sequences": 4,
@@ -61,6 +65,8 @@ SUPPORTS = {
     "no_nonpositive_scale": 1,
     "no_noncausal": 1,  # where it is not causal, its window has two sides
 }
+ANY_GROUP = {**SUPPORTS, "group_sizes": {}}
+DECODING = {**ANY_GROUP, "most_rows": 1}
 BOTH_WAYS = {**SUPPORTS, "no_noncausal": 0, "no_window": 1}
 
 
@@ -87,7 +93,6 @@ def attend(spare: int = 4, **n: Any) -> None:
         )
     else:
         cu_seqlens_q = n["cu_seqlens_q"]
-    q, k, v = n["q"], n["k"], n["v"]
     segments = {}
     if n["num_splits"] > 1:
         count = triton.next_power_of_2(n["num_splits"])
@@ -99,29 +104,33 @@ def attend(spare: int = 4, **n: Any) -> None:
             "softmax_segm_max": gpu.empty(shape, dtype=gpu.float32),
             "softmax_segm_expsum": gpu.empty(shape, dtype=gpu.float32),
         }
-    unified.unified_attention(
-        q=q,
-        k=k,
-        v=v,
-        out=n["o"],
-        cu_seqlens_q=cu_seqlens_q,
-        max_seqlen_q=n["max_q"],
-        seqused_k=n["seqlens_k"],
-        max_seqlen_k=n["max_k"],
-        softmax_scale=n["scale"],
-        causal=bool(n["causal"]),
-        window_size=(n["window"] - 1, 0 if n["window"] else -1),
-        block_table=stand_ins.spare_columns(n["block_table"], spare) if spare else n["block_table"],
-        softcap=n["soft_cap"],
-        q_descale=gpu.full((1,), n["q_scale"], dtype=gpu.float32),
-        k_descale=gpu.full((1,), n["k_scale"], dtype=gpu.float32),
-        v_descale=gpu.full((1,), n["v_scale"], dtype=gpu.float32),
-        sinks=n["sinks"],
-        kv_quant_mode=_Mode.FP8_PER_TENSOR if n["k_type"] == "e4m3fn" else _Mode.NONE,
+    q_is_fp8 = n["q_type"] == "e4m3fn"
+    arguments = {
+        "q": n["q"],
+        "k": n["k"],
+        "v": n["v"],
+        "out": n["o"],
+        "cu_seqlens_q": cu_seqlens_q,
+        "max_seqlen_q": n["max_q"],
+        "seqused_k": n["seqlens_k"],
+        "max_seqlen_k": n["max_k"],
+        "softmax_scale": n["scale"],
+        "causal": bool(n["causal"]),
+        "window_size": (n["window"] - 1, 0 if n["window"] else -1),
+        "block_table": stand_ins.spare_columns(n["block_table"], spare) if spare else n["block_table"],
+        "softcap": n["soft_cap"],
+        "q_descale": gpu.full((1,), n["q_scale"], dtype=gpu.float32) if q_is_fp8 else None,
+        "k_descale": gpu.full((1,), n["k_scale"], dtype=gpu.float32),
+        "v_descale": gpu.full((1,), n["v_scale"], dtype=gpu.float32),
+        "sinks": n["sinks"],
+        "kv_quant_mode": _Mode.FP8_PER_TENSOR if n["k_type"] == "e4m3fn" else _Mode.NONE,
         **segments,
-    )
+    }
+    unified.unified_attention(**{name: value for name, value in arguments.items() if name in _takes})
 
 
 kernel = assay.kernel(attend, supports=SUPPORTS, declares=declares, arrays="triton")
 both_ways = assay.kernel(attend, supports=BOTH_WAYS, declares=declares, arrays="triton")
 bare_table = assay.kernel(functools.partial(attend, spare=0), supports=SUPPORTS, declares=declares, arrays="triton")
+any_group = assay.kernel(attend, supports=ANY_GROUP, declares=declares, arrays="triton")
+decoding = assay.kernel(attend, supports=DECODING, declares=declares, arrays="triton")

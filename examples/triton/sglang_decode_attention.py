@@ -35,7 +35,7 @@ stand_ins.module(
 )
 decoding = stand_ins.load(tree, module)
 
-SUPPORTS = {
+SUPPORTS: dict[str, Any] = {
     "types": ["f16", "bf16", "f16/e4m3fn", "bf16/e4m3fn", "bf16/e5m2"],
     "head_dims": {"least": 16, "most": 256, "multiple_of": 8},
     "page_sizes": 1,
@@ -126,8 +126,8 @@ def attend(**n: Any) -> None:
     )
 
 
-kernel = assay.kernel(attend, supports=SUPPORTS, declares=declares, arrays="triton")
-normal = assay.kernel(attend, supports=NORMAL, declares=declares, arrays="triton")
-wide = assay.kernel(attend, supports=WIDE, declares=declares, arrays="triton")
-paged = assay.kernel(attend, supports=PAGED, declares=declares, arrays="triton")
-windowed = assay.kernel(attend, supports=WINDOWED, declares=declares, arrays="triton")
+kernel = assay.Kernel(attend, supports=SUPPORTS, declares=declares, arrays="triton")
+normal = assay.Kernel(attend, supports=NORMAL, declares=declares, arrays="triton")
+wide = assay.Kernel(attend, supports=WIDE, declares=declares, arrays="triton")
+paged = assay.Kernel(attend, supports=PAGED, declares=declares, arrays="triton")
+windowed = assay.Kernel(attend, supports=WINDOWED, declares=declares, arrays="triton")

@@ -16,7 +16,7 @@ import assay.triton as gpu
 
 extending = stand_ins.load(decode.tree, decode.module.replace("decode_", "extend_"))
 
-SUPPORTS = {
+SUPPORTS: dict[str, Any] = {
     **decode.SUPPORTS,
     "types": ["f16", "bf16"],  # the prefix alone is in a quantised cache
     "group_sizes": {"least": 1, "most": 32},
@@ -96,7 +96,7 @@ def attend(**n: Any) -> None:
     )
 
 
-kernel = assay.kernel(attend, supports=SUPPORTS, declares=declares, arrays="triton")
-both_ways = assay.kernel(attend, supports=BOTH_WAYS, declares=declares, arrays="triton")
-everything = assay.kernel(attend, supports={**SUPPORTS, "no_lse": 0}, declares=declares, arrays="triton")
-with_lse = assay.kernel(attend, supports=WITH_LSE, declares=declares, arrays="triton")
+kernel = assay.Kernel(attend, supports=SUPPORTS, declares=declares, arrays="triton")
+both_ways = assay.Kernel(attend, supports=BOTH_WAYS, declares=declares, arrays="triton")
+everything = assay.Kernel(attend, supports={**SUPPORTS, "no_lse": 0}, declares=declares, arrays="triton")
+with_lse = assay.Kernel(attend, supports=WITH_LSE, declares=declares, arrays="triton")

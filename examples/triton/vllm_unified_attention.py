@@ -23,7 +23,7 @@ stand_ins.torch()
 _places = ("vllm.v1.attention.ops.triton_unified_attention", "vllm.attention.ops.triton_unified_attention")  # now, 0.11
 _tree, _module = stand_ins.tree_with("ASSAY_VLLM_TRITON_DIR", _places)
 _Mode = enum.IntEnum(
-    "KVQuantMode",
+    "_Mode",
     {"NONE": 0, "FP8_PER_TENSOR": 1, "INT8_PER_TOKEN_HEAD": 2, "FP8_PER_TOKEN_HEAD": 3, "INT4_PER_TOKEN_HEAD": 4},
 )
 _platform = SimpleNamespace(fp8_dtype=lambda: gpu.float8_e4m3fn, is_device_capability_family=lambda family: False)
@@ -37,7 +37,7 @@ stand_ins.module("vllm.v1.kv_cache_interface", KVQuantMode=_Mode)
 unified = stand_ins.load(_tree, _module)
 _takes = inspect.signature(unified.unified_attention).parameters
 
-SUPPORTS = {
+SUPPORTS: dict[str, Any] = {
     "types": ["f16", "bf16", "f32", "f16/e4m3fn", "bf16/e4m3fn"]
     + (["e4m3fn:bf16", "e4m3fn:f16"] if "kv_quant_mode" in _takes else []),
     "head_dims": {"least": 32, "most": 256, "multiple_of": 8},
@@ -129,8 +129,8 @@ def attend(spare: int = 4, **n: Any) -> None:
     unified.unified_attention(**{name: value for name, value in arguments.items() if name in _takes})
 
 
-kernel = assay.kernel(attend, supports=SUPPORTS, declares=declares, arrays="triton")
-both_ways = assay.kernel(attend, supports=BOTH_WAYS, declares=declares, arrays="triton")
-bare_table = assay.kernel(functools.partial(attend, spare=0), supports=SUPPORTS, declares=declares, arrays="triton")
-any_group = assay.kernel(attend, supports=ANY_GROUP, declares=declares, arrays="triton")
-decoding = assay.kernel(attend, supports=DECODING, declares=declares, arrays="triton")
+kernel = assay.Kernel(attend, supports=SUPPORTS, declares=declares, arrays="triton")
+both_ways = assay.Kernel(attend, supports=BOTH_WAYS, declares=declares, arrays="triton")
+bare_table = assay.Kernel(functools.partial(attend, spare=0), supports=SUPPORTS, declares=declares, arrays="triton")
+any_group = assay.Kernel(attend, supports=ANY_GROUP, declares=declares, arrays="triton")
+decoding = assay.Kernel(attend, supports=DECODING, declares=declares, arrays="triton")

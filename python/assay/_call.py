@@ -125,6 +125,8 @@ def _line_of(e: BaseException) -> str:
 
 
 def _trace_of(e: BaseException) -> str:
-    """The traceback from the kernel on."""
+    """The traceback from the kernel on, or the exception's own report."""
+    if getattr(e, "one_line", False):
+        return str(e.report)  # type: ignore[attr-defined]
     inner = e.__traceback__.tb_next if e.__traceback__ else None
     return "".join(traceback.format_exception(type(e), e, inner))

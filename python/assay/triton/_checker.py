@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
@@ -9,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.triton._faults import Fault, MemoryFaults, Place
+from assay.triton._readable import are_readable
 from assay.triton._region import Region
 
 Kind = Literal["load", "store", "atomic"]
 Program = tuple[int, int, int]
-_host = 1  # the stamp of what was written before any launch
+_stamps = itertools.count(2)  # never the same again: regions outlive checkers. 1 is what the host wrote
 _has_memory = ("unwritten read", "race", "two values", "dead load")  # what these do wrong may be done
 _nearby = 1 << 40  # an address that is farther from each tensor belongs to none
 
@@ -27,10 +29,11 @@ class Checker:
     keep_going: an access at fault is noted in :attr:`faults`, one for each kind and line, and its lanes are to be left
         out; else :meth:`access` raises :class:`MemoryFaults`.
 
-    What counts: an address outside of all rows; a store to an input or to elements that nobody may write; a load of
-    what nobody wrote, of outputs and scratch; two programs of one launch at one element, of which one stores, unless
-    both are atomic or atomics order them (the first releases, the second acquires at the same address later); an
-    address that is no multiple of the access's size; two lanes that store different values to one element.
+    What counts: an address outside of all rows, or on a page of a large pool that no sequence uses; a store to an input
+    or to elements that nobody may write; a load of what nobody wrote, of outputs and scratch; two programs of one
+    launch at one element, of which one stores, unless both are atomic or atomics order them (the first releases, the
+    second acquires at the same address later); an address that is no multiple of the access's size; two lanes that
+    store different values to one element.
     """
 
     def __init__(self, regions: Iterable[Region] = (), *, keep_going: bool = True, tells_dead_loads: bool = False) -> None:
@@ -40,9 +43,9 @@ class Checker:
         self._seen: dict[tuple[str, str | None, str, int], Fault] = {}
         self._regions: list[Region] = []
         self._kernel = ""
-        self._floor = self._next = _host + 1
+        self._floor = 0
         self._stamps: dict[Program, int] = {}  # of this launch: the program's present stamp
-        self._programs: list[Program] = []  # by stamp, from the launch's floor on
+        self._programs: dict[int, Program] = {}  # of this launch, by stamp
         self._past: dict[Program, set[int]] = {}  # the stamps that atomics order before a program's present
         self._released: dict[int, set[int]] = {}  # by address: stamps that a release there published
         self.begin_launch("")
@@ -57,9 +60,8 @@ class Checker:
     def begin_launch(self, kernel: str) -> None:
         """A kernel starts: what was written before is past. ``kernel``: its name, for messages."""
         self._kernel = kernel
-        self._floor = self._next  # itself the stamp of "several programs", of reads
-        self._next += 1
-        self._programs = [(-1, -1, -1)]
+        self._floor = next(_stamps)  # itself the stamp of "several programs", of reads
+        self._programs.clear()
         self._stamps.clear()
         self._past.clear()
         self._released.clear()
@@ -117,8 +119,6 @@ class Checker:
         return ok.reshape(addresses.shape)
 
     def _note(self, found: list[Fault]) -> None:
-        if not self.keep_going:
-            raise MemoryFaults(found)
         for f in found:
             key = (f.kind, f.tensor, f.place.file, f.place.line)
             if key in self._seen:
@@ -126,6 +126,8 @@ class Checker:
             else:
                 self._seen[key] = f
                 self.faults.append(f)
+        if not self.keep_going:
+            raise MemoryFaults(found)
 
     def _check(
         self, kind: Kind, picked: NDArray[np.uint64], size: int, program: Program, home: Region | None,
@@ -140,7 +142,7 @@ class Checker:
             offsets = (picked - np.uint64(whole.base)).view(np.int64)
             inside = None if whole.is_dense else whole.holds(offsets, size)
             if inside is None or inside.all():
-                self._check_inside(kind, whole, offsets, None, size, program, values, bad, atomic, reads)
+                self._check_inside(kind, whole, picked, offsets, None, size, program, values, bad, atomic, reads)
                 return
         left = np.ones(picked.size, np.bool_)
         for r in [home] if home is not None else self._regions:
@@ -150,7 +152,7 @@ class Checker:
             inside = r.holds(offsets, size) & left
             if inside.any():
                 part = None if values is None else values.reshape(-1)[inside]
-                self._check_inside(kind, r, offsets[inside], inside, size, program, part, bad, atomic, reads)
+                self._check_inside(kind, r, picked, offsets[inside], inside, size, program, part, bad, atomic, reads)
                 left &= ~inside
         if left.any():
             bad.append((left, "out of bounds", "", home or self._nearest(picked, left)))
@@ -165,11 +167,12 @@ class Checker:
         return self._regions[min(far)[1]] if far and min(far)[0] < _nearby else None
 
     def _check_inside(
-        self, kind: Kind, r: Region, offsets: NDArray[np.int64], lanes: NDArray[np.bool_] | None, size: int,
+        self, kind: Kind, r: Region, picked: NDArray[np.uint64], offsets: NDArray[np.int64],
+        lanes: NDArray[np.bool_] | None, size: int,
         program: Program, values: NDArray[Any] | None,
         bad: list[tuple[NDArray[np.bool_], str, str, Region | None]], atomic: bool, reads: bool,
     ) -> None:  # fmt: skip
-        """Of lanes that are inside of a tensor's rows. ``lanes``: which those are, of all; None: all are."""
+        """Of lanes that are inside of a tensor's rows. ``lanes``: which of ``picked`` those are; None: all are."""
 
         def note(wrong: NDArray[np.bool_], name: str, what: str = "") -> None:
             if lanes is not None:
@@ -182,17 +185,21 @@ class Checker:
             wrong = ((offsets + r.base) & (size - 1)) != 0
             if wrong.any():
                 return note(wrong, "misaligned")
+        if r.may_lack_memory and not (readable := are_readable(picked if lanes is None else picked[lanes])).all():
+            return note(~readable, "unused page")
         if not r.is_writable:
             if kind != "load":
                 note(np.ones(offsets.size, np.bool_), "input store")
-            elif self.tells_dead_loads and r.dead is not None and (wrong := r.dead[offsets // r.itemsize]).any():
+            elif self.tells_dead_loads and r.dead is not None and (wrong := r.dead[r.place_of(offsets)]).any():
                 note(wrong, "dead load")
             return
-        first = offsets // r.itemsize if r.itemsize > 1 else offsets
-        if kind != "load" and r.dead is not None and (wrong := r.dead[first]).any():
+        if kind != "load" and r.dead is not None and (wrong := r.dead[r.place_of(offsets)]).any():
             return note(wrong, "dead store")
+        if size < r.grain or (r.grain > 1 and (offsets % r.grain).any()):
+            r.split_grains()
+        first = r.grain_of(offsets)
         me = self._stamp(program)
-        for more in range(max(1, size // r.itemsize)):
+        for more in range(size // r.grain):
             self._touch(kind, r, first + more if more else first, me, program, note, atomic, reads)
         if kind == "store" and values is not None and offsets.size > 1:
             wrong = _disagreeing(first, values.reshape(-1), r)
@@ -214,6 +221,8 @@ class Checker:
         if kind == "load":
             seen = np.abs(r.reads[at])
             other = (seen >= self._floor) & (seen != me)
+            if self._past.get(program) and other.any():
+                other &= ~self._is_past(seen, program)
             mark = np.where(other, self._floor, me) if other.any() else me
             r.reads[at] = -mark if atomic else mark
             return
@@ -230,13 +239,17 @@ class Checker:
             return
         if excused is not None:
             wrong &= ~excused
-        known = self._past.get(program)
-        if known:
-            wrong &= ~np.isin(stamps, np.fromiter(known, np.int64, len(known)))
+        if self._past.get(program):
+            wrong &= ~self._is_past(stamps, program)
         if wrong.any():
-            other = self._programs[int(stamps[np.flatnonzero(wrong)[0]]) - self._floor]
-            who = "several programs" if other[0] < 0 else f"program {other}"
+            other = self._programs.get(int(stamps[np.flatnonzero(wrong)[0]]))
+            who = "several programs" if other is None else f"program {other}"
             note(wrong, "race", f"{'stored' if earlier == 'store' else 'loaded'} by {who}")
+
+    def _is_past(self, stamps: NDArray[np.int32], program: Program) -> NDArray[np.bool_]:
+        """Whether atomics order what has these stamps before the program's present."""
+        known = self._past[program]
+        return np.isin(stamps, np.fromiter(known, np.int64, len(known)))
 
     def _stamp(self, program: Program) -> int:
         stamp = self._stamps.get(program)
@@ -245,9 +258,9 @@ class Checker:
         return stamp
 
     def _new_stamp(self, program: Program) -> int:
-        self._next += 1
-        self._programs.append(program)
-        return self._next - 1
+        stamp = next(_stamps)
+        self._programs[stamp] = program
+        return stamp
 
     def _order(self, picked: NDArray[np.uint64], program: Program, acquires: bool, releases: bool) -> None:
         """Atomics at these addresses: what others released there is past, and what this program did is released."""
@@ -277,6 +290,8 @@ class Checker:
             return f"{bytes_} to the input {element}"
         if name == "dead store":
             return f"{bytes_} to {element}, {r.why_dead}: nothing may be written there"
+        if name == "unused page":
+            return f"{bytes_} of {element}, on a page that no sequence uses"
         if name == "dead load":
             return f"{bytes_} of {element}, {r.why_dead}"
         if name == "race":

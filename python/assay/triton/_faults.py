@@ -67,5 +67,9 @@ class MemoryFaults(Exception):  # noqa: N818  each of them is a fault
         first, place = str(self.faults[0]).split("\n", 1)
         lines = {(f.place.file, f.place.line) for f in self.faults}
         more = f" (and {len(lines) - 1} more line{'s' if len(lines) > 2 else ''} at fault)" if len(lines) > 1 else ""
-        head = f"{first}, {place.strip()}{more}"
-        super().__init__("\n".join([head, *(str(f) for f in self.faults)] if len(self.faults) > 1 else [head]))
+        super().__init__(f"{first}, {place.strip()}{more}")
+
+    @property
+    def report(self) -> str:
+        """All of them, two lines each."""
+        return "\n".join(map(str, self.faults))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import mmap
-import sys
+import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -11,16 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Role = Literal["input", "output", "in_out", "scratch", "foreign"]
+_always_has_memory = 1 << 25  # bytes; larger pools of a case may have memory only for the pages in use
 _unwritten_at_first = ("output", "scratch")
-
-
-def _zeros(count: int) -> NDArray[np.int32]:
-    """Zeros that take memory only where they are written: rows may lie 32 GiB apart."""
-    size = max(1, count) * 4
-    if size < 1 << 30 or not sys.platform.startswith("linux"):
-        return np.zeros(count, np.int32)
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000  # MAP_NORESERVE, which Python 3.11 does not name
-    return np.frombuffer(mmap.mmap(-1, size, flags=flags), np.int32)[:count]
 
 
 class Region:
@@ -62,20 +53,25 @@ class Region:
             else:
                 self._joined.append((extent, stride))
         self.is_dense = is_empty or self._has_no_gaps()
+        self.may_lack_memory = self.end - self.base > _always_has_memory
         self.is_writable = role != "input"
+        elements = math.prod(n for n, _ in self._joined)
+        self._is_sparse = self.is_dense is False and self.span > 4 * elements + 4096  # rows that lie far apart
+        self._places = 0 if is_empty else elements if self._is_sparse else self.span
+        self.grain = self.itemsize  # bytes that a number below stands for: of an element, or 1
         self.dead: NDArray[np.bool_] | None = None
         if dead is not None and dead.any():
             at = np.zeros((), np.int64)
             for d, (n, s) in enumerate(zip(self.shape, self.strides, strict=True)):
                 at = at + (np.arange(n) * s).reshape([-1 if i == d else 1 for i in range(len(self.shape))])
-            self.dead = np.zeros(self.span, np.bool_)
-            self.dead[at[dead]] = True
-        # Of each element of the span: the stamp (see Checker) of its last store and of its last load, 0 for none.
-        # Pages of zeros cost nothing until they are written.
+            self.dead = np.zeros(self._places, np.bool_)
+            self.dead[self.place_of(at[dead] * self.itemsize)] = True
+        # By place: the stamp (see Checker) of the last store and of the last load, 0 for none. Pages of zeros cost
+        # nothing until they are written.
         self.writes = self.reads = np.zeros(0, np.int32)
         self._scratch: NDArray[np.int32] | None = None
         if self.is_writable:
-            self.writes, self.reads = _zeros(self.span), _zeros(self.span)
+            self.writes, self.reads = np.zeros(self._places, np.int32), np.zeros(self._places, np.int32)
             if role not in _unwritten_at_first:
                 self.writes.fill(1)
 
@@ -109,6 +105,23 @@ class Region:
             rest = rest - index * stride
         return are & (rest == 0)
 
+    def place_of(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where the numbers of elements at these offsets stand; all are inside. Neighbours in a row are neighbours."""
+        rest = offsets // self.itemsize if self.itemsize > 1 else offsets
+        if not self._is_sparse:
+            return rest
+        place = np.zeros(rest.shape, np.int64)
+        for extent, stride in self._joined:
+            index = rest // stride
+            place = place * extent + index
+            rest = rest - index * stride
+        return place
+
+    def grain_of(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """As :meth:`place_of`, of the stamps."""
+        place = self.place_of(offsets)
+        return place if self.grain > 1 or self.itemsize == 1 else place * self.itemsize + offsets % self.itemsize
+
     def describe(self, offset: int) -> str:
         """"o[1, 0, 3]": the element at that offset. Outside of the tensor, an index is past its extent."""
         if offset < 0:
@@ -132,18 +145,25 @@ class Region:
         """The host wrote these elements: of a view of this memory; strides in elements of that size."""
         if not self.is_writable or 0 in tuple(shape):
             return
-        at = np.full((), (base - self.base) // itemsize, np.int64)
+        at = np.full((), base - self.base, np.int64)
         for n, s in zip(shape, strides, strict=True):
-            at = at[..., None] + np.arange(n) * s
-        at = np.unique(at.reshape(-1) * itemsize // self.itemsize)
-        for more in range(max(1, itemsize // self.itemsize)):
+            at = at[..., None] + np.arange(n) * (s * itemsize)
+        if itemsize < self.grain:
+            self.split_grains()
+        at = self.grain_of(at.reshape(-1))
+        for more in range(itemsize // self.grain):
             self.writes[at + more] = 1
             self.reads[at + more] = 0
 
+    def split_grains(self) -> None:
+        """From now on each byte has its own numbers: accesses are narrower than elements, or lie across them."""
+        self.writes, self.reads = (np.repeat(a, self.grain) for a in (self.writes, self.reads))
+        self.grain, self._scratch = 1, None
+
     def scratch(self) -> NDArray[np.int32]:
-        """A number for each element of the span, for whoever needs one for a moment."""
+        """A number for each grain of the span, for whoever needs one for a moment."""
         if self._scratch is None:
-            self._scratch = _zeros(self.span)
+            self._scratch = np.zeros(self.writes.size, np.int32)
         return self._scratch
 
     def forget(self) -> None:

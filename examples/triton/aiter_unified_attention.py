@@ -59,6 +59,7 @@ SUPPORTS: dict[str, Any] = {
     "no_empty_batch": 1,
     "no_extreme_scale": 1,
     "no_nonpositive_scale": 1,
+    "no_live_infinity": 1,  # where all logits are -inf, O is 0 / 0
     "no_dead_nan": 1,  # P = 0 of a slot without a key is multiplied by what the slot holds,
     "no_live_nan": 1,  # which may be another sequence's key
 }

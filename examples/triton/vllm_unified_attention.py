@@ -63,6 +63,7 @@ SUPPORTS: dict[str, Any] = {
     "no_empty_batch": 1,
     "no_extreme_scale": 1,  # K and V times their descales are rounded to the type of Q
     "no_nonpositive_scale": 1,
+    "no_live_infinity": 1,  # where all logits are -inf, O is 0 / 0
     "no_noncausal": 1,  # where it is not causal, its window has two sides
 }
 ANY_GROUP = {**SUPPORTS, "group_sizes": {}}

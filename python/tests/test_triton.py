@@ -280,3 +280,11 @@ def test_when_triton_is_imported(program: str, said: str) -> None:
     environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, env=environment)
     assert ran.returncode == 1 and said in ran.stderr, ran.stderr
+
+
+def test_a_parameter_of_int64_has_64_bits_and_others_have_those_they_need() -> None:
+    o = empty(8, dtype="int64")
+    assert kernels.launch(kernels.strides, (1,), o, 1 << 30, 1 << 30, N=4) == []
+    assert o.tolist() == [0, 1 << 30, 1 << 31, 3 << 30, 0, 1 << 30, -(1 << 31), -(1 << 30)]
+    assert kernels.launch(kernels.strides, (1,), o, narrow=1 << 30, wide=1 << 30, N=4) == []
+    assert o.tolist()[3] == 3 << 30

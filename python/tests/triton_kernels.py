@@ -123,6 +123,13 @@ def across_tensors(a, o, distance):
 
 
 @triton.jit
+def strides(o, wide: tl.int64, narrow, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(o + i, (i * wide).to(tl.int64))
+    tl.store(o + N + i, (i * narrow).to(tl.int64))
+
+
+@triton.jit
 def either(a, b, o, N: tl.constexpr):
     """Reads one of two tensors, each lane on its own."""
     i = tl.arange(0, N)

@@ -67,6 +67,7 @@ if adapter aiter_unified_attention ASSAY_AITER_TRITON_DIR; then
   wrong aiter_unified_attention kernel aiter_soft_cap_overflow 'nan lies outside'
   wrong aiter_unified_attention any_memory aiter_dead_nan 'nan lies outside'
   wrong aiter_unified_attention bare_table aiter_table_end 'outside of block_table'
+  wrong aiter_unified_attention any_rows aiter_sequence_without_rows 'outside of q'
   wrong aiter_unified_attention any_group aiter_rows_stored_twice 'race: store of 2 bytes of o'
 fi
 if adapter sglang_decode_attention ASSAY_SGLANG_TRITON_DIR; then

@@ -57,6 +57,7 @@ SUPPORTS: dict[str, Any] = {
     "no_padding_rows": 1,  # the caller passes the rows that there are
     "no_rows_without_keys": 1,  # vLLM counts the rows of a call among the keys
     "no_empty_batch": 1,
+    "no_sequences_without_rows": 1,  # with one row at most, sequence s has row s, whatever cu_seqlens_q says
     "no_extreme_scale": 1,
     "no_nonpositive_scale": 1,
     "no_live_infinity": 1,  # where all logits are -inf, O is 0 / 0
@@ -65,6 +66,7 @@ SUPPORTS: dict[str, Any] = {
 }
 ANY_MEMORY = {**SUPPORTS, "no_dead_nan": 0, "no_live_nan": 0}
 ANY_GROUP = {**SUPPORTS, "group_sizes": {}}
+ANY_ROWS = {**SUPPORTS, "no_sequences_without_rows": 0}
 DECODING = {**ANY_GROUP, "most_rows": 1}
 
 
@@ -111,3 +113,4 @@ any_memory = assay.Kernel(attend, supports=ANY_MEMORY, declares=declares, arrays
 bare_table = assay.Kernel(functools.partial(attend, spare=0), supports=SUPPORTS, declares=declares, arrays="triton")
 any_group = assay.Kernel(attend, supports=ANY_GROUP, declares=declares, arrays="triton")
 decoding = assay.Kernel(attend, supports=DECODING, declares=declares, arrays="triton")
+any_rows = assay.Kernel(attend, supports=ANY_ROWS, declares=declares, arrays="triton")

@@ -1,0 +1,1 @@
+"""Kernels in Triton's languages, run without a GPU."""

@@ -16,6 +16,7 @@ from assay.triton.gluon._faults import KernelFault, Place, UnknownOperation
 from assay.triton.gluon._launch import Kernel, collect, launch
 from assay.triton.gluon._memory import Buffer
 from assay.triton.gluon._names import gl, tl
+from assay.triton.gluon._stand_ins import installed
 from assay.triton.gluon._state import Run
 
-__all__ = ["Buffer", "Kernel", "KernelFault", "Place", "Run", "UnknownOperation", "collect", "gl", "launch", "tl", "types"]
+__all__ = ["Buffer", "Kernel", "KernelFault", "Place", "Run", "UnknownOperation", "collect", "gl", "installed", "launch", "tl", "types"]

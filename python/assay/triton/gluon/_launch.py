@@ -43,15 +43,21 @@ class Kernel:
     signature: the types of arguments as the compiler is told them, by parameter: "i32", "i64", "fp32", "*fp32",
         "constexpr". Without one they are those that Triton would choose.
     multiples: by parameter: what its number, or the address of its tensor, is promised to be a multiple of.
+    constants: by parameter: what it was compiled with. A launch's own values for these mean nothing.
     """
 
     def __init__(
-        self, kernel: Any, signature: Mapping[str, str] | None = None, multiples: Mapping[str, int] | None = None
+        self,
+        kernel: Any,
+        signature: Mapping[str, str] | None = None,
+        multiples: Mapping[str, int] | None = None,
+        constants: Mapping[str, Any] | None = None,
     ) -> None:
         """Of a function of ``triton.jit`` or ``gluon.jit``, or a plain one."""
         self._device = Device(kernel)
         self._parameters = inspect.signature(underlying(kernel)).parameters
         self._signature, self._multiples = dict(signature or {}), dict(multiples or {})
+        self._constants = dict(constants or {})
         self.__name__ = self._device.__name__
         self.hash = self.__name__
 
@@ -67,7 +73,7 @@ class Kernel:
         given = {k: v for k, v in kwargs.items() if k in self._parameters or k not in _options}
         bound = inspect.Signature(list(self._parameters.values())).bind(*args, **given)
         bound.apply_defaults()
-        raw = dict(bound.arguments)
+        raw = dict(bound.arguments) | self._constants
         shape = grid(raw) if callable(grid) else grid
         counts = tuple(operator.index(n) for n in (shape if isinstance(shape, Sequence) else (shape,)))
         run = Run(counts, goes_on=bool(_collectors))

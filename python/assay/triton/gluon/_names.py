@@ -55,12 +55,14 @@ class Names:
 class _Constexpr:
     """tl.constexpr: constants are plain numbers here."""
 
+    __name__ = "constexpr"
+
     def __call__(self, value: Any) -> Any:
         return value
 
 
 _shared_names: dict[str, Any] = {"allocate_shared_memory": _shared.allocate_shared_memory}
-_language: dict[str, Any] = {
+language: dict[str, Any] = {
     **functions,
     **_types.by_name,
     **_shared_names,
@@ -72,13 +74,13 @@ _language: dict[str, Any] = {
     "standard": functions,
     "amd": _amd.names,
 }
-gl = Names("gl", _language)
-tl = Names("tl", _language)
-_triton: dict[str, Any] = {"language": _language, "cdiv": functions["cdiv"], "jit": lambda f: f}
+gl = Names("gl", language)
+tl = Names("tl", language)
+_triton: dict[str, Any] = {"language": language, "cdiv": functions["cdiv"], "jit": lambda f: f}
 _roots: dict[str, Names] = {
     "triton": Names("triton", _triton),
     "triton.language": tl,
-    "triton.experimental.gluon": Names("gluon", {"language": _language, "jit": lambda f: f}),
+    "triton.experimental.gluon": Names("gluon", {"language": language, "jit": lambda f: f}),
     "triton.experimental.gluon.language": gl,
 }
 _of_python: dict[str, Any] = {
@@ -139,13 +141,13 @@ def translated(name: str, x: Any) -> Any:
     if isinstance(x, types.FunctionType) and _is_of_triton(x):
         return _function_of_triton(name, x)
     if isinstance(x, type) and _is_of_triton(x):
-        return _language.get(x.__name__, Layout if x.__name__.endswith("Layout") else x)
+        return language.get(x.__name__, Layout if x.__name__.endswith("Layout") else x)
     return x
 
 
 def _function_of_triton(name: str, x: types.FunctionType) -> Any:
     """A function that was imported by its name."""
-    for part, known in _modules("", _language):
+    for part, known in _modules("", language):
         if x.__module__.endswith(part) and x.__name__ in known and not isinstance(known[x.__name__], Mapping):
             return known[x.__name__]
     if x.__name__ in functions:

@@ -1,0 +1,215 @@
+"""aiter's paged MQA logits, Gluon and Triton kernels, unchanged, on Assay's cases: see README.md.
+
+ASSAY_AITER_DIR=CHECKOUT python aiter_pa_mqa_logits.py [KERNEL ...] [--cases N] [--seed N] [--chunk N] [--gfx GPU]
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import mmap
+import sys
+import time
+from typing import Any
+
+import aiter_modules
+import assay
+import numpy as np
+from assay import _assay
+from assay.triton.gluon import collect
+from assay.triton.gluon import types as element_types
+from numpy.typing import NDArray
+from torch_stand_in import Tensor
+
+Array = NDArray[Any]
+_no_reserve = 0x4000  # MAP_NORESERVE of Linux, which Python 3.11 does not name
+_dense_bytes = 1 << 26  # pools above that are sparse: the pages in use alone have memory
+
+# What the callers in vLLM and SGLang pass: dense q, weights and block tables; rows of logits may lie apart. Rows are
+# filled with -inf before the call, or the hidden columns are never read.
+_shared: dict[str, Any] = {
+    "types": ["e4m3fnuz:f32", "e4m3fn:f32"],
+    "head_dims": 128,
+    "group_sizes": [32, 64, 128],  # the layouts of q have at least 32 heads
+    "most_keys": 4096,
+    "most_columns": 4224,
+    "most_sequences": 64,
+    "most_total_rows": 96,
+    "no_kept_columns": 1,
+    "no_page_list": 1,
+    "no_input_margins": 1,
+    "no_q_heads_outermost": 1,
+    "no_q_transposed": 1,
+    "no_empty_batch": 1,
+    "input_alignment": 16,
+}
+_preshuffled = {**_shared, "no_plain_keys": 1, "page_sizes": [16, 32, 64, 128, 256, 512]}
+_plain = {**_shared, "no_preshuffled_keys": 1}
+SUPPORTS: dict[str, dict[str, Any]] = {
+    "preshuffle": {**_preshuffled, "no_variable_contexts": 1},
+    "varctx": {**_preshuffled, "no_fixed_contexts": 1},
+    "gluon": {**_plain, "page_sizes": 1, "no_variable_contexts": 1},
+    "triton": {**_plain, "page_sizes": [1, 16, 64], "no_variable_contexts": 1},
+    "ragged_k": {**_plain, "page_sizes": 1, "no_variable_contexts": 1, "no_block_table": 0},
+}
+# 128 products of a dot product in groups of 32 (CDNA3) or 128; sums over heads in trees that layouts decide.
+DECLARES = {"recipe": "in_any_order", "sum_roundings": 16}
+
+
+class Setting:
+    """A kernel of a checkout, with what the caller chooses."""
+
+    def __init__(self, kernel: str, chunk: int = 256, gfx: str = "", waves: int = 1) -> None:
+        """kernel: a key of SUPPORTS. gfx: else what the type of FP8 says. chunk, waves: ChunkK and WavePerEU."""
+        self.kernel, self.chunk, self.gfx, self.waves = kernel, chunk, gfx, waves
+
+    def run(self, p: dict[str, Any], t: dict[str, Array]) -> None:
+        """Runs aiter's own wrapper on a problem's numbers and tensors; it writes logits."""
+        gfx = self.gfx or ("gfx942" if p["q_type"] == "e4m3fnuz" else "gfx950")
+        aiter = aiter_modules.load(aiter_modules.folder(), gfx, self.kernel not in ("triton",))
+        fp8 = element_types.of_assay[p["q_type"]]
+        next_n, heads, dim = p["max_q"], p["heads_q"], p["head_dim_qk"]
+        q = Tensor(t["q"].reshape(-1, next_n, heads, dim), fp8)
+        logits = t["logits"]
+        logits[...] = -np.inf
+        given = [
+            q,
+            packed_cache(t["k"], t["k_row_scale"], t["block_table"], t["seqlens_k"]),
+            Tensor(t["weights"], element_types.float32),
+            Tensor(logits, element_types.float32, is_output=True),
+            Tensor(t["seqlens_k"], element_types.int32),
+            Tensor(np.ascontiguousarray(t["block_table"]), element_types.int32),
+        ]
+        if self.kernel == "ragged_k":
+            prefix, keys = ragged(t["seqlens_k"], t["block_table"])
+            given[4:] = [Tensor(prefix, element_types.int32), Tensor(keys, element_types.int32)]
+            cache = given[1]
+            given[1] = cache.view(cache.shape[0], cache.shape[3])  # a token each, no block
+            aiter.deepgemm_fp8_paged_mqa_logits_ragged_k(*given, p["max_model_len"], ChunkK=64)
+            return
+        units = next_n * (p["num_seqs"] + 1)
+        schedule = None
+        if self.kernel == "varctx":
+            schedule = aiter.deepgemm_fp8_paged_mqa_logits_schedule(
+                p["num_seqs"],
+                next_n,
+                given[4],
+                p["max_model_len"],
+                ChunkK=self.chunk,
+                TotalCuCount=units,
+                WavePerEU=self.waves,
+            )
+        aiter.deepgemm_fp8_paged_mqa_logits(
+            *given,
+            p["max_model_len"],
+            Preshuffle=self.kernel in ("preshuffle", "varctx"),
+            KVBlockSize=p["page_size"],
+            ChunkK=self.chunk,
+            TotalCuCount=units,
+            WavePerEU=self.waves,
+            VarCtxSchedule=schedule,
+        )
+
+    def assay_kernel(self) -> assay.Kernel:
+        """As Assay checks it."""
+
+        def pa_mqa_logits(
+            q: Array,
+            k: Array,
+            k_row_scale: Array,
+            weights: Array,
+            seqlens_k: Array,
+            block_table: Array,
+            logits: Array,
+            **p: Any,
+        ) -> None:
+            names = ("q", "k", "k_row_scale", "weights", "seqlens_k", "block_table", "logits")
+            self.run(p, dict(zip(names, (q, k, k_row_scale, weights, seqlens_k, block_table, logits), strict=True)))
+
+        pa_mqa_logits.__qualname__ = f"aiter {self.kernel}"
+        return assay.Kernel(pa_mqa_logits, "mqa_logits", supports=SUPPORTS[self.kernel], declares=DECLARES)
+
+
+def packed_cache(k: Array, scale: Array, table: Array, lengths: Array) -> Tensor:
+    """aiter's cache, [pages, page_size, 1, dim + 4] bytes: in each page all keys, then all scales as f32.
+
+    Of a sparse pool only the pages in use are there; other pages read as 0.
+    """
+    pages, page_size, _, dim = k.shape
+    width = page_size * (dim + 4)
+    memory = mmap.mmap(-1, max(1, pages * width), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _no_reserve)
+    cache = np.frombuffer(memory, np.uint8, pages * width).reshape(pages, width)
+    used = np.arange(pages)
+    if pages * page_size * dim > _dense_bytes:
+        counts = -(-lengths // page_size)
+        used = np.unique(np.concatenate([table[s, :n] for s, n in enumerate(counts)] or [used[:0]]))
+    for page in used:
+        cache[page, : page_size * dim] = k[page].view(np.uint8).reshape(-1)
+        cache[page, page_size * dim :] = np.ascontiguousarray(scale[page]).view(np.uint8)
+    return Tensor(cache.reshape(pages, page_size, 1, dim + 4), element_types.uint8)
+
+
+def ragged(lengths: Array, table: Array) -> tuple[Array, Array]:
+    """Where each sequence's keys begin in the list of all keys, and that list: pages have one key."""
+    prefix = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    keys = [table[s, :n] for s, n in enumerate(lengths)]
+    return prefix, np.concatenate(keys).astype(np.int32) if keys else np.zeros(0, np.int32)
+
+
+def lines(setting: Setting, cases: int, seed: int) -> None:
+    """Prints each faulty line of the kernels once, with the first case that reached it, and how often lines ran."""
+    kernel = setting.assay_kernel()
+    faults: dict[tuple[str, str, int], str] = {}
+    stores: dict[str, int] = {}
+    for text in _assay.cases(kernel.operation, kernel.supports_json, cases, seed):
+        case = assay.case(text)
+        with collect() as runs:
+            outputs = case.outputs()
+            setting.run(case.problem, {**case.inputs, **outputs})
+        for run in runs:
+            for (access, file, line), count in run.lines.items():
+                if access == "store":
+                    stores[f"{file}:{line}"] = stores.get(f"{file}:{line}", 0) + count
+            for key, fault in run.faults.items():
+                if key not in faults:
+                    faults[key] = str(fault)
+                    print(f"{fault}\n  {case.json}")
+    print("stores that ran:", ", ".join(f"{at} ({n})" for at, n in sorted(stores.items())))
+
+
+def main() -> int:
+    """The command; 0 if all is verified, 1 with a defect, 2 for bad usage."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kernels", nargs="*", default=list(SUPPORTS), help=", ".join(SUPPORTS))
+    parser.add_argument("--cases", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=3)
+    parser.add_argument("--chunk", type=int, default=256, help="ChunkK: 256 as vLLM, 128 as SGLang")
+    parser.add_argument("--jobs", type=int, default=None)
+    parser.add_argument("--lines", action="store_true", help="go on after a fault, and list the faulty lines")
+    options = parser.parse_args()
+    for name in options.kernels:
+        if name not in SUPPORTS:
+            parser.error(f"there is no kernel {name!r}; there are {', '.join(SUPPORTS)}")
+    aiter_modules.folder()
+    good = True
+    for name in options.kernels:
+        setting = Setting(name, options.chunk)
+        print(f"== {name}, ChunkK {options.chunk}", flush=True)
+        if options.lines:
+            lines(setting, options.cases, options.seed)
+            continue
+        begin = time.monotonic()
+        result = assay.verify(setting.assay_kernel(), cases=options.cases, seed=options.seed, jobs=options.jobs)
+        print(f"{result}{result.verdict}: {time.monotonic() - begin:.0f} s", flush=True)
+        good &= bool(result)
+    return 0 if good else 1
+
+
+@functools.cache
+def named(kernel: str, chunk: int = 256) -> assay.Kernel:
+    """For the line that a finding prints: ``assay.verify(named("preshuffle"), cases=[...])``."""
+    return Setting(kernel, chunk).assay_kernel()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

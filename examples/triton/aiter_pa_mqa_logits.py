@@ -6,7 +6,6 @@ ASSAY_AITER_DIR=CHECKOUT python aiter_pa_mqa_logits.py [KERNEL ...] [--cases N] 
 from __future__ import annotations
 
 import argparse
-import functools
 import mmap
 import sys
 import time
@@ -45,69 +44,98 @@ _shared: dict[str, Any] = {
 }
 _preshuffled = {**_shared, "no_plain_keys": 1, "page_sizes": [16, 32, 64, 128, 256, 512]}
 _plain = {**_shared, "no_preshuffled_keys": 1}
+_small = {"most_total_rows": 16, "most_keys": 1200, "most_columns": 1300}  # there are logits of each head
 SUPPORTS: dict[str, dict[str, Any]] = {
     "preshuffle": {**_preshuffled, "no_variable_contexts": 1},
     "varctx": {**_preshuffled, "no_fixed_contexts": 1},
     "gluon": {**_plain, "page_sizes": 1, "no_variable_contexts": 1},
     "triton": {**_plain, "page_sizes": [1, 16, 64], "no_variable_contexts": 1},
-    "ragged_k": {**_plain, "page_sizes": 1, "no_variable_contexts": 1, "no_block_table": 0},
+    "ragged_k": {**_plain, "page_sizes": 1, "no_variable_contexts": 1},
+    "stage1": {**_plain, **_small, "page_sizes": [1, 16, 64], "no_variable_contexts": 1},
+    "stage1_ragged_k": {**_plain, **_small, "page_sizes": 1, "no_variable_contexts": 1},
 }
 # 128 products of a dot product in groups of 32 (CDNA3) or 128; sums over heads in trees that layouts decide.
 DECLARES = {"recipe": "in_any_order", "sum_roundings": 16}
 
 
 class Setting:
-    """A kernel of a checkout, with what the caller chooses."""
+    """A kernel of a checkout, with what the caller chooses.
 
-    def __init__(self, kernel: str, chunk: int = 256, gfx: str = "", waves: int = 1) -> None:
-        """kernel: a key of SUPPORTS. gfx: else what the type of FP8 says. chunk, waves: ChunkK and WavePerEU."""
-        self.kernel, self.chunk, self.gfx, self.waves = kernel, chunk, gfx, waves
+    kernel: a key of SUPPORTS. gfx: the GPU; else what the type of FP8 says. chunk, waves: ChunkK and WavePerEU.
+    padded: rows of logits have room up to a multiple of the page size, as SGLang allocates them, and max_model_len is
+        that number; else they end at max_model_len, as in vLLM.
+    near: no pool has 2 GiB or more.
+    """
+
+    def __init__(
+        self, kernel: str, chunk: int = 256, gfx: str = "", waves: int = 1, padded: bool = False, near: bool = False
+    ) -> None:
+        self.kernel, self.chunk, self.gfx, self.waves, self.padded, self.near = kernel, chunk, gfx, waves, padded, near
 
     def run(self, p: dict[str, Any], t: dict[str, Array]) -> None:
         """Runs aiter's own wrapper on a problem's numbers and tensors; it writes logits."""
         gfx = self.gfx or ("gfx942" if p["q_type"] == "e4m3fnuz" else "gfx950")
-        aiter = aiter_modules.load(aiter_modules.folder(), gfx, self.kernel not in ("triton",))
-        fp8 = element_types.of_assay[p["q_type"]]
-        next_n, heads, dim = p["max_q"], p["heads_q"], p["head_dim_qk"]
-        q = Tensor(t["q"].reshape(-1, next_n, heads, dim), fp8)
-        logits = t["logits"]
+        aiter = aiter_modules.load(aiter_modules.folder(), gfx, self.kernel != "triton")
+        t = {**t, "block_table": np.ascontiguousarray(t["block_table"])}
+        columns = p["max_model_len"]
+        if self.padded:
+            columns = -(-columns // p["page_size"]) * p["page_size"]
+        logits = np.full((p["total_q"], columns), -np.inf, np.float32) if self.padded else t["logits"]
         logits[...] = -np.inf
-        given = [
-            q,
-            packed_cache(t["k"], t["k_row_scale"], t["block_table"], t["seqlens_k"]),
+        if self.kernel.startswith("stage1"):
+            logits[...] = self._first_stage(aiter, p, t, columns).sum(axis=0)
+        else:
+            self._whole(aiter, p, t, logits)
+        t["logits"][...] = logits[:, : p["max_model_len"]]
+
+    def _inputs(self, p: dict[str, Any], t: dict[str, Array], out: Array) -> list[Tensor]:
+        """The tensors of all of aiter's functions, in their order."""
+        q = t["q"].reshape(-1, p["max_q"], p["heads_q"], p["head_dim_qk"])
+        cache = packed_cache(t["k"], t["k_row_scale"], t["block_table"], t["seqlens_k"])
+        lengths, table = t["seqlens_k"], t["block_table"]
+        if self.kernel.endswith("ragged_k"):
+            lengths, table = ragged(lengths, table)
+            cache = cache.view(cache.shape[0], cache.shape[3])  # a token each, no pages
+        return [
+            Tensor(q, element_types.of_assay[p["q_type"]]),
+            cache,
             Tensor(t["weights"], element_types.float32),
-            Tensor(logits, element_types.float32, is_output=True),
-            Tensor(t["seqlens_k"], element_types.int32),
-            Tensor(np.ascontiguousarray(t["block_table"]), element_types.int32),
+            Tensor(out, element_types.float32, is_output=True),
+            Tensor(lengths, element_types.int32),
+            Tensor(table, element_types.int32),
         ]
+
+    def _first_stage(self, aiter: Any, p: dict[str, Any], t: dict[str, Array], columns: int) -> Array:
+        """The logits of each head, [heads, rows, columns], as vLLM allocates, fills and adds them."""
+        out = np.full((p["heads_q"], p["total_q"], columns), -np.inf, np.float32)
+        given = self._inputs(p, t, out)
+        if self.kernel == "stage1_ragged_k":
+            aiter.deepgemm_fp8_paged_mqa_logits_stage1_ragged_k(*given, columns)
+        else:
+            sizes = {"ChunkQ": p["heads_q"], "ChunkK": self.chunk, "TotalCuCount": 1, "WavePerEU": self.waves}
+            aiter.deepgemm_fp8_paged_mqa_logits_stage1(*given, columns, **sizes)
+        return out
+
+    def _whole(self, aiter: Any, p: dict[str, Any], t: dict[str, Array], logits: Array) -> None:
+        given = self._inputs(p, t, logits)
+        columns = logits.shape[1]
         if self.kernel == "ragged_k":
-            prefix, keys = ragged(t["seqlens_k"], t["block_table"])
-            given[4:] = [Tensor(prefix, element_types.int32), Tensor(keys, element_types.int32)]
-            cache = given[1]
-            given[1] = cache.view(cache.shape[0], cache.shape[3])  # a token each, no block
-            aiter.deepgemm_fp8_paged_mqa_logits_ragged_k(*given, p["max_model_len"], ChunkK=64)
+            aiter.deepgemm_fp8_paged_mqa_logits_ragged_k(*given, columns, ChunkK=64)
             return
-        units = next_n * (p["num_seqs"] + 1)
+        # The fewest workers that the wrapper takes: so splits are long, and loops run.
+        workers = {"TotalCuCount": p["max_q"] * (p["num_seqs"] + 1), "WavePerEU": self.waves, "ChunkK": self.chunk}
         schedule = None
         if self.kernel == "varctx":
             schedule = aiter.deepgemm_fp8_paged_mqa_logits_schedule(
-                p["num_seqs"],
-                next_n,
-                given[4],
-                p["max_model_len"],
-                ChunkK=self.chunk,
-                TotalCuCount=units,
-                WavePerEU=self.waves,
+                p["num_seqs"], p["max_q"], given[4], columns, **workers
             )
         aiter.deepgemm_fp8_paged_mqa_logits(
             *given,
-            p["max_model_len"],
+            columns,
             Preshuffle=self.kernel in ("preshuffle", "varctx"),
             KVBlockSize=p["page_size"],
-            ChunkK=self.chunk,
-            TotalCuCount=units,
-            WavePerEU=self.waves,
             VarCtxSchedule=schedule,
+            **workers,
         )
 
     def assay_kernel(self) -> assay.Kernel:
@@ -127,7 +155,8 @@ class Setting:
             self.run(p, dict(zip(names, (q, k, k_row_scale, weights, seqlens_k, block_table, logits), strict=True)))
 
         pa_mqa_logits.__qualname__ = f"aiter {self.kernel}"
-        return assay.Kernel(pa_mqa_logits, "mqa_logits", supports=SUPPORTS[self.kernel], declares=DECLARES)
+        supports = SUPPORTS[self.kernel] | ({"most_pool_bytes": 2**31 - 1} if self.near else {})
+        return assay.Kernel(pa_mqa_logits, "mqa_logits", supports=supports, declares=DECLARES)
 
 
 def packed_cache(k: Array, scale: Array, table: Array, lengths: Array) -> Tensor:
@@ -185,6 +214,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=3)
     parser.add_argument("--chunk", type=int, default=256, help="ChunkK: 256 as vLLM, 128 as SGLang")
     parser.add_argument("--jobs", type=int, default=None)
+    parser.add_argument("--padded", action="store_true", help="rows of logits end at a multiple of the page size")
+    parser.add_argument("--near", action="store_true", help="no pool has 2 GiB")
+    parser.add_argument("--replay", metavar="CASE", help="a stored case, in place of new ones")
     parser.add_argument("--lines", action="store_true", help="go on after a fault, and list the faulty lines")
     options = parser.parse_args()
     for name in options.kernels:
@@ -193,22 +225,19 @@ def main() -> int:
     aiter_modules.folder()
     good = True
     for name in options.kernels:
-        setting = Setting(name, options.chunk)
+        setting = Setting(name, options.chunk, padded=options.padded, near=options.near)
         print(f"== {name}, ChunkK {options.chunk}", flush=True)
         if options.lines:
             lines(setting, options.cases, options.seed)
             continue
         begin = time.monotonic()
-        result = assay.verify(setting.assay_kernel(), cases=options.cases, seed=options.seed, jobs=options.jobs)
+        if options.replay:
+            result = assay.verify(setting.assay_kernel(), cases=options.replay, jobs=1)
+        else:
+            result = assay.verify(setting.assay_kernel(), cases=options.cases, seed=options.seed, jobs=options.jobs)
         print(f"{result}{result.verdict}: {time.monotonic() - begin:.0f} s", flush=True)
         good &= bool(result)
     return 0 if good else 1
-
-
-@functools.cache
-def named(kernel: str, chunk: int = 256) -> assay.Kernel:
-    """For the line that a finding prints: ``assay.verify(named("preshuffle"), cases=[...])``."""
-    return Setting(kernel, chunk).assay_kernel()
 
 
 if __name__ == "__main__":

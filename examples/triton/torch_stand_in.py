@@ -21,6 +21,7 @@ class Tensor:
         """The array's elements have the size of the type's."""
         self.array, self.dtype = array.view(dtype.stored), dtype
         self._is_output, self._is_fresh = is_output, is_fresh
+        self._buffer: Buffer | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -51,8 +52,11 @@ class Tensor:
         return Tensor(self.array[index], self.dtype, is_output=self._is_output, is_fresh=self._is_fresh)
 
     def assay_buffer(self, name: str) -> Buffer:
-        """What the evaluation takes."""
-        return Buffer(name, self.array, self.dtype, is_output=self._is_output, is_fresh=self._is_fresh)
+        """What the evaluation takes: one for all launches, for it knows what has been written."""
+        if self._buffer is None:
+            self._buffer = Buffer(name, self.array, self.dtype, is_output=self._is_output, is_fresh=self._is_fresh)
+        self._buffer.name = name
+        return self._buffer
 
 
 def empty(shape: Sequence[int], device: str = "", dtype: DType = float32) -> Tensor:

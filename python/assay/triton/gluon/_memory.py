@@ -43,8 +43,9 @@ class Buffer:
         self._flat = np.lib.stride_tricks.as_strided(
             array.view(dtype.stored) if array.dtype.kind not in "V" else array, (span,), (size,), writeable=is_output
         )
-        self._writer = np.full(span, -1, np.int64) if is_output else None
-        self._is_written = np.full(span, not is_fresh, np.bool_) if is_output else None
+        # Who wrote each element last: 0 for nobody. Pages of zeros cost nothing until they are written.
+        self._stamps = np.zeros(span if is_output else 0, np.int32)
+        self._is_fresh, self._launch, self._latest = is_fresh, 0, 0
 
     def holds(self, offsets: NDArray[np.int64]) -> Mask:
         """Which of the offsets, in elements, are elements of the tensor."""
@@ -76,30 +77,32 @@ class Buffer:
 
     def store(self, offsets: NDArray[np.int64], values: Array, program: int) -> NDArray[np.int64]:
         """Writes elements that it holds; the offsets where another program has written other bits."""
-        bits = _types.encode(values, self.dtype)
-        assert self._writer is not None and self._is_written is not None
-        before = self._writer[offsets]
-        differ = self._flat[offsets].view(f"u{self.dtype.bytes}") != np.asarray(bits).view(f"u{self.dtype.bytes}")
+        bits = np.asarray(_types.encode(values, self.dtype))
+        of_others = self._is_of_others(offsets, program)
+        differ = self._flat[offsets].view(f"u{self.dtype.bytes}") != bits.view(f"u{self.dtype.bytes}")
         self._flat[offsets] = bits
-        self._writer[offsets] = program
-        self._is_written[offsets] = True
-        return offsets[(before >= 0) & (before != program) & differ]
+        self._stamps[offsets] = self._stamp(program)
+        return offsets[of_others & differ]
 
     def unwritten(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
         """Those of the offsets that nobody has written."""
-        return offsets[:0] if self._is_written is None else offsets[~self._is_written[offsets]]
+        return offsets[self._stamps[offsets] == 0] if self._is_fresh else offsets[:0]
 
     def of_others(self, offsets: NDArray[np.int64], program: int) -> NDArray[np.int64]:
         """Those of the offsets that another program has written in this launch."""
-        if self._writer is None:
-            return offsets[:0]
-        writer = self._writer[offsets]
-        return offsets[(writer >= 0) & (writer != program)]
+        return offsets[self._is_of_others(offsets, program)]
+
+    def _is_of_others(self, offsets: NDArray[np.int64], program: int) -> Mask:
+        stamps = self._stamps[offsets]
+        return np.asarray((stamps > self._launch) & (stamps != self._stamp(program)))
+
+    def _stamp(self, program: int) -> int:
+        self._latest = max(self._latest, self._launch + 1 + program)
+        return self._launch + 1 + program
 
     def begin(self) -> None:
         """A launch begins: what was written before is complete."""
-        if self._writer is not None:
-            self._writer[:] = -1
+        self._launch = self._latest
 
 
 def buffer_of(name: str, given: Any) -> Buffer:

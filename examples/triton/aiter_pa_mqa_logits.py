@@ -168,10 +168,10 @@ def packed_cache(k: Array, scale: Array, table: Array, lengths: Array) -> Tensor
     width = page_size * (dim + 4)
     memory = mmap.mmap(-1, max(1, pages * width), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _no_reserve)
     cache = np.frombuffer(memory, np.uint8, pages * width).reshape(pages, width)
-    used = np.arange(pages)
+    used: Any = range(pages)
     if pages * page_size * dim > _dense_bytes:
         counts = -(-lengths // page_size)
-        used = np.unique(np.concatenate([table[s, :n] for s, n in enumerate(counts)] or [used[:0]]))
+        used = {int(page) for s, n in enumerate(counts) for page in table[s, :n]}
     for page in used:
         cache[page, : page_size * dim] = k[page].view(np.uint8).reshape(-1)
         cache[page, page_size * dim :] = np.ascontiguousarray(scale[page]).view(np.uint8)

@@ -217,6 +217,7 @@ def main() -> int:
     parser.add_argument("--padded", action="store_true", help="rows of logits end at a multiple of the page size")
     parser.add_argument("--near", action="store_true", help="no pool has 2 GiB")
     parser.add_argument("--replay", metavar="CASE", help="a stored case, in place of new ones")
+    parser.add_argument("--property", action="append", default=[], help="check these only")
     parser.add_argument("--lines", action="store_true", help="go on after a fault, and list the faulty lines")
     options = parser.parse_args()
     for name in options.kernels:
@@ -231,10 +232,9 @@ def main() -> int:
             lines(setting, options.cases, options.seed)
             continue
         begin = time.monotonic()
-        if options.replay:
-            result = assay.verify(setting.assay_kernel(), cases=options.replay, jobs=1)
-        else:
-            result = assay.verify(setting.assay_kernel(), cases=options.cases, seed=options.seed, jobs=options.jobs)
+        chosen: dict[str, Any] = {"jobs": options.jobs, "properties": options.property}
+        chosen |= {"cases": options.replay} if options.replay else {"cases": options.cases, "seed": options.seed}
+        result = assay.verify(setting.assay_kernel(), **chosen)
         print(f"{result}{result.verdict}: {time.monotonic() - begin:.0f} s", flush=True)
         good &= bool(result)
     return 0 if good else 1

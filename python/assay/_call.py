@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import traceback
 from collections.abc import Callable, Mapping
@@ -26,6 +27,9 @@ class Call:
         """Raises ValueError for a parameter that names nothing of the operation."""
         self._fn = fn
         self._make = maker(arrays)
+        self._operation = operation
+        # Kernels of Triton: its interpreter takes the whole call.
+        self._interpreted = importlib.import_module("assay.triton._run").run_call if arrays == "triton" else None
         self.copies = arrays == "jax"  # for there each array is dense
         self._inputs = _names.inputs_of(operation)
         self._outputs = _names.outputs_of(operation)
@@ -34,7 +38,7 @@ class Call:
     def __call__(self, problem: dict[str, Any], tensors: Mapping[str, _assay.Array]) -> Answer:
         """Runs the function on a call's tensors: None, or a status, one line on what is wrong, and a traceback."""
         try:
-            self._take(self._fn(**self._arguments(problem, tensors)), problem, tensors)
+            self._take(self._run(problem, tensors), problem, tensors)
         except Unsupported as e:
             return _unsupported, str(e), ""
         except WrongOutput as e:
@@ -43,12 +47,22 @@ class Call:
             return _exception, _line_of(e), _trace_of(e)
         return None
 
-    def _arguments(self, problem: dict[str, Any], tensors: Mapping[str, _assay.Array]) -> dict[str, Any]:
-        names = [*self._inputs, *self._outputs]
-        arguments = {n: self._make(tensors[n]) if n in tensors else None for n in names if self._takes(n)}
-        return arguments | {n: v for n, v in problem.items() if self._takes(n)}
+    def _run(self, problem: dict[str, Any], tensors: Mapping[str, _assay.Array]) -> Any:
+        arguments = self._arguments(problem, tensors)
+        if self._interpreted is None:
+            return self._fn(**arguments)
+        return self._interpreted(self._fn, self._operation, problem, tensors, arguments)
 
-    def _takes(self, name: str) -> bool:
+    def _arguments(self, problem: dict[str, Any], tensors: Mapping[str, _assay.Array]) -> dict[str, Any]:
+        arguments = {n: self._make(tensors[n]) if n in tensors else None for n in self.tensor_names() if self.takes(n)}
+        return arguments | {n: v for n, v in problem.items() if self.takes(n)}
+
+    def tensor_names(self) -> list[str]:
+        """Of the operation, those included that not every problem has."""
+        return [*self._inputs, *self._outputs]
+
+    def takes(self, name: str) -> bool:
+        """Whether the function gets what has this name."""
         return self.takes_all or name in self.named
 
     def _take(self, returned: Any, problem: dict[str, Any], tensors: Mapping[str, _assay.Array]) -> None:
@@ -96,7 +110,9 @@ def _line_of(e: BaseException) -> str:
     """One line that says what was raised, and where."""
     lines = str(e).splitlines()
     text = f"{type(e).__name__}: {lines[0]}" if lines else type(e).__name__
-    frames = traceback.extract_tb(e.__traceback__)
+    if getattr(e, "one_line", False):  # it says itself where it was
+        return text
+    frames = [f for f in traceback.extract_tb(e.__traceback__) if "/site-packages/triton/" not in f.filename]
     if len(frames) < 2:
         return text
     last = frames[-1]

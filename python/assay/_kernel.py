@@ -27,7 +27,7 @@ class Kernel:
         parameters do not name (``bias``, ``window``, ``causal``, ...) it does not take.
     declares: its contract by the fields of kernels/contract.hpp, or a function of the problem's numbers that returns
         them. None: the types alone are known.
-    arrays: "numpy", "torch", "jax" or "dlpack".
+    arrays: "numpy", "torch", "jax", "dlpack" or "triton" (see :mod:`assay.triton`).
 
     Raises ValueError that names a wrong field, value or parameter, and what there is.
     """
@@ -48,7 +48,7 @@ class Kernel:
         self.declares = declares
         functools.update_wrapper(self, fn, updated=())
         self.__name__: str = getattr(fn, "__name__", type(fn).__name__)
-        call = Call(fn, operation, arrays)
+        self._call = call = Call(fn, operation, arrays)
         self.supports_json = _supports.to_json(supports, operation, call.named, call.takes_all, call.copies)
         self.label = _label(fn)
         self._native = _assay.Kernel(

@@ -26,6 +26,8 @@ class Place:
 class KernelFault(Exception):  # noqa: N818
     """What a kernel did wrong, and where. ``kind``: "out of bounds", "unwritten", "race", "undefined"."""
 
+    one_line = True  # its line says the place: see assay/_call.py
+
     def __init__(self, kind: str, what: str, place: Place) -> None:
         """One line that says all of it."""
         super().__init__(f"{what} at {place}")

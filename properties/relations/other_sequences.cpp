@@ -46,13 +46,13 @@ inputs alone(const inputs& in, std::int64_t s) {
   return kept;
 }
 
-void alter(buffer* b, const std::function<bool(const std::vector<std::int64_t>&)>& matters) {
+void alter(buffer* b, const std::function<bool(const std::vector<std::int64_t>&)>& matters, bool is_scale = false) {
   if (b == nullptr) return;
   const tensor& t = b->view();
   for_each_index(*b, [&](const std::vector<std::int64_t>& index) {
     if (matters(index)) return;
     const std::int64_t at = offset_of(t, index);
-    set_bits(t, at, other_bits(t.type, bits_at(t, at)));
+    set_bits(t, at, is_scale ? other_scale_bits(bits_at(t, at)) : other_bits(t.type, bits_at(t, at)));
   });
 }
 
@@ -72,7 +72,8 @@ inputs with_others_altered(const inputs& in, std::int64_t s, const assay_support
     if (t == s) mine.insert(page);
   });
   const auto page_matters = [&](const std::vector<std::int64_t>& i) { return mine.contains(i[0]); };
-  for (const char* name : {"k", "v", "k_row_scale"}) alter(find_buffer(altered.buffers, name), page_matters);
+  for (const char* name : {"k", "v"}) alter(find_buffer(altered.buffers, name), page_matters);
+  alter(find_buffer(altered.buffers, "k_row_scale"), page_matters, true);
   scale_descales(altered, 1, [&](std::int64_t page) { return !mine.contains(page); });
   const auto row_matters = [&](const std::vector<std::int64_t>& i) {
     return i[0] >= first_row_of(in, s) && i[0] < first_row_of(in, s + 1);

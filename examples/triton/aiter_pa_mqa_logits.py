@@ -173,8 +173,9 @@ def packed_cache(k: Array, scale: Array, table: Array, lengths: Array) -> Tensor
     """
     pages, page_size, _, dim = k.shape
     width = page_size * (dim + 4)
-    memory = mmap.mmap(-1, max(1, pages * width), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _no_reserve)
-    cache = np.frombuffer(memory, np.uint8, pages * width).reshape(pages, width)
+    there_are = max(1, pages)  # a cache has pages, also where no sequence has keys
+    memory = mmap.mmap(-1, there_are * width, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _no_reserve)
+    cache = np.frombuffer(memory, np.uint8).reshape(there_are, width)
     used: Any = range(pages)
     if pages * page_size * dim > _dense_bytes:
         counts = -(-lengths // page_size)
@@ -182,7 +183,7 @@ def packed_cache(k: Array, scale: Array, table: Array, lengths: Array) -> Tensor
     for page in used:
         cache[page, : page_size * dim] = k[page].view(np.uint8).reshape(-1)
         cache[page, page_size * dim :] = np.ascontiguousarray(scale[page]).view(np.uint8)
-    return Tensor(cache.reshape(pages, page_size, 1, dim + 4), element_types.uint8)
+    return Tensor(cache.reshape(there_are, page_size, 1, dim + 4), element_types.uint8)
 
 
 def ragged(lengths: Array, table: Array) -> tuple[Array, Array]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch_stand_in
+
 from assay.triton.gluon import installed
 from assay.triton.gluon import types as element_types
 
@@ -19,7 +20,11 @@ _files = (
     "aiter.ops.triton.gluon.pa_mqa_logits",
     "aiter.ops.triton.attention.pa_mqa_logits",
 )
-fp8_types = {"gfx942": element_types.float8e4b8, "gfx950": element_types.float8e4nv, "gfx1250": element_types.float8e4nv}
+fp8_types = {
+    "gfx942": element_types.float8e4b8,
+    "gfx950": element_types.float8e4nv,
+    "gfx1250": element_types.float8e4nv,
+}
 _cdna_versions = {"gfx942": 3, "gfx950": 4, "gfx1250": -1}
 
 

@@ -12,13 +12,14 @@ import time
 from typing import Any
 
 import aiter_modules
-import assay
 import numpy as np
+from numpy.typing import NDArray
+from torch_stand_in import Tensor
+
+import assay
 from assay import _assay
 from assay.triton.gluon import collect
 from assay.triton.gluon import types as element_types
-from numpy.typing import NDArray
-from torch_stand_in import Tensor
 
 Array = NDArray[Any]
 _no_reserve = 0x4000  # MAP_NORESERVE of Linux, which Python 3.11 does not name
@@ -75,6 +76,7 @@ class Setting:
     def __init__(
         self, kernel: str, chunk: int = 256, gfx: str = "", waves: int = 1, padded: bool = False, near: bool = False
     ) -> None:
+        """As above."""
         self.kernel, self.chunk, self.gfx, self.waves, self.padded, self.near = kernel, chunk, gfx, waves, padded, near
 
     def run(self, p: dict[str, Any], t: dict[str, Array]) -> None:
@@ -104,7 +106,9 @@ class Setting:
             lengths, table = ragged(lengths, table)
             cache = cache.view(cache.shape[0], cache.shape[3])  # a token each, no pages
         return [
-            Tensor(np.array(q, order="C"), element_types.of_assay[p["q_type"]]),  # copies have the strides of dense ones
+            Tensor(
+                np.array(q, order="C"), element_types.of_assay[p["q_type"]]
+            ),  # copies have the strides of dense ones
             cache,
             Tensor(np.array(t["weights"], order="C"), element_types.float32),
             Tensor(out, element_types.float32, is_output=True),
@@ -167,7 +171,7 @@ class Setting:
 
 
 def packed_cache(k: Array, scale: Array, table: Array, lengths: Array) -> Tensor:
-    """aiter's cache, [pages, page_size, 1, dim + 4] bytes: in each page all keys, then all scales as f32.
+    """Aiter's cache, [pages, page_size, 1, dim + 4] bytes: in each page all keys, then all scales as f32.
 
     Of a sparse pool only the pages in use are there; other pages read as 0.
     """

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from assay.triton.gluon import Buffer, types as element_types
 from numpy.typing import NDArray
+
+from assay.triton.gluon import Buffer
+from assay.triton.gluon import types as element_types
 
 DType = element_types.DType
 float32, int32, uint8 = element_types.float32, element_types.int32, element_types.uint8

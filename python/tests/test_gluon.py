@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from assay import triton
 from assay.triton import gluon
 from assay.triton.gluon import Buffer, Kernel, KernelFault, UnknownOperation, collect, installed
 from assay.triton.gluon import types as element
@@ -78,7 +80,8 @@ def test_collect_goes_on_and_keeps_one_fault_of_a_line() -> None:
 def test_products_of_fp8_are_exact(name: str) -> None:
     rng = np.random.default_rng(5)
     t = element.of_assay[name]
-    a, b = (rng.integers(0, 0x78, (32, 64), dtype=np.uint8) | (rng.integers(0, 2, (32, 64), dtype=np.uint8) << 7) for _ in "ab")
+    a, b = (rng.integers(0, 0x78, (32, 64), dtype=np.uint8) + rng.choice([0, 0x80], (32, 64)) for _ in "ab")
+    a, b = a.astype(np.uint8), b.astype(np.uint8)
     a[a == 0x80] = b[b == 0x80] = 0
     c = f32(32, 32)
     Kernel(kernels.product)[(1,)](Buffer("a", a, t), Buffer("b", b, t), c, 32, 32, 64)
@@ -106,7 +109,8 @@ def test_bf16_and_f16_round_to_the_nearest() -> None:
 
 
 def test_unwritten_shared_memory_is_reported() -> None:
-    with pytest.raises(KernelFault, match=r"shared memory that nobody has written: \[4, 0\] of \[8, 16\]; 64 of 128") as raised:
+    said = r"shared memory that nobody has written: \[4, 0\] of \[8, 16\]; 64 of 128"
+    with pytest.raises(KernelFault, match=said) as raised:
         Kernel(kernels.half_written)[(1,)](f32(16), 8)
     assert raised.value.kind == "unwritten"
     assert raised.value.place.line == line_of(kernels.half_written, "shared.load")
@@ -211,16 +215,32 @@ def test_values_behind_a_mask_are_undefined() -> None:
     assert out[:2].tolist() == [1, 1] and np.isnan(out[2:]).all()
 
 
-def test_real_triton_makes_the_same_kernels() -> None:
-    language = pytest.importorskip("triton.experimental.gluon.language")
-    real = pytest.importorskip("triton.experimental.gluon")
-    spec = importlib.util.spec_from_file_location("gluon_kernels_of_triton", Path(__file__).with_name("gluon_kernels.py"))
-    assert spec is not None and spec.loader is not None and real.jit is not None and language.arange is not None
+def _of_triton() -> types.ModuleType:
+    """The same file with the Triton that is installed; assay.triton has asked it for its interpreter."""
+    pytest.importorskip("triton.experimental.gluon.language")
+    spec = importlib.util.spec_from_file_location("kernels_of_triton", Path(__file__).with_name("gluon_kernels.py"))
+    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except ImportError as e:
-        pytest.skip(f"this Triton lacks a hint of the kernels: {e}")
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_kernels_of_the_installed_triton_are_taken() -> None:
     x, out = np.ones((2, 40), np.float32), f32(2)
-    Kernel(module.row_sums)[(2,)](x, 40, out, 37, 64)
+    Kernel(_of_triton().row_sums)[(2,)](x, 40, out, 37, 64)
     assert out.tolist() == [37, 37]
+
+
+def test_tritons_own_interpreter_agrees() -> None:
+    module = _of_triton()
+    rng = np.random.default_rng(3)
+    q, k = (rng.integers(-8, 8, shape).astype(np.float32) for shape in (16, (8, 16)))  # their sums are exact
+    ours, theirs = f32(8), triton.zeros(8)
+    Kernel(module.plain_triton)[(1,)](q, k, ours, 16, 8)
+    given = [triton.wrap(name, x, "float32", "input") for name, x in (("q", q), ("k", k))]
+    module.plain_triton[(1,)](*given, theirs, 16, 8)
+    assert (ours == theirs.array).all() and (ours > 0).any()
+    numbers = np.zeros((2, 6), np.int32)
+    Kernel(module.quotients)[(1,)](numbers[0], -7, 3)
+    module.quotients[(1,)](triton.wrap("out", numbers[1], "int32", "in_out"), -7, 3)
+    assert numbers[0].tolist() == numbers[1].tolist() == [-2, -1, -10, 0, 1, 0]

@@ -25,17 +25,17 @@ def buffer_store(stored_value: Any, ptr: Any, offsets: Any, mask: Any = None, ca
 
 
 def mfma(a: Value, b: Value, acc: Value, cd_regclass: Any = None) -> Value:
-    """a b + acc in matrix units."""
+    """A b + acc in matrix units."""
     return matrix_product(a, b, acc)
 
 
 def wmma(a: Value, b: Value, acc: Value) -> Value:
-    """a b + acc in matrix units."""
+    """A b + acc in matrix units."""
     return matrix_product(a, b, acc)
 
 
 def matrix_product(a: Value, b: Value, acc: Value) -> Value:
-    """a b + acc. Raises TypeError where the shapes do not fit."""
+    """A b + acc. Raises TypeError where the shapes do not fit."""
     if acc.shape != (a.shape[0], b.shape[-1]):
         raise TypeError(f"a product of {list(a.shape)} and {list(b.shape)} is added to {list(acc.shape)}")
     made: Value = _language.dot(a, b, acc)
@@ -82,7 +82,12 @@ def commit_group() -> None:
     """The copies since the last group are the next one."""
     group = list(_open())
     _open().clear()
-    current().in_flight.append(lambda: [land() for land in group] and None)
+
+    def land() -> None:
+        for copy in group:
+            copy()
+
+    current().in_flight.append(land)
 
 
 def load_shared_relaxed(shared: _shared.Shared, layout: Any = None) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,10 +14,11 @@ from assay.triton.gluon._state import current
 from assay.triton.gluon._types import Array, DType
 from assay.triton.gluon._values import Pointer, Value, sizes, together, value_of
 
+F = TypeVar("F", bound=Callable[..., Any])
 functions: dict[str, Callable[..., Any]] = {}
 
 
-def _known(f: Callable[..., Any]) -> Callable[..., Any]:
+def _known(f: F) -> F:
     functions[f.__name__.rstrip("_")] = f
     return f
 
@@ -37,7 +38,7 @@ def num_programs(axis: Any) -> Value:
 
 @_known
 def arange(start: Any, end: Any, layout: Any = None) -> Value:
-    """start .. end - 1, i32."""
+    """Start .. end - 1, i32."""
     return Value(np.arange(operator.index(start), operator.index(end)), _types.int32)
 
 
@@ -67,7 +68,7 @@ def full_like(x: Value, value: Any, shape: Any = None, dtype: DType | None = Non
 
 @_known
 def where(condition: Any, x: Any, y: Any) -> Any:
-    """x where the condition is true, else y."""
+    """X where the condition is true, else y."""
     chosen = value_of(condition)
     if isinstance(x, Pointer) or isinstance(y, Pointer):
         if not (isinstance(x, Pointer) and isinstance(y, Pointer) and x.buffer is y.buffer):
@@ -198,18 +199,19 @@ def _elementwise(name: str, f: Callable[[Array], Array], *, floats: bool = True)
     _known(of)
 
 
-for _name, _f in {
+_of_floats: dict[str, Callable[[Array], Array]] = {
     "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "sqrt": np.sqrt, "sqrt_rn": np.sqrt,
     "rsqrt": lambda x: 1 / np.sqrt(x), "sin": np.sin, "cos": np.cos, "floor": np.floor, "ceil": np.ceil,
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
-}.items():  # fmt: skip
+}  # fmt: skip
+for _name, _f in _of_floats.items():
     _elementwise(_name, _f)
 _elementwise("abs", np.abs, floats=False)
 
 
 @_known
 def fma(x: Any, y: Any, z: Any) -> Value:
-    """x y + z, rounded once: exact in f64 but for the sum's own rounding."""
+    """X y + z, rounded once: exact in f64 but for the sum's own rounding."""
     a, b, dtype = together(x, y)
     c = value_of(z, dtype).to(dtype).a
     if not dtype.is_float:
@@ -311,10 +313,19 @@ def split(x: Value) -> tuple[Value, Value]:
     return Value(x.a[..., 0], x.dtype), Value(x.a[..., 1], x.dtype)
 
 
+_loop_hints = (
+    "num_stages",
+    "loop_unroll_factor",
+    "disallow_acc_multi_buffer",
+    "flatten",
+    "warp_specialize",
+    "disable_licm",
+)
+
+
 def range_(*bounds: Any, **hints: Any) -> Iterator[Value]:
     """Python's range of a kernel: its numbers are i32 scalars, as they are in Triton."""
-    _hints("range", hints, "num_stages", "loop_unroll_factor", "disallow_acc_multi_buffer", "flatten", "warp_specialize",
-           "disable_licm")  # fmt: skip
+    _hints("range", hints, *_loop_hints)
     wide = any(isinstance(b, Value) and b.dtype.bits == 64 for b in bounds)
     for i in range(*(operator.index(b) for b in bounds)):
         yield Value(i, _types.int64 if wide else _types.int32)

@@ -118,7 +118,9 @@ class Kernel:
         if stated and stated.lstrip("*") not in _names_of(buffer.dtype):
             raise TypeError(f"{name}: elements of {buffer.dtype} where the signature has {stated}")
         if buffer.address % self._multiples.get(name, 1):
-            current().report("undefined", f"the address of {name} is promised to be a multiple of {self._multiples[name]}")
+            current().report(
+                "undefined", f"the address of {name} is promised to be a multiple of {self._multiples[name]}"
+            )
         return Pointer(buffer, 0)
 
     def _number(self, name: str, x: Any, stated: str) -> Value:

@@ -25,7 +25,9 @@ class Buffer:
     is_output: the kernel may write it. is_fresh: nothing is in it before the kernel writes.
     """
 
-    def __init__(self, name: str, array: Array, dtype: DType, *, is_output: bool = False, is_fresh: bool = False) -> None:
+    def __init__(
+        self, name: str, array: Array, dtype: DType, *, is_output: bool = False, is_fresh: bool = False
+    ) -> None:
         """Raises ValueError for an array that is not as above."""
         size = dtype.bytes
         if array.dtype.itemsize != size:
@@ -55,7 +57,7 @@ class Buffer:
             index = rest // stride
             inside &= (index >= 0) & (index < count)
             rest = rest - index * stride
-        return inside & (rest == 0)
+        return np.asarray(inside & (rest == 0), np.bool_)
 
     def position(self, offset: int) -> str:
         """An offset in words: the element "[3, 2050] of [4, 2048]", its last dimension beyond its end."""
@@ -82,7 +84,7 @@ class Buffer:
         differ = self._flat[offsets].view(f"u{self.dtype.bytes}") != bits.view(f"u{self.dtype.bytes}")
         self._flat[offsets] = bits
         self._stamps[offsets] = self._stamp(program)
-        return offsets[of_others & differ]
+        return np.asarray(offsets[of_others & differ])
 
     def unwritten(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
         """Those of the offsets that nobody has written."""

@@ -188,7 +188,11 @@ def _bound(f: Callable[..., Any]) -> Callable[..., Any]:
     assert isinstance(f, types.FunctionType)
     seen = f.__globals__
     names = {"__builtins__": seen.get("__builtins__", builtins), "__name__": seen.get("__name__", "")}
-    names |= {n: translated(n, seen[n]) if n in seen else _of_python[n] for n in _used(f.__code__) if n in seen or n in _of_python}
+    names |= {
+        n: translated(n, seen[n]) if n in seen else _of_python[n]
+        for n in _used(f.__code__)
+        if n in seen or n in _of_python
+    }
     cells = tuple(types.CellType(_cell(n, c)) for n, c in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
     defaults = tuple(translated("", d) for d in f.__defaults__ or ())
     made = types.FunctionType(f.__code__, names, f.__name__, defaults, cells)

@@ -84,7 +84,8 @@ by_name |= {"float16": float16, "bfloat16": bfloat16, "float32": float32, "float
 by_name |= {"float8e4nv": float8e4nv, "float8e4b8": float8e4b8, "float8e5": float8e5, "float8e5b16": float8e5b16}
 # The names of assay.case(...).problem.
 of_assay: dict[str, DType] = {
-    "f64": float64, "f32": float32, "f16": float16, "bf16": bfloat16, "i64": int64, "i32": int32, "i8": int8, "u8": uint8,
+    "f64": float64, "f32": float32, "f16": float16, "bf16": bfloat16, "i64": int64, "i32": int32, "i8": int8,
+    "u8": uint8,
     "e4m3fn": float8e4nv, "e4m3fnuz": float8e4b8, "e5m2": float8e5, "e5m2fnuz": float8e5b16,
 }  # fmt: skip
 
@@ -138,14 +139,14 @@ def _bf16_bits(values: Array) -> NDArray[np.uint16]:
 def decode(stored: Array, t: DType) -> Array:
     """Values of what lies in memory."""
     if t.is_fp8:
-        return codes(t)[stored.view(np.uint8)]
+        return np.asarray(codes(t)[stored.view(np.uint8)])
     if t is bfloat16:
-        return (stored.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+        return np.asarray((stored.view(np.uint16).astype(np.uint32) << 16).view(np.float32))
     return stored.view(t.stored).astype(t.held, copy=False)
 
 
 def encode(values: Array, t: DType) -> Array:
-    """What lies in memory for values of the type, or for numbers that are rounded to it: to the nearest, ties to even."""
+    """What lies in memory for numbers, which are rounded to the type: to the nearest, ties to even."""
     if t.is_fp8:
         return _nearest_code(values, t)
     if t is bfloat16:
@@ -154,7 +155,7 @@ def encode(values: Array, t: DType) -> Array:
 
 
 def rounded(values: Array, t: DType) -> Array:
-    """Numbers as values of the type: floats to the nearest, integers modulo their range, floats to integers truncated."""
+    """Numbers as values of the type: floats to the nearest, integers modulo their range; of floats truncated ones."""
     if t.kind == "bool":
         return values.astype(np.bool_)
     if not t.is_float:
@@ -183,7 +184,7 @@ def _promoted_floats(a: DType, b: DType) -> DType:
 
 
 def promoted(a: DType, b: DType) -> DType:
-    """The type of an operation on both, as Triton has it: floats above integers, the wider, unsigned of equal widths."""
+    """The type of an operation on both, as in Triton: floats before integers, the wider, unsigned of equal widths."""
     if a is b:
         return a
     if a.is_float or b.is_float:
@@ -197,7 +198,7 @@ def promoted(a: DType, b: DType) -> DType:
     return a if a.bits > b.bits else b
 
 
-def of_number(number: bool | int | float, beside: DType | None = None) -> DType:
+def of_number(number: Any, beside: DType | None = None) -> DType:
     """The type of a Python number, beside a value of that type or alone."""
     if isinstance(number, bool | np.bool_):
         return int1
@@ -210,4 +211,3 @@ def of_number(number: bool | int | float, beside: DType | None = None) -> DType:
                 return beside
         return int32 if -(2**31) <= int(number) < 2**31 else int64
     return beside if beside is not None and beside.is_float else float32
-

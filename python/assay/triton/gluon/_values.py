@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,13 @@ from assay.triton.gluon._types import Array, DType
 
 class Value:
     """A tensor, or a scalar (no dimensions), of numbers. Its array is never changed."""
+
+    if TYPE_CHECKING:  # _install() makes them
+
+        def __add__(self, other: Any) -> Value: ...
+        def __sub__(self, other: Any) -> Value: ...
+        def __truediv__(self, other: Any) -> Value: ...
+        def __floordiv__(self, other: Any) -> Value: ...
 
     def __init__(self, array: Any, dtype: DType) -> None:
         """The array holds values of the type: see _types."""
@@ -102,6 +109,18 @@ class Value:
     def __iter__(self) -> Any:
         """Not of tensors."""
         raise TypeError("a kernel cannot go over the elements of a tensor")
+
+    def __neg__(self) -> Value:
+        """Floats: the other sign; integers: 0 - x."""
+        return Value(-self.a, self.dtype) if self.dtype.is_float else _operations["sub"](0, self)
+
+    def __pos__(self) -> Value:
+        """Itself."""
+        return self
+
+    def __invert__(self) -> Value:
+        """Bits of integers, or not."""
+        return Value(~self.a, self.dtype)
 
     def __hash__(self) -> int:
         """By identity: comparisons make tensors."""
@@ -326,10 +345,6 @@ def _install() -> None:
         setattr(Value, f"__r{name}__", lambda self, other, f=f: f(other, self))
     for name, f in _comparisons.items():
         setattr(Value, f"__{name}__", forward(f))
-    negate = _operations["sub"]
-    Value.__neg__ = lambda self: Value(-self.a, self.dtype) if self.dtype.is_float else negate(0, self)  # type: ignore
-    Value.__pos__ = lambda self: self  # type: ignore[attr-defined]
-    Value.__invert__ = lambda self: Value(~self.a, self.dtype)  # type: ignore[attr-defined]
 
 
 _install()

@@ -28,8 +28,9 @@ class Call:
         self._fn = fn
         self._make = maker(arrays)
         self._operation = operation
+        self.accesses = 0  # loads and stores of the last call that were checked
         # Kernels of Triton: its interpreter takes the whole call.
-        self._interpreted = importlib.import_module("assay.triton._run").run_call if arrays == "triton" else None
+        self._interpreter = importlib.import_module("assay.triton._run") if arrays == "triton" else None
         self.copies = arrays == "jax"  # for there each array is dense
         self._inputs = _names.inputs_of(operation)
         self._outputs = _names.outputs_of(operation)
@@ -49,9 +50,13 @@ class Call:
 
     def _run(self, problem: dict[str, Any], tensors: Mapping[str, _assay.Array]) -> Any:
         arguments = self._arguments(problem, tensors)
-        if self._interpreted is None:
+        if self._interpreter is None:
             return self._fn(**arguments)
-        return self._interpreted(self._fn, self._operation, problem, tensors, arguments)
+        checker = self._interpreter.Checker()
+        try:
+            return self._interpreter.run_call(self._fn, self._operation, problem, tensors, arguments, checker)
+        finally:
+            self.accesses = checker.accesses
 
     def _arguments(self, problem: dict[str, Any], tensors: Mapping[str, _assay.Array]) -> dict[str, Any]:
         arguments = {n: self._make(tensors[n]) if n in tensors else None for n in self.tensor_names() if self.takes(n)}

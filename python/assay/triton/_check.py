@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 from assay._case import Case, Source, case
@@ -12,23 +11,31 @@ from assay.triton._faults import Fault, MemoryFaults
 from assay.triton._run import run, tensors_of
 
 
-def check(kernel: Kernel, source: Source, *, keep_going: bool = True) -> list[Fault]:
+def check(kernel: Kernel, source: Source, *, keep_going: bool = True, dead_loads: bool = False) -> list[Fault]:
     """Runs a kernel on a case: what it did wrong to memory, one fault for each kind and line; empty if nothing.
 
     keep_going: after a fault the kernel goes on without the lanes at fault; else the first one ends it. The outputs
-    are not judged. What the kernel raises itself is raised, unless there is a fault.
+    are not judged. dead_loads: the lines that load dead elements of inputs are told, too (kind "dead load"). What the
+    kernel raises itself is raised, unless there is a fault.
     """
     c: Case = case(source)
-    given = c._native.inputs()
     outputs = c._native.outputs([])
-    every = {**given, **outputs.arrays()}
-    tensors = tensors_of(kernel.operation, c.problem, every)
-    named: dict[str, Any] = copy.copy(c.problem)
+    tensors = tensors_of(kernel.operation, c.problem, {**c._native.inputs(), **outputs.arrays()}, dead_loads)
     call = kernel._call
-    arguments = {n: tensors.get(n) for n in call.tensor_names() if call.takes(n)}
-    arguments |= {n: v for n, v in named.items() if call.takes(n)}
+    arguments: dict[str, Any] = {n: tensors.get(n) for n in call.tensor_names() if call.takes(n)}
+    arguments |= {n: v for n, v in c.problem.items() if call.takes(n)}
+    checker = Checker((t.region for t in tensors.values()), keep_going=keep_going, tells_dead_loads=dead_loads)
     try:
-        run(kernel.fn, arguments, c.problem, Checker((t.region for t in tensors.values()), keep_going=keep_going))
+        run(kernel.fn, arguments, c.problem, checker)
     except MemoryFaults as e:
         return e.faults
     return []
+
+
+def loads_of_dead_memory(kernel: Kernel, c: Case) -> str:
+    """The lines of a kernel that load dead elements on a case, for a reader who looks for a wrong value's cause."""
+    try:
+        found = [f for f in check(kernel, c, dead_loads=True) if f.kind == "dead load"]
+    except BaseException:  # it was run before: what it raises is told elsewhere
+        return ""
+    return "\n".join(["dead memory was loaded, which is no mistake unless it was used:", *map(str, found)] if found else [])

@@ -14,6 +14,7 @@ from assay.triton._region import Region
 Kind = Literal["load", "store", "atomic"]
 Program = tuple[int, int, int]
 _host = 1  # the stamp of what was written before any launch
+_has_memory = ("unwritten read", "race", "two values", "dead load")  # what these do wrong may be done
 _nearby = 1 << 40  # an address that is farther from each tensor belongs to none
 
 
@@ -21,6 +22,8 @@ class Checker:
     """Checks each lane's address against the tensors that it was told of.
 
     regions: the tensors; :meth:`add` takes more.
+    tells_dead_loads: loads of dead elements of inputs are faults of the kind "dead load". They are no mistake by
+        themselves: a kernel may load such an element if it does not use it.
     keep_going: an access at fault is noted in :attr:`faults`, one for each kind and line, and its lanes are to be left
         out; else :meth:`access` raises :class:`MemoryFaults`.
 
@@ -30,10 +33,10 @@ class Checker:
     address that is no multiple of the access's size; two lanes that store different values to one element.
     """
 
-    def __init__(self, regions: Iterable[Region] = (), *, keep_going: bool = True) -> None:
-        self.keep_going = keep_going
+    def __init__(self, regions: Iterable[Region] = (), *, keep_going: bool = True, tells_dead_loads: bool = False) -> None:
+        self.keep_going, self.tells_dead_loads = keep_going, tells_dead_loads
         self.faults: list[Fault] = []
-        self.accesses = 0
+        self.accesses = 0  # of lanes
         self._seen: dict[tuple[str, str | None, str, int], Fault] = {}
         self._regions: list[Region] = []
         self._kernel = ""
@@ -86,11 +89,11 @@ class Checker:
         kind "atomic": reads, modifies and writes; with ``reads=False`` it writes only (an exchange). ``atomic``: of a
         load or store, whether it is an atomic one.
         """
-        self.accesses += 1
         is_whole = mask is None or bool(mask.all())
         picked = addresses.reshape(-1) if is_whole else addresses[mask]
         if picked.size == 0:
             return None
+        self.accesses += picked.size
         bad: list[tuple[NDArray[np.bool_], str, str, Region | None]] = []
         self._check(kind, picked, size, program, home, values if is_whole or values is None else values[mask], bad,
                     atomic or kind == "atomic", reads)  # fmt: skip
@@ -103,7 +106,7 @@ class Checker:
         at = place() if callable(place) else place or Place()
         found = []
         for lanes, name, what, region in bad:
-            if name not in ("unwritten read", "race", "two values"):  # what only these do wrong has memory
+            if name not in _has_memory:
                 ok[where[lanes]] = False
             first = int(np.flatnonzero(lanes)[0])
             lane = tuple(int(i) for i in np.unravel_index(int(where[first]), addresses.shape)) if addresses.shape else ()
@@ -182,6 +185,8 @@ class Checker:
         if not r.is_writable:
             if kind != "load":
                 note(np.ones(offsets.size, np.bool_), "input store")
+            elif self.tells_dead_loads and r.dead is not None and (wrong := r.dead[offsets // r.itemsize]).any():
+                note(wrong, "dead load")
             return
         first = offsets // r.itemsize if r.itemsize > 1 else offsets
         if kind != "load" and r.dead is not None and (wrong := r.dead[first]).any():
@@ -272,6 +277,8 @@ class Checker:
             return f"{bytes_} to the input {element}"
         if name == "dead store":
             return f"{bytes_} to {element}, {r.why_dead}: nothing may be written there"
+        if name == "dead load":
+            return f"{bytes_} of {element}, {r.why_dead}"
         if name == "race":
             return f"race: {bytes_} of {element}, {what} in the same launch"
         if name == "two values":

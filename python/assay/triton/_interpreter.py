@@ -83,6 +83,8 @@ class _Hooks:
     def __init__(self, checker: Checker, builder: Any) -> None:
         self.checker, self.builder = checker, builder
         self.program = (0, 0, 0)
+        self.patched: set[int] | None = None  # modules that are patched for the launch that runs
+        self.scopes: list[Any] = []  # what sets them back
         self.foreign: dict[int, Region] = {}
         self.sem: str | None = None  # of the atomic load or store that runs
 
@@ -98,7 +100,7 @@ class _Hooks:
                 patches.set(b, name, self._atomically(getattr(b, name)))
         patches.set(interpreter.GridExecutor, "__call__", self._launch(interpreter.GridExecutor.__call__))
         patches.set(interpreter, "_implicit_cvt", self._convert(interpreter._implicit_cvt))
-        patches.set(interpreter, "_patch_lang", _patch_lang(interpreter._patch_lang))
+        patches.set(interpreter, "_patch_lang", self._patch_lang(interpreter._patch_lang))
         with contextlib.suppress(ImportError):
             module = importlib.import_module("triton.language.extra.libdevice")
             for name in _numerics.libdevice:
@@ -188,9 +190,38 @@ class _Hooks:
             for argument in (*arguments, *named.values()):
                 for region in self._regions_of(argument):
                     checker.add(region)
-            return old(executor, *arguments, **named)
+            self.patched = set()
+            try:
+                return old(executor, *arguments, **named)
+            finally:
+                self.patched = None
+                while self.scopes:
+                    self.scopes.pop().restore()
 
         return launch
+
+    def _patch_lang(self, old: Any) -> Callable[..., Any]:
+        """What the interpreter sets in the language: with what older versions lack, and once for a launch.
+
+        It sets it again for each call of a kernel's function, which takes a third of the time.
+        """
+
+        def patch(fn: Any) -> Any:
+            modules = {id(m) for m in fn.__globals__.values() if m is tl or m is tl.core}
+            if self.patched is not None and modules and modules <= self.patched:
+                return _Patched()
+            scope = old(fn)
+            set_ = setattr if scope is None else scope.set_attr  # of 3.5: what it sets, stays set
+            set_(tl.dtype, "to_ir", _numerics.to_ir(tl.dtype.to_ir))
+            set_(tl.core.tensor, "__index__", lambda self: int(np.asarray(self.handle.data).reshape(-1)[0]))
+            if self.patched is None:
+                return scope
+            self.patched |= modules  # until the launch ends
+            if scope is not None:
+                self.scopes.append(scope)
+            return _Patched()
+
+        return patch
 
     def _regions_of(self, argument: Any) -> list[Region]:
         """The memory of a launch's argument: of tensors, also in tuples and descriptors, and of those of PyTorch."""
@@ -223,22 +254,19 @@ class _Hooks:
         return convert
 
 
+class _Patched:
+    """A scope in which nothing was set."""
+
+    def restore(self) -> None:
+        """Nothing to set back."""
+
+
 def _lanes(mask: Any) -> Any:
     return mask if isinstance(mask, np.ndarray) else np.asarray(mask.data)
 
 
 def _like(mask: Any, lanes: Any) -> Any:
     return lanes if isinstance(mask, np.ndarray) else TensorHandle(lanes, tl.int1)
-
-
-def _patch_lang(old: Any) -> Callable[..., Any]:
-    def patch(fn: Any) -> Any:
-        scope = old(fn)
-        if scope is None:  # of 3.5: what it sets, stays set
-            tl.dtype.to_ir = _numerics.to_ir(tl.dtype.to_ir)
-        return scope
-
-    return patch
 
 
 def _without_driver(patches: _Patches, chosen: int) -> None:

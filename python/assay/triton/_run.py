@@ -15,17 +15,19 @@ from assay.triton._checker import Checker
 from assay.triton._dtypes import of_assay
 from assay.triton._faults import MemoryFaults
 from assay.triton._interpreter import checking
-from assay.triton._live import dead_elements
+from assay.triton._live import dead_inputs, dead_outputs
 from assay.triton._tensor import Tensor, wrap
 
 if TYPE_CHECKING:
     from assay.triton._region import Role
 
 
-def tensors_of(operation: str, problem: Mapping[str, Any], given: Mapping[str, _assay.Array]) -> dict[str, Tensor]:
+def tensors_of(
+    operation: str, problem: Mapping[str, Any], given: Mapping[str, _assay.Array], with_dead_inputs: bool = False
+) -> dict[str, Tensor]:
     """A case's tensors by name, each with what the checker must know of it."""
     arrays = {name: np.asarray(memoryview(a)) for name, a in given.items()}
-    dead = dead_elements(problem, arrays)
+    dead = dead_outputs(problem, arrays) | (dead_inputs(problem, arrays) if with_dead_inputs else {})
     written: Role = "in_out" if operation == "append_kv" else "output"
     made = {}
     for name, a in given.items():
@@ -41,11 +43,14 @@ def run_call(
     problem: Mapping[str, Any],
     given: Mapping[str, _assay.Array],
     arguments: Mapping[str, Any],
+    checker: Checker,
 ) -> Any:
     """Calls a kernel's function; of its arguments, a case's tensors become :class:`Tensor`."""
     tensors = tensors_of(operation, problem, given)
     made = {name: tensors[name] if isinstance(a, _assay.Array) else a for name, a in arguments.items()}
-    return run(fn, made, problem, Checker(t.region for t in tensors.values()))
+    for t in tensors.values():
+        checker.add(t.region)
+    return run(fn, made, problem, checker)
 
 
 def run(fn: Callable[..., Any], arguments: Mapping[str, Any], problem: Mapping[str, Any], checker: Checker) -> Any:

@@ -167,6 +167,10 @@ class Setting:
 
         pa_mqa_logits.__qualname__ = f"aiter {self.kernel}"
         supports = SUPPORTS[self.kernel] | ({"most_pool_bytes": 2**30} if self.near else {})
+        if self.gfx:
+            supports |= {"types": ["e4m3fnuz:f32" if self.gfx == "gfx942" else "e4m3fn:f32"]}
+        if self.gfx == "gfx1250" and self.kernel == "preshuffle":
+            supports |= {"page_sizes": [16, 32, 64, 128]}  # the wrapper wants chunks of whole pages
         return assay.Kernel(pa_mqa_logits, "mqa_logits", supports=supports, declares=DECLARES)
 
 
@@ -226,6 +230,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=3)
     parser.add_argument("--chunk", type=int, default=256, help="ChunkK: 256 as vLLM, 128 as SGLang")
     parser.add_argument("--jobs", type=int, default=None)
+    parser.add_argument("--gfx", default="", choices=list(aiter_modules.fp8_types), help="else as the type of FP8 says")
     parser.add_argument("--padded", action="store_true", help="rows of logits end at a multiple of the page size")
     parser.add_argument("--near", action="store_true", help="no pool has more than 1 GiB")
     parser.add_argument("--replay", metavar="CASE", help="a stored case, in place of new ones")
@@ -238,7 +243,7 @@ def main() -> int:
     aiter_modules.folder()
     good = True
     for name in options.kernels:
-        setting = Setting(name, options.chunk, padded=options.padded, near=options.near)
+        setting = Setting(name, options.chunk, options.gfx, padded=options.padded, near=options.near)
         print(f"== {name}, ChunkK {options.chunk}", flush=True)
         if options.lines:
             lines(setting, options.cases, options.seed)

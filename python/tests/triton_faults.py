@@ -82,11 +82,15 @@ def load(module: str, folder: Path, old: str = "", new: str = "", name: str = "c
     text = (EXAMPLES / f"{module}.py").read_text(encoding="utf-8")
     changed = text.replace(old, new, 1) if old else text
     assert not old or changed != text, f"{old!r} is not in {module}.py"
-    file = folder / f"{name}_{module}.py"
-    file.write_text(changed, encoding="utf-8")
+    return module_of(changed, folder / f"{name}_{module}.py"), changed
+
+
+def module_of(text: str, file: Path) -> Any:
+    """A module of that text, in that file."""
+    file.write_text(text, encoding="utf-8")
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec and spec.loader
     made = importlib.util.module_from_spec(spec)
     sys.modules[file.stem] = made
     spec.loader.exec_module(made)
-    return made, changed
+    return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
@@ -13,7 +14,7 @@ from assay.triton._region import Region
 
 Kind = Literal["load", "store", "atomic"]
 Program = tuple[int, int, int]
-_host = 1  # the stamp of what was written before any launch
+_stamps = itertools.count(2)  # never the same again: regions outlive checkers. 1 is what the host wrote
 _has_memory = ("unwritten read", "race", "two values", "dead load")  # what these do wrong may be done
 _nearby = 1 << 40  # an address that is farther from each tensor belongs to none
 
@@ -40,9 +41,9 @@ class Checker:
         self._seen: dict[tuple[str, str | None, str, int], Fault] = {}
         self._regions: list[Region] = []
         self._kernel = ""
-        self._floor = self._next = _host + 1
+        self._floor = 0
         self._stamps: dict[Program, int] = {}  # of this launch: the program's present stamp
-        self._programs: list[Program] = []  # by stamp, from the launch's floor on
+        self._programs: dict[int, Program] = {}  # of this launch, by stamp
         self._past: dict[Program, set[int]] = {}  # the stamps that atomics order before a program's present
         self._released: dict[int, set[int]] = {}  # by address: stamps that a release there published
         self.begin_launch("")
@@ -57,9 +58,8 @@ class Checker:
     def begin_launch(self, kernel: str) -> None:
         """A kernel starts: what was written before is past. ``kernel``: its name, for messages."""
         self._kernel = kernel
-        self._floor = self._next  # itself the stamp of "several programs", of reads
-        self._next += 1
-        self._programs = [(-1, -1, -1)]
+        self._floor = next(_stamps)  # itself the stamp of "several programs", of reads
+        self._programs.clear()
         self._stamps.clear()
         self._past.clear()
         self._released.clear()
@@ -117,8 +117,6 @@ class Checker:
         return ok.reshape(addresses.shape)
 
     def _note(self, found: list[Fault]) -> None:
-        if not self.keep_going:
-            raise MemoryFaults(found)
         for f in found:
             key = (f.kind, f.tensor, f.place.file, f.place.line)
             if key in self._seen:
@@ -126,6 +124,8 @@ class Checker:
             else:
                 self._seen[key] = f
                 self.faults.append(f)
+        if not self.keep_going:
+            raise MemoryFaults(found)
 
     def _check(
         self, kind: Kind, picked: NDArray[np.uint64], size: int, program: Program, home: Region | None,
@@ -188,11 +188,13 @@ class Checker:
             elif self.tells_dead_loads and r.dead is not None and (wrong := r.dead[offsets // r.itemsize]).any():
                 note(wrong, "dead load")
             return
-        first = offsets // r.itemsize if r.itemsize > 1 else offsets
-        if kind != "load" and r.dead is not None and (wrong := r.dead[first]).any():
+        if kind != "load" and r.dead is not None and (wrong := r.dead[offsets // r.itemsize]).any():
             return note(wrong, "dead store")
+        if size < r.grain or (r.grain > 1 and (offsets % r.grain).any()):
+            r.split_grains()
+        first = offsets // r.grain if r.grain > 1 else offsets
         me = self._stamp(program)
-        for more in range(max(1, size // r.itemsize)):
+        for more in range(size // r.grain):
             self._touch(kind, r, first + more if more else first, me, program, note, atomic, reads)
         if kind == "store" and values is not None and offsets.size > 1:
             wrong = _disagreeing(first, values.reshape(-1), r)
@@ -214,6 +216,8 @@ class Checker:
         if kind == "load":
             seen = np.abs(r.reads[at])
             other = (seen >= self._floor) & (seen != me)
+            if self._past.get(program) and other.any():
+                other &= ~self._is_past(seen, program)
             mark = np.where(other, self._floor, me) if other.any() else me
             r.reads[at] = -mark if atomic else mark
             return
@@ -230,13 +234,17 @@ class Checker:
             return
         if excused is not None:
             wrong &= ~excused
-        known = self._past.get(program)
-        if known:
-            wrong &= ~np.isin(stamps, np.fromiter(known, np.int64, len(known)))
+        if self._past.get(program):
+            wrong &= ~self._is_past(stamps, program)
         if wrong.any():
-            other = self._programs[int(stamps[np.flatnonzero(wrong)[0]]) - self._floor]
-            who = "several programs" if other[0] < 0 else f"program {other}"
+            other = self._programs.get(int(stamps[np.flatnonzero(wrong)[0]]))
+            who = "several programs" if other is None else f"program {other}"
             note(wrong, "race", f"{'stored' if earlier == 'store' else 'loaded'} by {who}")
+
+    def _is_past(self, stamps: NDArray[np.int32], program: Program) -> NDArray[np.bool_]:
+        """Whether atomics order what has these stamps before the program's present."""
+        known = self._past[program]
+        return np.isin(stamps, np.fromiter(known, np.int64, len(known)))
 
     def _stamp(self, program: Program) -> int:
         stamp = self._stamps.get(program)
@@ -245,9 +253,9 @@ class Checker:
         return stamp
 
     def _new_stamp(self, program: Program) -> int:
-        self._next += 1
-        self._programs.append(program)
-        return self._next - 1
+        stamp = next(_stamps)
+        self._programs[stamp] = program
+        return stamp
 
     def _order(self, picked: NDArray[np.uint64], program: Program, acquires: bool, releases: bool) -> None:
         """Atomics at these addresses: what others released there is past, and what this program did is released."""

@@ -99,6 +99,8 @@ class _Hooks:
             if hasattr(b, name):
                 patches.set(b, name, self._atomically(getattr(b, name)))
         patches.set(interpreter.GridExecutor, "__call__", self._launch(interpreter.GridExecutor.__call__))
+        reducing = interpreter.ReduceScanOpInterface
+        patches.set(reducing, "apply", _numerics.reduced_as_numbers(reducing.apply))
         patches.set(interpreter, "_implicit_cvt", self._convert(interpreter._implicit_cvt))
         patches.set(interpreter, "_patch_lang", self._patch_lang(interpreter._patch_lang))
         with contextlib.suppress(ImportError):
@@ -229,11 +231,10 @@ class _Hooks:
             return [r for part in argument for r in self._regions_of(part)]
         if isinstance(argument, Tensor):
             return [argument.region]
-        if hasattr(argument, "block_shape") and hasattr(argument, "base"):
+        if hasattr(argument, "base") and not hasattr(argument, "untyped_storage"):  # a descriptor or a TensorWrapper
             return self._regions_of(argument.base)
         if hasattr(argument, "data_ptr") and hasattr(argument, "untyped_storage"):
-            t = argument.base if isinstance(argument, jit.TensorWrapper) else argument
-            t = t if getattr(t, "_base", None) is None else t._base
+            t = argument if getattr(argument, "_base", None) is None else argument._base
             if t.data_ptr() not in self.foreign:
                 self.foreign[t.data_ptr()] = Region(
                     f"a tensor of {type(t).__module__}", t.data_ptr(), t.shape, t.stride(), t.element_size(), "foreign",
@@ -245,9 +246,10 @@ class _Hooks:
     def _convert(self, old: Any) -> Callable[..., Any]:
         def convert(argument: Any) -> Any:
             made = old(argument)
-            if isinstance(argument, Tensor) and isinstance(made, tl.tensor):
+            t = argument.base if isinstance(argument, jit.TensorWrapper) else argument
+            if isinstance(t, Tensor) and isinstance(made, tl.tensor):
                 pointer = tl.pointer_type(made.dtype.element_ty)
-                pointer.assay_region = argument.region  # goes along with all that is computed of the pointer
+                pointer.assay_region = t.region  # goes along with all that is computed of the pointer
                 made.handle.dtype = pointer
             return made
 

@@ -45,7 +45,7 @@ def _handle(numbers: Any, dtype: Any, toward_zero: bool = False) -> Any:
 def corrections(builder: Any) -> dict[str, Callable[..., Any]]:
     """The builder's functions that differ, by name."""
     old_binary, old_unary, old_ternary = builder.binary_op, builder.unary_op, builder.ternary_op
-    old_dot, old_select, old_fma = builder.create_dot, builder.create_select, builder.create_fma
+    old_dot, old_fma = builder.create_dot, builder.create_fma
     old_bitcast = builder.create_bitcast
 
     def binary_op(lhs: Any, rhs: Any, op: Any) -> Any:
@@ -66,11 +66,16 @@ def corrections(builder: Any) -> dict[str, Callable[..., Any]]:
             return old_ternary(lhs, rhs, other, op)
         return _handle(op(_numbers(lhs), _numbers(rhs), _numbers(other)), other.dtype)
 
-    def create_select(cond: Any, lhs: Any, rhs: Any) -> Any:
-        made = old_select(cond, lhs, rhs)
-        if getattr(lhs.dtype, "assay_region", None) is not getattr(rhs.dtype, "assay_region", None):
-            made.dtype = tl.pointer_type(rhs.dtype.element_ty)  # it may point to either tensor
-        return made
+    def of_either(old: Any) -> Any:
+        """Of pointers to two tensors: then the result may point to either."""
+
+        def either(*arguments: Any) -> Any:
+            made, lhs, rhs = old(*arguments), *arguments[-2:]
+            if getattr(lhs.dtype, "assay_region", None) is not getattr(rhs.dtype, "assay_region", None):
+                made.dtype = tl.pointer_type(rhs.dtype.element_ty)
+            return made
+
+        return either
 
     def create_bitcast(src: Any, dst_type: Any) -> Any:
         made = old_bitcast(src, dst_type)
@@ -106,13 +111,36 @@ def corrections(builder: Any) -> dict[str, Callable[..., Any]]:
 
     made: dict[str, Callable[..., Any]] = {
         f.__name__: f
-        for f in (binary_op, unary_op, ternary_op, create_select, create_bitcast, create_fma, create_dot, cast_impl, create_fp_to_fp,
+        for f in (binary_op, unary_op, ternary_op, create_bitcast, create_fma, create_dot, cast_impl, create_fp_to_fp,
                   create_extern_elementwise)
     }  # fmt: skip
+    for name in ("create_select", "create_cat", "create_join"):
+        made[name] = of_either(getattr(builder, name))
     for name in _constants:  # of versions that lack them
         scalar = getattr(tl, {"bf16": "bfloat16"}.get(name, name.replace("fp8", "float8")))
         made[f"get_{name}"] = lambda value, scalar=scalar: _handle(np.array([value], np.float32), scalar)
     return made
+
+
+def reduced_as_numbers(old: Callable[..., Any]) -> Callable[..., Any]:
+    """``ReduceScanOpInterface.apply``: of bf16 and FP8 in float32, rounded at the end."""
+
+    def apply(self: Any, given: Any) -> Any:
+        parts = given if isinstance(given, tuple) else (given,)
+        if not any(_is_narrow(t.handle) for t in parts):
+            return old(self, given)
+        wide = tuple(_retyped(t, tl.float32) if _is_narrow(t.handle) else t for t in parts)
+        made = old(self, wide if isinstance(given, tuple) else wide[0])
+        scalar = next(t for t in parts if _is_narrow(t.handle)).dtype
+        back = [_retyped(t, scalar) if t.dtype == tl.float32 else t for t in (made if isinstance(made, tuple) else (made,))]
+        return tuple(back) if isinstance(made, tuple) else back[0]
+
+    return apply
+
+
+def _retyped(t: Any, scalar: Any) -> Any:
+    made = _handle(_numbers(t.handle), scalar)
+    return tl.tensor(made, tl.block_type(scalar, list(t.shape)) if t.type.is_block() else scalar)
 
 
 def _width(dtype: Any) -> Any:

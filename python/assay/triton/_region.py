@@ -59,6 +59,7 @@ class Region:
                 at = at + (np.arange(n) * s).reshape([-1 if i == d else 1 for i in range(len(self.shape))])
             self.dead = np.zeros(self.span, np.bool_)
             self.dead[at[dead]] = True
+        self.grain = self.itemsize  # bytes that a number below stands for: of an element, or 1
         # Of each element of the span: the stamp (see Checker) of its last store and of its last load, 0 for none.
         # Pages of zeros cost nothing until they are written.
         self.writes = self.reads = np.zeros(0, np.int32)
@@ -121,18 +122,25 @@ class Region:
         """The host wrote these elements: of a view of this memory; strides in elements of that size."""
         if not self.is_writable or 0 in tuple(shape):
             return
-        at = np.full((), (base - self.base) // itemsize, np.int64)
+        at = np.full((), (base - self.base) // itemsize, np.int64)  # the host's views begin at a multiple
         for n, s in zip(shape, strides, strict=True):
             at = at[..., None] + np.arange(n) * s
-        at = np.unique(at.reshape(-1) * itemsize // self.itemsize)
-        for more in range(max(1, itemsize // self.itemsize)):
+        if itemsize < self.grain:
+            self.split_grains()
+        at = at.reshape(-1) * itemsize // self.grain
+        for more in range(itemsize // self.grain):
             self.writes[at + more] = 1
             self.reads[at + more] = 0
 
+    def split_grains(self) -> None:
+        """From now on each byte has its own numbers: accesses are narrower than elements, or lie across them."""
+        self.writes, self.reads = (np.repeat(a, self.grain) for a in (self.writes, self.reads))
+        self.grain, self._scratch = 1, None
+
     def scratch(self) -> NDArray[np.int32]:
-        """A number for each element of the span, for whoever needs one for a moment."""
+        """A number for each grain of the span, for whoever needs one for a moment."""
         if self._scratch is None:
-            self._scratch = np.zeros(self.span, np.int32)
+            self._scratch = np.zeros(self.writes.size, np.int32)
         return self._scratch
 
     def forget(self) -> None:

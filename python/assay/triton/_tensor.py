@@ -179,6 +179,11 @@ class Tensor:
         """Itself."""
         return self
 
+    @property
+    def data(self) -> Tensor:
+        """Itself."""
+        return self
+
     def detach(self) -> Tensor:
         """Itself."""
         return self

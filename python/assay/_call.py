@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from assay import _assay, _names
+from assay import _accesses, _assay, _names
 from assay._arrays import maker, store, to_numpy
 from assay._errors import Unsupported, WrongOutput, unknown
 
@@ -51,7 +51,11 @@ class Call:
     def _run(self, problem: dict[str, Any], tensors: Mapping[str, _assay.Array]) -> Any:
         arguments = self._arguments(problem, tensors)
         if self._interpreter is None:
-            return self._fn(**arguments)
+            before = _accesses.total()
+            try:
+                return self._fn(**arguments)
+            finally:
+                self.accesses = _accesses.total() - before
         checker = self._interpreter.Checker()
         try:
             return self._interpreter.run_call(self._fn, self._operation, problem, tensors, arguments, checker)

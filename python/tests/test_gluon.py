@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import assay
 from assay import triton
 from assay.triton import gluon
 from assay.triton.gluon import Buffer, Kernel, KernelFault, UnknownOperation, collect, installed
@@ -213,6 +214,16 @@ def test_values_behind_a_mask_are_undefined() -> None:
     out = f32(4)
     Kernel(kernel)[(1,)](np.ones(4, np.float32), out)
     assert out[:2].tolist() == [1, 1] and np.isnan(out[2:]).all()
+
+
+def test_a_run_says_how_many_lanes_were_checked() -> None:
+    def sums(**_: Any) -> None:
+        Kernel(kernels.row_sums)[(3,)](f32(3, 40), 40, f32(3), 37, 64)
+
+    result = assay.verify(sums, "mqa_logits", cases=4, seed=1, jobs=1, properties=["output_enclosed"], shrink=0)
+    checked = result.report["accesses_checked"]
+    assert checked >= 4 * 3 * (37 + 1) and checked % (3 * (37 + 1)) == 0
+    assert "loads and stores checked" in result.text
 
 
 def _of_triton() -> types.ModuleType:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from assay import _accesses
 from assay.triton.gluon import _types
 from assay.triton.gluon._state import current
 from assay.triton.gluon._types import Array
@@ -24,6 +25,7 @@ def _mask_of(mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
 
 def _good(pointer: Pointer, offsets: NDArray[np.int64], active: NDArray[np.bool_], access: str) -> NDArray[np.bool_]:
     """The active lanes whose address is an element of the pointer's tensor; others are reported."""
+    _accesses.add(int(active.sum()))
     good = active & pointer.buffer.holds(offsets)
     bad = active & ~good
     if bad.any():

@@ -48,8 +48,7 @@ class _Patches:
 @contextlib.contextmanager
 def checking(checker: Checker, *, chosen: int = 0) -> Iterator[Checker]:
     """While it lasts, kernels that run under the interpreter are checked. ``chosen``: which configuration an autotuned
-    kernel takes, counted round.
-    """
+    kernel takes, counted round."""
     patches = _Patches()
     hooks = _Hooks(checker, interpreter.interpreter_builder)
     try:

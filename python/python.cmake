@@ -16,9 +16,11 @@ set(package ${CMAKE_BINARY_DIR}/python/assay)
 set_target_properties(assay_python PROPERTIES OUTPUT_NAME _assay LIBRARY_OUTPUT_DIRECTORY ${package}
   INSTALL_RPATH "$ORIGIN/lib")
 file(MAKE_DIRECTORY ${package}/bin)
-file(GLOB modules RELATIVE ${CMAKE_SOURCE_DIR}/python/assay CONFIGURE_DEPENDS python/assay/*.py python/assay/*.pyi
-  python/assay/py.typed)
+file(GLOB_RECURSE modules RELATIVE ${CMAKE_SOURCE_DIR}/python/assay CONFIGURE_DEPENDS python/assay/*.py
+  python/assay/*.pyi python/assay/py.typed)
 foreach(module IN LISTS modules)
+  cmake_path(GET module PARENT_PATH folder)
+  file(MAKE_DIRECTORY ${package}/${folder})
   file(CREATE_LINK ${CMAKE_SOURCE_DIR}/python/assay/${module} ${package}/${module} SYMBOLIC)
 endforeach()
 file(CREATE_LINK ${CMAKE_SOURCE_DIR}/corpus ${package}/corpus SYMBOLIC)

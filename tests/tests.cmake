@@ -129,6 +129,12 @@ if(NOT ASSAY_SANITIZE AND NOT ASSAY_FUZZ)
 endif()
 add_script_test("kernels in Python are verified, and pytest runs on cases" python python_test.sh ${CMAKE_BINARY_DIR}
   ${Python_EXECUTABLE})
+add_script_test("torch's attention on the CPU is verified, and shows what the example says" python torch_test.sh
+  ${CMAKE_BINARY_DIR} ${Python_EXECUTABLE})
+add_script_test("others' Triton kernels are judged where a variable names them" python triton_adapters_test.sh
+  ${CMAKE_BINARY_DIR} ${Python_EXECUTABLE})
+add_script_test("aiter's Triton and Gluon kernels run, and a planted fault is found" python aiter_triton_test.sh
+  ${CMAKE_BINARY_DIR} ${Python_EXECUTABLE})
 add_script_test("the corpus replays" cli replay_test.sh $<TARGET_FILE:assay> ${kernels})
 add_script_test("small cases pass with the exact atoms of every unit" cli atoms_test.sh $<TARGET_FILE:assay>)
 if(NOT ASSAY_FUZZ)

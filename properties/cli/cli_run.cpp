@@ -144,28 +144,28 @@ std::size_t columns_of(const cli_context& context) {
   return &context.out == &std::cout ? columns_of_stdout() : 0;
 }
 
-/// "nvidia kernels of lib/x.so on 1 x NVIDIA H100, seed 3".
 std::string heading(const library& lib, const suite_options& options) {
-  const std::string devices = lib.devices();
-  return fmt::format("{} kernels of {}{}, seed {}", lib.platform(), lib.path(), devices.empty() ? "" : " on " + devices,
-                     options.seed);
+  return heading_text(lib.path(), lib.platform(), lib.devices(), options.seed);
 }
 
-/// The reports that show each finding: as a page, and for code scanning.
-int write_findings(const run_arguments& given, const library& lib, const suite_options& options,
-                   const suite_result& result, const cli_context& context, int status) {
-  if (given.html.empty() && given.sarif.empty()) return status;
-  const std::vector<reported_finding> findings = reported_findings(options, result);
-  const source_finder sources = source_finder::for_library(lib.path());
-  if (!given.sarif.empty())
-    status = write_report(context, given.sarif, report_sarif(lib.path(), findings, sources), status);
-  if (given.html.empty()) return status;
+/// The pictures of the findings, where a report needs them: a page, or the JSON of a shard, of which merge-reports
+/// makes the page of the whole run on a machine that may not have the library.
+std::vector<finding_pictures> draw(const run_arguments& given, const library& lib, const suite_options& options,
+                                   const std::vector<reported_finding>& findings) {
+  if (given.html.empty() && (given.json.empty() || options.shards == 1)) return {};
   progress shown(options.progress);
-  shown.show("drawing the findings");
-  const auto pictures = html::picture_findings(lib, findings, options.limit_seconds);
+  if (!findings.empty()) shown.show("drawing the findings");
+  std::vector<finding_pictures> pictures = html::picture_findings(lib, findings, options.limit_seconds);
   shown.clear();
-  const std::string page = html::run_page(heading(lib, options), options, result, findings, sources, pictures);
-  return write_report(context, given.html, page, status);
+  return pictures;
+}
+
+std::string json_of(const library& lib, const suite_options& options, const suite_result& result,
+                    const std::vector<finding_pictures>& pictures = {}) {
+  page_extras extras{lib.devices(), {}};
+  if (options.shards > 1)
+    for (std::size_t i = 0; i < pictures.size(); ++i) extras.pictures.emplace(result.findings[i].index, pictures[i]);
+  return report_json(lib.path(), lib.platform(), options, result, extras);
 }
 
 int run_one(const run_arguments& given, library& lib, const suite_options& options, const cli_context& context) {
@@ -173,9 +173,17 @@ int run_one(const run_arguments& given, library& lib, const suite_options& optio
   const suite_result result = run_suite(lib, options);
   context.out << report_text(options, result, columns_of(context)) << std::flush;
   int status = exit_status(options, result);
-  if (!given.json.empty()) status = write_report(context, given.json, report_json(lib, options, result), status);
+  const std::vector<reported_finding> findings = reported_findings(options, result);
+  const std::vector<finding_pictures> pictures = draw(given, lib, options, findings);
+  if (!given.json.empty()) status = write_report(context, given.json, json_of(lib, options, result, pictures), status);
   if (!given.junit.empty()) status = write_report(context, given.junit, report_junit(options, result), status);
-  return write_findings(given, lib, options, result, context, status);
+  if (given.html.empty() && given.sarif.empty()) return status;
+  const source_finder sources = source_finder::for_library(lib.path());
+  if (!given.sarif.empty())
+    status = write_report(context, given.sarif, report_sarif(lib.path(), findings, sources), status);
+  if (given.html.empty()) return status;
+  const std::string page = html::run_page(heading(lib, options), options, result, findings, sources, pictures);
+  return write_report(context, given.html, page, status);
 }
 
 /// The cases that all libraries ran, compared. Writes those of the findings, and says how to run them again.
@@ -221,7 +229,7 @@ int run_several(const run_arguments& given, const std::vector<library_options>& 
     const suite_result result = run_suite(*libs[i], options);
     context.out << report_text(options, result, columns_of(context)) << "\n" << std::flush;
     status = std::max(status, exit_status(options, result));
-    reports.push_back(boost::json::parse(report_json(*libs[i], options, result)));
+    reports.push_back(boost::json::parse(json_of(*libs[i], options, result)));
     // The next ones run the cases that the first one had time for.
     if (i == 0 && options.seconds > 0) options.cases = cases_of_run(options, result.total.total()), options.seconds = 0;
   }

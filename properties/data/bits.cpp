@@ -74,6 +74,12 @@ std::uint32_t other_bits(dtype type, std::uint32_t bits) {
   return bits ^ at.sign;
 }
 
+std::uint32_t other_scale_bits(std::uint32_t bits) {
+  constexpr std::uint32_t top_of_mantissa = 1U << 22U;
+  const bool is_positive = bits > 0 && bits <= layout_of(dtype::f32).last_finite;
+  return is_positive && bits != top_of_mantissa ? bits ^ top_of_mantissa : one_bits(dtype::f32);
+}
+
 std::optional<std::uint32_t> scaled_bits(dtype type, std::uint32_t bits, int exponent) {
   const float_layout at = layout_of(type);
   const std::uint32_t magnitude = bits & ~at.sign;

@@ -18,6 +18,9 @@ std::uint32_t one_bits(dtype type);
 /// A different, finite value: flips the sign, and turns zero and NaN into one.
 std::uint32_t other_bits(dtype type, std::uint32_t bits);
 
+/// Another f32, finite and above 0: of a scale, which must not be below 0.
+std::uint32_t other_scale_bits(std::uint32_t bits);
+
 /// The pattern of 2^exponent times a finite value, if the type holds it exactly. Float types but f32.
 std::optional<std::uint32_t> scaled_bits(dtype type, std::uint32_t bits, int exponent);
 

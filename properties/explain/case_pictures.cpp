@@ -1,6 +1,7 @@
 #include "properties/explain/case_pictures.hpp"
 
 #include <boost/json.hpp>
+#include <stdexcept>
 
 #include "properties/case/operation.hpp"
 
@@ -14,6 +15,22 @@ constexpr int ranks = 4;
 int rank_of(const operation& op, const oracle::judgement& j) {
   if (j.elements == 0) return ranks;
   return (j.outside > 0 ? 0 : 2) + (is_result(op, j.tensor) ? 0 : 1);
+}
+
+void require(bool holds, const std::string& what) {
+  if (!holds) throw std::invalid_argument(what);
+}
+
+void require_whole(const case_pictures& pictures) {
+  for (const error_map& m : pictures.maps) {
+    require(m.map_rows >= 0 && m.map_rows <= most_map_rows, "map_rows: no map has so many");
+    require(m.map_columns >= 0 && m.map_columns <= most_map_columns, "map_columns: no map has so many");
+    require(std::ssize(m.cells) == m.map_rows * m.map_columns, "cells: are not map_rows times map_columns");
+  }
+  for (const ulp_histogram& h : pictures.ulps) {
+    require(!h.ends.empty(), "ends: there are none");
+    require(h.counts.size() == h.ends.size() + 2, "counts: are not two more than ends");
+  }
 }
 
 }  // namespace
@@ -44,7 +61,9 @@ std::string to_json(const case_pictures& pictures) {
 }
 
 case_pictures pictures_from_json(const std::string& text) {
-  return boost::json::value_to<case_pictures>(boost::json::parse(text));
+  auto pictures = boost::json::value_to<case_pictures>(boost::json::parse(text));
+  require_whole(pictures);
+  return pictures;
 }
 
 }  // namespace assay

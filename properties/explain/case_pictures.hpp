@@ -3,6 +3,7 @@
 #pragma once
 
 #include <boost/describe.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,11 +21,18 @@ struct case_pictures {
 };
 BOOST_DESCRIBE_STRUCT(case_pictures, (), (maps, ulps, pages, none))
 
+/// The pictures of a finding.
+struct finding_pictures {
+  case_pictures smallest;            ///< of the shrunk case
+  std::optional<case_pictures> met;  ///< of the larger case of the run, where that ran through, too
+};
+
 /// Of a case that ran. Evaluates the exact result.
 case_pictures picture(const attention_case& c, const detailed_run& run);
 
 std::string to_json(const case_pictures& pictures);
-/// Reads what to_json wrote. Throws std::exception.
+/// Reads what to_json wrote, perhaps long ago and on another machine. Throws std::exception, also where the numbers do
+/// not fit together, so that what draws them need not ask.
 case_pictures pictures_from_json(const std::string& text);
 
 }  // namespace assay

@@ -65,13 +65,19 @@ std::string svg_begin(double width, double height, std::string_view label) {
       width, height, text(label));
 }
 
-table::table(std::string_view caption, const std::vector<std::string>& headers, std::size_t first_number)
+const char* table::alignment(std::size_t column) const {
+  return column >= first_number_ && column - first_number_ < numbers_ ? " class=\"n\"" : "";
+}
+
+table::table(std::string_view caption, const std::vector<std::string>& headers, std::size_t first_number,
+             std::size_t numbers)
     : text_(fmt::format("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\">\n<table>\n"
                         "<caption>{0}</caption>\n<thead><tr>",
                         text(caption))),
-      first_number_(first_number) {
+      first_number_(first_number),
+      numbers_(numbers) {
   for (std::size_t i = 0; i < headers.size(); ++i)
-    text_ += fmt::format("<th scope=\"col\"{}>{}</th>", i >= first_number ? " class=\"n\"" : "", text(headers[i]));
+    text_ += fmt::format("<th scope=\"col\"{}>{}</th>", alignment(i), text(headers[i]));
   text_ += "</tr></thead>\n<tbody>\n";
 }
 
@@ -80,7 +86,7 @@ void table::row(const std::vector<std::string>& cells) {
   text_ += "<tr>";
   for (std::size_t i = 0; i < cells.size(); ++i)
     text_ += i == 0 ? fmt::format("<th scope=\"row\">{}</th>", cells[i])
-                    : fmt::format("<td{}>{}</td>", i >= first_number_ ? " class=\"n\"" : "", cells[i]);
+                    : fmt::format("<td{}>{}</td>", alignment(i), cells[i]);
   text_ += "</tr>\n";
 }
 

@@ -33,15 +33,17 @@ std::string svg_begin(double width, double height, std::string_view label);
 /// A table. Its caption and headers are text, its cells are markup. The first cell of each row is a header.
 class table {
  public:
-  /// Columns from `first_number` on are aligned as numbers.
-  table(std::string_view caption, const std::vector<std::string>& headers, std::size_t first_number = 1);
+  /// `numbers` columns from `first_number` on are aligned as numbers.
+  table(std::string_view caption, const std::vector<std::string>& headers, std::size_t first_number = 1,
+        std::size_t numbers = 1000);
   void row(const std::vector<std::string>& cells);
   std::string finish() const;
   bool empty() const { return rows_ == 0; }
 
  private:
   std::string text_;
-  std::size_t first_number_;
+  const char* alignment(std::size_t column) const;
+  std::size_t first_number_, numbers_;
   std::size_t rows_ = 0;
 };
 

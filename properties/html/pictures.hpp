@@ -9,12 +9,6 @@ namespace assay::html {
 /// Of the first findings only: each costs a run and kilobytes.
 inline constexpr std::size_t most_pictured = 8;
 
-/// The pictures of a finding.
-struct finding_pictures {
-  case_pictures smallest;            ///< of the shrunk case
-  std::optional<case_pictures> met;  ///< of the larger case of the run, where that ran through, too
-};
-
 /// Of a case; without maps, and with the reason, where the run ends the process.
 case_pictures isolated_pictures(const library& lib, const attention_case& c, double limit_seconds);
 

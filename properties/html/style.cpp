@@ -54,14 +54,16 @@ svg text{fill:var(--ink);font:12px system-ui,sans-serif}svg text.soft{fill:var(-
 .key svg{display:inline-block;vertical-align:-2px;margin-right:.3rem}
 summary{cursor:pointer;padding:.2rem 0}
 .charts{display:flex;flex-wrap:wrap;gap:0 2rem}.charts figure{max-width:24rem}
-@media print{html{font-size:11pt;background:#fff;color:#000}nav,.skip{display:none}article,figure{break-inside:avoid}
-details:not([open])>*:not(summary){display:none}.wide,.drawing{overflow:visible}pre{white-space:pre-wrap}a{color:inherit}}
-@media (max-width:30rem){h1{font-size:1.35rem}article{padding:.2rem .6rem .6rem}}
+@media print{html{font-size:11pt;background:#fff;color:#000}nav,.skip,details:not([open]){display:none}
+figure,pre,tr,article table{break-inside:avoid}h2,h3,h4,h5,caption,figcaption,p:has(+pre),p:has(+.wide){break-after:avoid}
+.wide,.drawing{overflow:visible}pre{white-space:pre-wrap}a{color:inherit}}
+@media (max-width:30rem){h1{font-size:1.35rem}article{padding:.2rem .6rem .6rem}table{font-size:.8rem}th,td{padding:.2rem .35rem}
+th.n{white-space:normal}}
 )css";
 }
 
 std::string_view style_hash() {
-  return "sha256-UQHNpFUYyiRWMTFL8kMrZ9l1e0hO6VPpgslFT/2iVNs=";
+  return "sha256-RvwydtdGrhlToSbzAysThBZ5Ek4Hq8QqpIioYsEAp2s=";
 }
 
 }  // namespace assay::html

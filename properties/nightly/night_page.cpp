@@ -38,21 +38,27 @@ std::vector<night_finding> findings_of(const night& n) {
 }
 
 std::string stages_table(const night& now) {
-  html::table rows("Stages of the night", {"stage", "result", "findings", "seconds", "command"}, 2);
+  html::table rows("Stages of the night", {"stage", "result", "findings", "seconds", "command"}, 2, 2);
   for (const night_stage& s : now.stages) {
     const std::string result = html::text(status_text(s.status));
     rows.row({html::text(s.name), s.status == 0 ? result : "<strong class=\"fail\">" + result + "</strong>",
               html::whole(std::ssize(s.findings)), fmt::format("{:.1f}", s.seconds),
-              html::text(fmt::format("{}", fmt::join(s.arguments, " ")), 60)});
+              html::text(fmt::format("{}", fmt::join(s.arguments, " ")), 300)});
   }
   return rows.finish();
+}
+
+/// "+3.1%"; what rounds to nothing has no sign.
+std::string change_text(double relative) {
+  const std::string text = fmt::format("{:+.1f}%", 100 * relative);
+  return text == "+0.0%" || text == "-0.0%" ? "0.0%" : text;
 }
 
 std::string changes_table(const comparison& c) {
   html::table rows("Numbers since the night before", {"stage", "number", "before", "now", "change"}, 2);
   for (const number_change& n : c.numbers)
     rows.row({html::text(n.stage, 60), html::text(n.name, 60), html::number(n.before), html::number(n.now),
-              fmt::format("{:+.1f}%", 100 * n.relative())});
+              change_text(n.relative())});
   return rows.empty() ? "" : rows.finish();
 }
 
@@ -71,6 +77,7 @@ std::vector<html::number_history> histories(const night& now, const std::vector<
   return all;
 }
 
+/// `findings`: in the order of the page.
 html::page_top top_of(const night& now, const std::vector<night_finding>& findings) {
   html::page_top top;
   const std::int64_t failed = std::ranges::count_if(now.stages, [](const night_stage& s) { return s.status != 0; });
@@ -106,18 +113,17 @@ std::vector<night> nights_in(const fs::path& folder) {
 }
 
 std::string night_page(const night& now, const night* before, const std::vector<night>& earlier) {
-  const std::vector<night_finding> findings = findings_of(now);
-  html::page made(top_of(now, findings));
-  std::string changes;
-  if (before == nullptr) {
-    made.section("findings", "Findings", findings_list("Findings", findings));
-  } else {
+  std::vector<night_finding> findings = findings_of(now);
+  std::string listed = findings_list("Findings", findings), changes;
+  if (before != nullptr) {
     const comparison c = compare(*before, now);
-    made.section(
-        "findings", "Findings",
-        findings_list("New", c.appeared) + findings_list("Still there", c.stayed) + findings_list("Gone", c.gone));
+    findings = c.appeared;
+    findings.insert(findings.end(), c.stayed.begin(), c.stayed.end());
+    listed = findings_list("New", c.appeared) + findings_list("Still there", c.stayed) + findings_list("Gone", c.gone);
     changes = changes_table(c);
   }
+  html::page made(top_of(now, findings));
+  made.section("findings", "Findings", listed);
   made.section("stages", "Stages", stages_table(now));
   made.section("history", "Over the nights", html::history_table(histories(now, earlier)));
   made.section("changes", "Since the night before", changes);

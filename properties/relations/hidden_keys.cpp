@@ -51,9 +51,14 @@ std::int64_t slot_of(const inputs& in, const std::string& name, const std::vecto
   return at / 256 / tiles * 16 + at % 256 / 16;
 }
 
+/// Other bits that the tensor may hold.
+std::uint32_t other_of(const std::string& name, dtype type, std::uint32_t bits) {
+  return name == "k_row_scale" ? other_scale_bits(bits) : other_bits(type, bits);
+}
+
 /// Replaces every element of K, V and the keys' scales in slots that are not in `seen`.
 void replace_unseen(inputs& in, const slot_set& seen,
-                    const std::function<std::uint32_t(dtype, std::uint32_t)>& replace) {
+                    const std::function<std::uint32_t(const std::string&, dtype, std::uint32_t)>& replace) {
   for (const char* name : {"k", "v", "k_row_scale"}) {
     const buffer* pool = find_buffer(in.buffers, name);
     if (pool == nullptr) continue;
@@ -61,7 +66,7 @@ void replace_unseen(inputs& in, const slot_set& seen,
     for_each_index(*pool, [&](const std::vector<std::int64_t>& index) {
       if (seen.contains(index[0], slot_of(in, name, index))) return;
       const std::int64_t at = offset_of(t, index);
-      set_bits(t, at, replace(t.type, bits_at(t, at)));
+      set_bits(t, at, replace(name, t.type, bits_at(t, at)));
     });
   }
 }
@@ -108,8 +113,9 @@ verdict check(const library& lib, const attention_case& c) {
   // Keys hidden from every row are dead. They already hold the case's poison, which is mostly NaN.
   const bool takes_nan = lib.support_of(c.kernel).no_dead_nan == 0;
   const bool had_nan = !takes_nan || c.data.poison == poison_kind::nan;
-  replace_unseen(poisoned, seen_by_any,
-                 [&](dtype type, std::uint32_t bits) { return had_nan ? other_bits(type, bits) : poison_bits(type); });
+  replace_unseen(poisoned, seen_by_any, [&](const std::string& name, dtype type, std::uint32_t bits) {
+    return had_nan ? other_of(name, type, bits) : poison_bits(type);
+  });
   replace_hidden_bias(poisoned, takes_nan);
   set_descales(poisoned, unseen_pages(seen_by_any), had_nan ? 2.0F : std::numeric_limits<float>::quiet_NaN());
   r.expect_same_bits(poisoned, c, "replacing the keys that no row sees");
@@ -119,7 +125,7 @@ verdict check(const library& lib, const attention_case& c) {
   inputs changed = clone(r.given());
   slot_set seen_by_one(c.page_size);
   add_visible_slots(changed, s, i, seen_by_one);
-  replace_unseen(changed, seen_by_one, other_bits);
+  replace_unseen(changed, seen_by_one, other_of);
   // Other rows of the row's block may visit the page. Then the row's accumulator is scaled by the page's descale. That
   // changes no bit only if the factor is a power of two.
   scale_descales(changed, 1, unseen_pages(seen_by_one));

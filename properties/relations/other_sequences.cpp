@@ -46,13 +46,13 @@ inputs alone(const inputs& in, std::int64_t s) {
   return kept;
 }
 
-void alter(buffer* b, const std::function<bool(const std::vector<std::int64_t>&)>& matters) {
+void alter(buffer* b, const std::function<bool(const std::vector<std::int64_t>&)>& matters, bool is_scale = false) {
   if (b == nullptr) return;
   const tensor& t = b->view();
   for_each_index(*b, [&](const std::vector<std::int64_t>& index) {
     if (matters(index)) return;
     const std::int64_t at = offset_of(t, index);
-    set_bits(t, at, other_bits(t.type, bits_at(t, at)));
+    set_bits(t, at, is_scale ? other_scale_bits(bits_at(t, at)) : other_bits(t.type, bits_at(t, at)));
   });
 }
 
@@ -64,23 +64,33 @@ std::int32_t half_of(const inputs& in, std::int64_t s, const assay_support& take
   return takes.no_sequences_without_keys != 0 ? (keys + 1) / 2 : keys / 2;
 }
 
-/// Gives all other sequences other queries, other keys where they have pages of their own, and half their length.
+/// Gives all other sequences other queries, other keys where they have pages of their own, and half their length. With
+/// that their rows may see keys and biases that were dead, and hold NaN or infinities. Where the kernel does not take
+/// them as live data, biases become finite, and sequences that share a page with `s` keep their length.
 inputs with_others_altered(const inputs& in, std::int64_t s, const assay_support& takes) {
   inputs altered = clone(in);
-  std::unordered_set<std::int64_t> mine;
+  const bool keeps_finite = takes.no_live_nan != 0 || takes.no_live_infinity != 0;
+  std::unordered_set<std::int64_t> mine, sharing;
   for_each_page(altered, [&](std::int64_t t, std::int64_t, std::int32_t& page) {
     if (t == s) mine.insert(page);
   });
+  for_each_page(altered, [&](std::int64_t t, std::int64_t, std::int32_t& page) {
+    if (keeps_finite && mine.contains(page)) sharing.insert(t);
+  });
   const auto page_matters = [&](const std::vector<std::int64_t>& i) { return mine.contains(i[0]); };
-  for (const char* name : {"k", "v", "k_row_scale"}) alter(find_buffer(altered.buffers, name), page_matters);
+  for (const char* name : {"k", "v"}) alter(find_buffer(altered.buffers, name), page_matters);
+  alter(find_buffer(altered.buffers, "k_row_scale"), page_matters, true);
   scale_descales(altered, 1, [&](std::int64_t page) { return !mine.contains(page); });
   const auto row_matters = [&](const std::vector<std::int64_t>& i) {
     return i[0] >= first_row_of(in, s) && i[0] < first_row_of(in, s + 1);
   };
   for (const char* name : {"q", "weights"}) alter(find_buffer(altered.buffers, name), row_matters);
+  if (keeps_finite)
+    alter(find_buffer(altered.buffers, "bias"),
+          [&](const std::vector<std::int64_t>& i) { return row_matters({i[1]}); });
   std::int32_t max_k = 0;
   for (std::int64_t t = 0; t < in.stated.num_seqs; ++t) {
-    if (t != s) i32_at(altered, "seqlens_k", t) = half_of(in, t, takes);
+    if (t != s && !sharing.contains(t)) i32_at(altered, "seqlens_k", t) = half_of(in, t, takes);
     max_k = std::max(max_k, i32_at(altered, "seqlens_k", t));
   }
   altered.stated.max_k = max_k;

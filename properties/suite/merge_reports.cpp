@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "properties/system/counted.hpp"
+
 namespace assay {
 namespace {
 
@@ -71,6 +73,7 @@ counts counts_of(const json::object& o) {
 finding finding_of(const json::object& o) {
   finding f;
   f.index = whole_at(o, "index");
+  if (o.contains("draw")) f.draw = whole_at(o, "draw");  // not in reports of older versions
   f.met_by = &property_at(o, "met_by");
   f.broken = &property_at(o, "property");
   f.origin = text_at(o, "failed_as");
@@ -89,6 +92,19 @@ finding finding_of(const json::object& o) {
   return f;
 }
 
+/// `o`: a finding that has pictures.
+finding_pictures pictures_of(const json::object& o) {
+  const json::object pictures = object_at(o, "pictures");
+  const auto read = [](const json::value& v) { return pictures_from_json(json::serialize(v)); };
+  try {
+    finding_pictures drawn{read_at(pictures, "smallest", read), {}};
+    if (pictures.contains("met")) drawn.met = read_at(pictures, "met", read);
+    return drawn;
+  } catch (const case_error& e) {
+    throw case_error(std::string("pictures: ") + e.what());
+  }
+}
+
 /// Throws where the report contradicts itself: its total must be what its tables and findings say.
 void require_consistent(const suite_report& r) {
   counts sum;
@@ -99,6 +115,8 @@ void require_consistent(const suite_report& r) {
     throw case_error("total: is not the sum of the table");
   std::int64_t alike = 0;
   for (const finding& f : r.result.findings) alike += f.alike;
+  if (!r.result.findings.empty() && (r.options.selected.empty() || r.options.kernels.empty()))
+    throw case_error("findings: are of no kernel or no property that was asked for");
   if (alike != total.fail) throw case_error("findings: are not those of the failures that total counts");
   if (r.options.shard < 1 || r.options.shard > r.options.shards) throw case_error("shard: there are not so many");
 }
@@ -167,7 +185,14 @@ suite_report report_of(const json::object& o) {
                     {number_at(slow, "seconds"), whole_at(slow, "index"), &property_at(slow, "property"),
                      text_at(slow, "kernel"), text_at(slow, "types")});
     }
-  for (const json::value& f : array_at(o, "findings")) r.result.findings.push_back(finding_of(f.as_object()));
+  for (const json::value& f : array_at(o, "findings")) {
+    r.result.findings.push_back(finding_of(f.as_object()));
+    if (f.as_object().contains("pictures"))
+      r.extras.pictures.emplace(r.result.findings.back().index, pictures_of(f.as_object()));
+  }
+  // Not in reports of older versions:
+  if (o.contains("devices")) r.extras.devices = text_at(o, "devices");
+  if (o.contains("unwritten")) r.result.unwritten = value_at<std::vector<std::string>>(o, "unwritten");
   require_consistent(r);
   return r;
 }
@@ -248,6 +273,7 @@ void add(suite_result& sum, const suite_result& shard) {
   sum.oracle_seconds += shard.oracle_seconds;
   for (const slow_case& slow : shard.slowest) add_slow_case(sum.slowest, slow);
   sum.undecided.insert(sum.undecided.end(), shard.undecided.begin(), shard.undecided.end());
+  sum.unwritten.insert(sum.unwritten.end(), shard.unwritten.begin(), shard.unwritten.end());
   for (const finding& f : shard.findings) {
     const auto same =
         std::ranges::find_if(sum.findings, [&](const finding& other) { return other.origin == f.origin; });
@@ -259,6 +285,30 @@ void add(suite_result& sum, const suite_result& shard) {
     if (f.index < same->index) *same = f;
     same->alike = alike;
   }
+}
+
+/// What the shards ran on, each kind of machine once.
+std::string devices_of(std::span<const suite_report> shards) {
+  std::vector<std::string> kinds;
+  for (const suite_report& r : shards)
+    if (!r.extras.devices.empty() && std::ranges::find(kinds, r.extras.devices) == kinds.end())
+      kinds.push_back(r.extras.devices);
+  return fmt::format("{}", fmt::join(kinds, ", "));
+}
+
+/// Keeps the pictures of the merged findings: those of the shard that has the finding's case.
+void add_pictures(suite_report& merged, std::span<const suite_report> shards) {
+  std::vector<std::string> without;
+  for (const suite_report& r : shards) {
+    for (const finding& f : merged.result.findings)
+      if (const auto drawn = r.extras.pictures.find(f.index); drawn != r.extras.pictures.end())
+        merged.extras.pictures.insert(*drawn);
+    if (!r.result.findings.empty() && r.extras.pictures.empty()) without.push_back(r.file);
+  }
+  if (without.empty()) return;
+  merged.without_pictures = without.front();
+  if (without.size() > 1)
+    merged.without_pictures += fmt::format(" and {}", counted(std::ssize(without) - 1, "other file"));
 }
 
 }  // namespace
@@ -275,7 +325,8 @@ suite_report read_report(std::string_view text, std::string_view origin) {
 
 suite_report merge_reports(std::span<const suite_report> shards) {
   require_one_run(shards);
-  suite_report merged{shards.front().library, shards.front().platform, shards.front().options, {}, {}};
+  suite_report merged{shards.front().library, shards.front().platform, shards.front().options, {}, {}, {}, {}};
+  merged.extras.devices = devices_of(shards);
   merged.options.shard = merged.options.shards = 1;
   merged.options.jobs = 0;
   for (const suite_report& r : shards) {
@@ -284,6 +335,7 @@ suite_report merge_reports(std::span<const suite_report> shards) {
   }
   std::ranges::sort(merged.result.findings, {}, &finding::index);
   std::ranges::sort(merged.result.undecided, {}, &undecided_case::index);
+  add_pictures(merged, shards);
   if (merged.result.undecided.size() > most_undecided_cases) merged.result.undecided.resize(most_undecided_cases);
   return merged;
 }

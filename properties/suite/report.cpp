@@ -48,6 +48,11 @@ const char* other_than_accepted(const suite_result& result) {
 
 }  // namespace
 
+std::string heading_text(const std::string& path, const std::string& platform, const std::string& devices,
+                         std::uint64_t seed) {
+  return fmt::format("{} kernels of {}{}, seed {}", platform, path, devices.empty() ? "" : " on " + devices, seed);
+}
+
 std::string shape_text(const attention_case& c) {
   std::int64_t rows = 0;
   std::int64_t keys = 0;

@@ -4,8 +4,10 @@
 #include <boost/json/value_from.hpp>
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <string>
 
+#include "properties/explain/case_pictures.hpp"
 #include "properties/suite/suite.hpp"
 
 namespace assay {
@@ -44,10 +46,19 @@ std::string case_text(const attention_case& c, const std::filesystem::path& file
 /// One finding: the property that failed, what is wrong and where, the shrunk case, and the line that replays it.
 std::string finding_text(const suite_options& options, const finding& f, std::size_t most_columns = 0);
 
+/// What a page shows beside options and result.
+struct page_extras {
+  std::string devices;                                ///< library::devices()
+  std::map<std::int64_t, finding_pictures> pictures;  ///< of findings, by the number of their case
+};
+
+/// "nvidia kernels of lib/x.so on 1 x NVIDIA H100, seed 3".
+std::string heading_text(const std::string& path, const std::string& platform, const std::string& devices,
+                         std::uint64_t seed);
+
 /// The report as JSON with stable keys, version 1. Names the library by path and platform.
 std::string report_json(const std::string& path, const std::string& platform, const suite_options& options,
-                        const suite_result& result);
-std::string report_json(const library& lib, const suite_options& options, const suite_result& result);
+                        const suite_result& result, const page_extras& extras = {});
 
 /// JUnit XML: a suite per kernel, a test case per property.
 std::string report_junit(const suite_options& options, const suite_result& result);

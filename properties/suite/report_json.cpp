@@ -9,25 +9,32 @@ namespace {
 
 namespace json = boost::json;
 
-json::object to_object(const suite_options& options, const finding& f) {
-  return {{"kernel", f.shrunk.smallest.kernel},
-          {"met_by", f.met_by->name},
-          {"property", f.broken->name},
-          {"sentence", f.broken->sentence},
-          {"failed_as", f.origin},
-          {"seen", f.what},
-          {"origin", f.shrunk.result.origin},
-          {"what", f.shrunk.result.what},
-          {"hint", f.shrunk.result.hint},
-          {"index", f.index},
-          {"alike", f.alike},
-          {"reproduced", f.shrunk.reproduced},
-          {"first_load", f.shrunk.result.first_load},
-          {"steps", f.shrunk.steps},
-          {"tries", f.shrunk.tries},
-          {"file", f.file.string()},
-          {"replay", f.file.empty() ? "" : replay_line(options.library_arguments, f.file)},
-          {"case", json::parse(to_json(f.shrunk.smallest))}};
+json::object to_object(const suite_options& options, const finding& f, const page_extras& extras) {
+  json::object o{{"kernel", f.shrunk.smallest.kernel},
+                 {"met_by", f.met_by->name},
+                 {"property", f.broken->name},
+                 {"sentence", f.broken->sentence},
+                 {"failed_as", f.origin},
+                 {"seen", f.what},
+                 {"origin", f.shrunk.result.origin},
+                 {"what", f.shrunk.result.what},
+                 {"hint", f.shrunk.result.hint},
+                 {"index", f.index},
+                 {"draw", f.draw},
+                 {"alike", f.alike},
+                 {"reproduced", f.shrunk.reproduced},
+                 {"first_load", f.shrunk.result.first_load},
+                 {"steps", f.shrunk.steps},
+                 {"tries", f.shrunk.tries},
+                 {"file", f.file.string()},
+                 {"replay", f.file.empty() ? "" : replay_line(options.library_arguments, f.file)},
+                 {"case", json::parse(to_json(f.shrunk.smallest))}};
+  if (const auto drawn = extras.pictures.find(f.index); drawn != extras.pictures.end()) {
+    json::object pictures{{"smallest", json::parse(to_json(drawn->second.smallest))}};
+    if (drawn->second.met) pictures["met"] = json::parse(to_json(*drawn->second.met));
+    o["pictures"] = std::move(pictures);
+  }
+  return o;
 }
 
 json::array names_of(const std::vector<const property*>& properties) {
@@ -85,7 +92,7 @@ json::array rows_of_slowest(const suite_result& result) {
 }  // namespace
 
 std::string report_json(const std::string& path, const std::string& platform, const suite_options& options,
-                        const suite_result& result) {
+                        const suite_result& result, const page_extras& extras) {
   json::array table;
   for (const auto& [key, cell] : result.table) {
     json::object row{{"kernel", std::get<0>(key)}, {"property", std::get<1>(key)}, {"types", std::get<2>(key)}};
@@ -109,7 +116,7 @@ std::string report_json(const std::string& path, const std::string& platform, co
   if (options.shards > 1)
     for (const auto& [kernel, digits] : result.triples.digits()) triples[kernel] = digits;
   json::array findings;
-  for (const finding& f : result.findings) findings.push_back(to_object(options, f));
+  for (const finding& f : result.findings) findings.push_back(to_object(options, f, extras));
   json::array undecided;
   for (const undecided_case& u : result.undecided)
     undecided.push_back(
@@ -118,6 +125,7 @@ std::string report_json(const std::string& path, const std::string& platform, co
                             {"library", path},
                             {"library_arguments", options.library_arguments},
                             {"platform", platform},
+                            {"devices", extras.devices},
                             {"asked", asked_of(options)},
                             {"properties", names_of(options.selected)},
                             {"seed", options.seed},
@@ -149,12 +157,9 @@ std::string report_json(const std::string& path, const std::string& platform, co
                             {"accepted", json::value_from(result.accepted)},
                             {"discards", json::value_from(result.discards)},
                             {"undecided", std::move(undecided)},
+                            {"unwritten", json::value_from(result.unwritten)},
                             {"findings", std::move(findings)}};
   return json::serialize(report) + "\n";
-}
-
-std::string report_json(const library& lib, const suite_options& options, const suite_result& result) {
-  return report_json(lib.path(), lib.platform(), options, result);
 }
 
 }  // namespace assay

@@ -80,20 +80,29 @@ def raw(array: _assay.Array) -> _assay.Array:
     return array
 
 
+def to_triton(array: _assay.Array) -> Any:
+    """Not one by one: :mod:`assay.triton` takes all tensors of a call."""
+    return array
+
+
 makers: Mapping[str, Callable[[_assay.Array], Any]] = {
     "numpy": to_numpy,
     "torch": to_torch,
     "jax": to_jax,
     "dlpack": raw,
+    "triton": to_triton,
 }
+
+
+_modules = {"torch": "torch", "jax": "jax", "triton": "assay.triton._run"}
 
 
 def maker(name: str) -> Callable[[_assay.Array], Any]:
     """The conversion of that name. Raises ValueError, or ImportError where the package is missing."""
     if name not in makers:
         raise unknown("arrays", name, makers)
-    if name in ("torch", "jax"):
-        importlib.import_module(name)
+    if name in _modules:
+        importlib.import_module(_modules[name])
     return makers[name]
 
 

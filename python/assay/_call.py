@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from assay import _assay, _names
+from assay import _accesses, _assay, _names
 from assay._arrays import maker, store, to_numpy
 from assay._errors import Unsupported, WrongOutput, unknown
 
+_own = ("assay", "assay.triton")  # packages whose frames say nothing about a kernel
 # Of assay_status_code (kernels/library.h); exceptions have no code there.
 _exception, _unsupported, _failed = -1, 2, 3
 Answer = tuple[int, str, str] | None
@@ -26,6 +28,10 @@ class Call:
         """Raises ValueError for a parameter that names nothing of the operation."""
         self._fn = fn
         self._make = maker(arrays)
+        self._operation = operation
+        self.accesses = 0  # loads and stores of the last call that were checked
+        # Kernels of Triton: its interpreter takes the whole call.
+        self._interpreter = importlib.import_module("assay.triton._run") if arrays == "triton" else None
         self.copies = arrays == "jax"  # for there each array is dense
         self._inputs = _names.inputs_of(operation)
         self._outputs = _names.outputs_of(operation)
@@ -34,7 +40,7 @@ class Call:
     def __call__(self, problem: dict[str, Any], tensors: Mapping[str, _assay.Array]) -> Answer:
         """Runs the function on a call's tensors: None, or a status, one line on what is wrong, and a traceback."""
         try:
-            self._take(self._fn(**self._arguments(problem, tensors)), problem, tensors)
+            self._take(self._run(problem, tensors), problem, tensors)
         except Unsupported as e:
             return _unsupported, str(e), ""
         except WrongOutput as e:
@@ -43,12 +49,30 @@ class Call:
             return _exception, _line_of(e), _trace_of(e)
         return None
 
-    def _arguments(self, problem: dict[str, Any], tensors: Mapping[str, _assay.Array]) -> dict[str, Any]:
-        names = [*self._inputs, *self._outputs]
-        arguments = {n: self._make(tensors[n]) if n in tensors else None for n in names if self._takes(n)}
-        return arguments | {n: v for n, v in problem.items() if self._takes(n)}
+    def _run(self, problem: dict[str, Any], tensors: Mapping[str, _assay.Array]) -> Any:
+        arguments = self._arguments(problem, tensors)
+        if self._interpreter is None:
+            before = _accesses.total()
+            try:
+                return self._fn(**arguments)
+            finally:
+                self.accesses = _accesses.total() - before
+        checker = self._interpreter.Checker()
+        try:
+            return self._interpreter.run_call(self._fn, self._operation, problem, tensors, arguments, checker)
+        finally:
+            self.accesses = checker.accesses
 
-    def _takes(self, name: str) -> bool:
+    def _arguments(self, problem: dict[str, Any], tensors: Mapping[str, _assay.Array]) -> dict[str, Any]:
+        arguments = {n: self._make(tensors[n]) if n in tensors else None for n in self.tensor_names() if self.takes(n)}
+        return arguments | {n: v for n, v in problem.items() if self.takes(n)}
+
+    def tensor_names(self) -> list[str]:
+        """Of the operation, those included that not every problem has."""
+        return [*self._inputs, *self._outputs]
+
+    def takes(self, name: str) -> bool:
+        """Whether the function gets what has this name."""
         return self.takes_all or name in self.named
 
     def _take(self, returned: Any, problem: dict[str, Any], tensors: Mapping[str, _assay.Array]) -> None:
@@ -96,7 +120,9 @@ def _line_of(e: BaseException) -> str:
     """One line that says what was raised, and where."""
     lines = str(e).splitlines()
     text = f"{type(e).__name__}: {lines[0]}" if lines else type(e).__name__
-    frames = traceback.extract_tb(e.__traceback__)
+    if getattr(e, "one_line", False):  # it says itself where it was
+        return text
+    frames = [f for f in traceback.extract_tb(e.__traceback__) if "/site-packages/triton/" not in f.filename]
     if len(frames) < 2:
         return text
     last = frames[-1]
@@ -104,6 +130,10 @@ def _line_of(e: BaseException) -> str:
 
 
 def _trace_of(e: BaseException) -> str:
-    """The traceback from the kernel on."""
-    inner = e.__traceback__.tb_next if e.__traceback__ else None
+    """The traceback from the kernel on, or the exception's own report."""
+    if getattr(e, "one_line", False):
+        return str(e.report)  # type: ignore[attr-defined]
+    inner = e.__traceback__
+    while inner is not None and inner.tb_next is not None and inner.tb_frame.f_globals.get("__package__") in _own:
+        inner = inner.tb_next
     return "".join(traceback.format_exception(type(e), e, inner))

@@ -11,6 +11,7 @@ from assay._call import Call
 from assay._errors import unknown
 
 if TYPE_CHECKING:
+    from assay._case import Case
     from assay._result import Result
 
 Declares = Mapping[str, Any] | Callable[[dict[str, Any]], Mapping[str, Any]]
@@ -27,7 +28,7 @@ class Kernel:
         parameters do not name (``bias``, ``window``, ``causal``, ...) it does not take.
     declares: its contract by the fields of kernels/contract.hpp, or a function of the problem's numbers that returns
         them. None: the types alone are known.
-    arrays: "numpy", "torch", "jax" or "dlpack".
+    arrays: "numpy", "torch", "jax", "dlpack" or "triton" (see :mod:`assay.triton`).
 
     Raises ValueError that names a wrong field, value or parameter, and what there is.
     """
@@ -46,9 +47,10 @@ class Kernel:
         self.fn = fn
         self.operation = operation
         self.declares = declares
+        self._arrays = arrays
         functools.update_wrapper(self, fn, updated=())
         self.__name__: str = getattr(fn, "__name__", type(fn).__name__)
-        call = Call(fn, operation, arrays)
+        self._call = call = Call(fn, operation, arrays)
         self.supports_json = _supports.to_json(supports, operation, call.named, call.takes_all, call.copies)
         self.label = _label(fn)
         self._native = _assay.Kernel(
@@ -78,6 +80,15 @@ class Kernel:
         if not isinstance(stated, Mapping):
             raise ValueError(f"declares: {stated!r} is not a dict of a contract's fields")
         return dict(stated)
+
+    def hint(self, c: Case, limit: float) -> str:
+        """What may have led to wrong values on a case; empty but for kernels of Triton."""
+        if self._arrays != "triton":
+            return ""
+        from assay.triton._check import loads_of_dead_memory
+
+        reply, _, _ = _assay.isolate(lambda: loads_of_dead_memory(self, c), 2 * limit)
+        return reply or ""
 
     def _check_contract(self) -> None:
         """Raises ValueError where a field or its value is wrong, before any case runs."""

@@ -111,7 +111,7 @@ def _result(k: Kernel, text: str, report: dict[str, Any], limit: float) -> Resul
 
 
 def _finding(k: Kernel, f: dict[str, Any], c: Case, limit: float) -> Finding:
-    trace = again(k, c, f["property"], f["origin"], limit) if f["origin"] in _of_functions else ""
+    trace = again(k, c, f["property"], f["origin"], limit) if f["origin"] in _of_functions else k.hint(c, limit)
     file = Path(f["file"]) if f["file"] else None
     return Finding(f["property"], f["origin"], f["what"], f["hint"], c, file, f.get("alike", 1), trace, k)
 

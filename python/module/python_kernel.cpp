@@ -53,10 +53,13 @@ assay_status declare(const assay_problem* p, const assay_launch*, assay_contract
   }
 }
 
-assay_status run(const assay_problem* p, const assay_tensor* tensors, std::int32_t num_tensors, const assay_launch*) {
+assay_status run(const assay_problem* p, const assay_tensor* tensors, std::int32_t num_tensors,
+                 const assay_launch* launch) {
   py::dict views;
   for (std::int32_t i = 0; i < num_tensors; ++i) views[tensors[i].name] = py::cast(array_of(tensors[i]));
   const py::object said = current().run(dict_of(*p), views);
+  if (launch->accesses_checked != nullptr)  // of kernels under an interpreter that checks (assay.triton)
+    *launch->accesses_checked += py::getattr(current().run, "accesses", py::int_(0)).cast<std::int64_t>();
   if (said.is_none()) return {};
   const auto [code, message, trace] = said.cast<std::tuple<int, std::string, std::string>>();
   traceback() = trace;

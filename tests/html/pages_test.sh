@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the pages of real runs, and looks at them in a browser (check_pages.py): a run that passes, a wrong descale, a
-# data race, a run without a case, one whose cases are discarded, a replay and an explained case.
+# Makes the pages of real runs, and looks at them in a browser (check_pages.py): a run that passes, a wrong descale, the
+# same in shards, a data race, a run without a case, one whose cases are discarded, a replay and an explained case.
 #   pages_test.sh ASSAY LIBRARIES [FOLDER]   LIBRARIES: where the faulty kernels are; FOLDER: keeps pages and pictures
 # Exits with 77, and says why, where Chromium, Python or a faulty kernel is absent.
 set -euo pipefail
@@ -44,6 +44,11 @@ holds() {
 run=(run --shrink 5 --jobs 2 --findings "$scratch/findings")
 page 0 pass "${run[@]}" --kernel append_kv --cases 200 --seed 3 --accept-blunt
 page 1 descale "${run[@]}" --library "$descale" --kernel batch_prefill --cases 60 --seed 3
+for i in 1 2; do # the library is not asked again for the page of both
+  "$assay" "${run[@]}" --library "$descale" --kernel batch_prefill --cases 60 --seed 3 --shard $i/2 \
+    --json "$scratch/$i.json" >"$scratch/shard.txt" 2>&1 || [[ $? -eq 1 ]] || fail "shard $i: $(tail -n 3 "$scratch/shard.txt")"
+done
+page 1 merged merge-reports "$scratch/1.json" "$scratch/2.json"
 page 1 race "${run[@]}" --library "$race" --kernel split_kv --cases 20 --seed 3
 page 1 empty "${run[@]}" --kernel split_kv --seconds 0.000001 --seed 1
 page 1 discarded "${run[@]}" --kernel split_kv --cases 20 --seed 1 --workspace-budget 1
@@ -52,10 +57,11 @@ page 1 replay replay --library "$descale" "$case"
 page 1 explain explain --library "$descale" "$case"
 holds pass 'class="verdict pass"' 'Slowest cases' 'Teeth of append_kv'
 holds descale 'DEFECT' 'Heat map of the error of o' 'By lane' 'from the exact result' 'Pages of the pool'
+holds merged 'DEFECT' 'merged from 2 reports' 'Heat map of the error of o' 'By lane' 'Pages of the pool'
 # The checker's own message becomes a timeline.
 holds race 'Who touched the bytes' 'Timeline of the race on LDS byte' 'split_kv_kernel.hpp, line' '<mark>'
 holds empty 'NOT VERIFIED' 'No case ran'
 holds discarded 'NOT VERIFIED' 'See under Remarks'
 holds replay 'DEFECT' 'Heat map of the error of o'
 holds explain 'DEFECT' 'Where the element comes from'
-python3 "$here/check_pages.py" "$browser" "$folder" pass descale race empty discarded replay explain
+python3 "$here/check_pages.py" "$browser" "$folder" pass descale merged race empty discarded replay explain

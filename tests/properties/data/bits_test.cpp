@@ -24,6 +24,19 @@ TEST_CASE("another value differs and is finite, for every pattern") {
     }
 }
 
+TEST_CASE("another scale differs, is finite and above 0") {
+  for (std::uint64_t bits = 0; bits < std::uint64_t{1} << 32U; bits += 0x1FFFF) {
+    const auto given = static_cast<std::uint32_t>(bits);
+    for (const std::uint32_t near : {given, given & 0xFFFF0000U, given & 0xFFC00000U}) {
+      const std::uint32_t other = other_scale_bits(near);
+      REQUIRE(other != near);
+      REQUIRE(std::isfinite(oracle::decode(dtype::f32, other)));
+      REQUIRE(oracle::decode(dtype::f32, other) > 0);
+    }
+  }
+  CHECK(other_scale_bits(1U << 22U) == one_bits(dtype::f32));
+}
+
 TEST_CASE("a scaled pattern has exactly the scaled value, or there is none") {
   for (const dtype type : float_types)
     for (const int exponent : {-2, -1, 1, 2})

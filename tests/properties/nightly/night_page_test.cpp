@@ -43,6 +43,28 @@ TEST_CASE("the page of a night has its stages, and numbers over the nights") {
   CHECK_FALSE(has(page, "id=\"findings\""));
 }
 
+TEST_CASE("the command to run next is that of the first finding on the page: a new one") {
+  night before = some_night("2026-11-22T03:00:00Z", 2), now = some_night("2026-11-23T03:00:00Z", 2);
+  before.stages[0].reported = now.stages[0].reported = true;
+  now.stages[0].status = before.stages[0].status = 1;
+  before.stages[0].findings = {{"bench", "split_kv", "enclosure", "old", "old.json", "./assay replay old.json"}};
+  now.stages[0].findings = before.stages[0].findings;
+  now.stages[0].findings.push_back({"bench", "split_kv", "data race", "new", "new.json", "./assay replay new.json"});
+  const auto first_command = [](const std::string& page) { return page.substr(page.find("<code>"), 40); };
+  CHECK(has(first_command(night_page(now, &before, {before})), "replay new.json"));
+  CHECK(has(first_command(night_page(now, nullptr, {})), "replay old.json"));
+}
+
+TEST_CASE("a number that did not change has no sign, and a stage's command is text, in full") {
+  night before = some_night("2026-11-22T03:00:00Z", 100'000), now = some_night("2026-11-23T03:00:00Z", 99'999);
+  now.stages[0].arguments = {
+      "run", "--seconds", "900", "--seed", "20261123", "--json", "out/nightly/a/properties.json"};
+  const std::string page = night_page(now, &before, {before});
+  CHECK(has(page, ">0.0%</td>"));
+  CHECK_FALSE(has(page, "-0.0%"));
+  CHECK(has(page, "<td>run --seconds 900 --seed 20261123 --json out/nightly/a/properties.json</td>"));
+}
+
 TEST_CASE("the page of a night tells new findings from old ones, and escapes them") {
   night before = some_night("2026-11-22T03:00:00Z", 2), now = some_night("2026-11-23T03:00:00Z", 2);
   now.stages[0].status = 1;

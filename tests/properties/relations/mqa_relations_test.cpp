@@ -1,5 +1,6 @@
 // The properties of mqa_logits: they hold for the clean kernel, and each catches a fault that the case's own enclosure
 // does not show.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <functional>
 
@@ -81,6 +82,28 @@ void flip_last_bit(const tensor& t, std::int64_t offset) {
 }
 
 }  // namespace
+
+TEST_CASE("relations that replace keys leave their scales at least 0") {
+  if (!has_kernel()) SKIP("the library has no mqa_logits");
+  attention_case c = logits_case();
+  for (const property* p : {&hidden_keys, &other_sequences})
+    for (const poison_kind poison : {poison_kind::nan, poison_kind::huge}) {
+      c.data.poison = poison;
+      bool is_negative = false;
+      std::vector<double> first;  // the scale of a key that one row alone sees, in each run
+      const verdict v = check_damaged(*p, c, [&](const testing::call& one) {
+        const tensor scale = one.view("k_row_scale");
+        for (std::int64_t page = 0; page < scale.shape[0]; ++page)
+          for (std::int64_t slot = 0; slot < scale.shape[1]; ++slot)
+            is_negative = is_negative || value_at(scale, scale.offset(page, slot)) < 0;
+        first.push_back(value_at(scale, scale.offset(4, 3)));
+      });
+      CAPTURE(p->name, v.what);
+      CHECK(v.result == outcome::pass);
+      CHECK_FALSE(is_negative);
+      CHECK(std::ranges::any_of(first, [&](double x) { return x != first.front(); }));  // they are replaced
+    }
+}
 
 TEST_CASE("properties of logits are about mqa_logits only, those of attention are not") {
   for (const property* p : {&context_splits, &more_columns}) {

@@ -12,6 +12,7 @@
 #include "properties/suite/report.hpp"
 #include "properties/system/write_file.hpp"
 #include "tests/properties/faulty_library.hpp"
+#include "tests/properties/html/some_pictures.hpp"
 #include "tests/properties/scratch.hpp"
 
 namespace assay {
@@ -47,6 +48,17 @@ suite_report shard(std::int64_t number, std::int64_t of) {
   return r;
 }
 
+/// The sections of a page that do not depend on times.
+std::string without_times_of_page(const std::string& file) {
+  const std::string page = read_file(file);
+  std::string kept;
+  for (const char* section : {"findings", "cases", "teeth", "remarks", "coverage"}) {
+    const std::size_t from = page.find(std::string("<section id=\"") + section + "\"");
+    if (from != std::string::npos) kept += page.substr(from, page.find("</section>", from) - from);
+  }
+  return kept;
+}
+
 TEST_CASE("the merged reports of shards are the report of the run without shards, but for times", "[long]") {
   const auto lib = testing::corrupting_library([](testing::call& c) {
     if (!c.has("lse") || c.stated.heads_q < 2) return;
@@ -60,13 +72,19 @@ TEST_CASE("the merged reports of shards are the report of the run without shards
     more.insert(more.begin(), common.begin(), common.end());
     return assay(more, lib);
   };
-  CHECK(run({"--json", at.file("whole.json"), "--junit", at.file("whole.xml")}) == 1);
+  CHECK(run({"--json", at.file("whole.json"), "--junit", at.file("whole.xml"), "--html", at.file("whole.html")}) == 1);
   for (const std::string i : {"1", "2", "3"}) run({"--shard", i + "/3", "--json", at.file(i + ".json")});
   CHECK(assay({"merge-reports", at.file("2.json"), at.file("3.json"), at.file("1.json"), "--json",
-               at.file("merged.json"), "--junit", at.file("merged.xml")}) == 1);
+               at.file("merged.json"), "--junit", at.file("merged.xml"), "--html", at.file("merged.html")}) == 1);
   CHECK(without_times(at.file("merged.json")) == without_times(at.file("whole.json")));
   CHECK(junit_without_times(at.file("merged.xml")) == junit_without_times(at.file("whole.xml")));
   CHECK(without_times(at.file("whole.json")).at("findings").as_array().size() > 1);
+  const std::string page = without_times_of_page(at.file("merged.html"));
+  CHECK(page == without_times_of_page(at.file("whole.html")));
+  for (const char* part :
+       {"Heat map of the error of lse", "Teeth of split_kv", "Pages of the pool", "with each feature"})
+    CHECK(page.find(part) != std::string::npos);
+  CHECK(read_file(at.file("merged.html")).find("seed 3, merged from 3 reports, 90 cases") != std::string::npos);
 }
 
 TEST_CASE("the slowest cases of all shards are the slowest of the run") {
@@ -184,6 +202,112 @@ TEST_CASE("a kind of failure that two shards met is reported once, by its first 
   CHECK(merged.result.findings[0].index == 20);
   CHECK(merged.result.findings[0].alike == 7);
   CHECK(merged.result.findings[1].origin == "memory");
+}
+
+finding whole_finding(std::int64_t index, const std::string& origin) {
+  finding f = finding_of(index, origin, 1);
+  f.draw = 4;
+  f.met_by = f.broken = &enclosure_property();
+  f.shrunk.smallest = testing::small_case();
+  return f;
+}
+
+finding_pictures pictures_of(std::int64_t pool_pages) {
+  finding_pictures drawn{testing::largest_pictures(), testing::largest_pictures()};
+  drawn.smallest.pages.pool_pages = pool_pages;
+  return drawn;
+}
+
+/// As report_json writes it, of a shard with one failure.
+std::string text_of(suite_report r, std::int64_t index, std::int64_t pool_pages) {
+  r.options.kernels = {"split_kv"};
+  r.options.selected = {&enclosure_property()};
+  r.result.findings = {whole_finding(index, "enclosure")};
+  r.result.total.fail = 1;
+  r.result.table[{"split_kv", enclosure_property().name, "f16"}].fail = 1;
+  r.result.unwritten = {"no disk of shard " + std::to_string(r.options.shard)};
+  r.extras = {"2 x Fast " + std::to_string(r.options.shard), {{index, pictures_of(pool_pages)}}};
+  return report_json("x.so", "cpu", r.options, r.result, r.extras);
+}
+
+TEST_CASE("what a page shows beside the numbers is read back and merged: pictures, draws, devices, unwritten cases") {
+  const std::string one = text_of(shard(1, 2), 8, 100), other = text_of(shard(2, 2), 5, 200);
+  const suite_report read = read_report(one, "1.json");
+  CHECK(read.result.findings.at(0).draw == 4);
+  REQUIRE(read.extras.pictures.contains(8));
+  CHECK(to_json(read.extras.pictures.at(8).smallest) == to_json(pictures_of(100).smallest));
+  REQUIRE(read.extras.pictures.at(8).met);
+  CHECK(to_json(*read.extras.pictures.at(8).met) == to_json(testing::largest_pictures()));
+
+  const suite_report merged = merge_reports(std::vector{read, read_report(other, "2.json")});
+  CHECK(merged.extras.devices == "2 x Fast 1, 2 x Fast 2");
+  CHECK(merged.result.unwritten == std::vector<std::string>{"no disk of shard 1", "no disk of shard 2"});
+  REQUIRE(merged.result.findings.size() == 1);
+  REQUIRE(merged.extras.pictures.size() == 1);  // those of the case that stays
+  CHECK(merged.extras.pictures.at(5).smallest.pages.pool_pages == 200);
+  CHECK(merged.without_pictures.empty());
+}
+
+/// The report with its first finding changed.
+std::string changed(const std::string& report, const std::function<void(json::object&)>& change) {
+  json::value whole = json::parse(report);
+  change(whole.at("findings").at(0).as_object());
+  return json::serialize(whole);
+}
+
+TEST_CASE("pictures whose numbers do not fit together are refused, by file and field") {
+  const std::string report = text_of(shard(1, 2), 8, 100);
+  const std::tuple<const char*, const char*, std::function<void(json::object&)>> wrongs[] = {
+      {"smallest", "cells: are not map_rows times map_columns",
+       [](json::object& p) { p["maps"].at(0).at("cells").as_array().pop_back(); }},
+      {"smallest", "map_rows: no map has so many", [](json::object& p) { p["maps"].at(0).at("map_rows") = 1'000'000; }},
+      {"met", "map_columns: no map has so many", [](json::object& p) { p["maps"].at(0).at("map_columns") = -1; }},
+      {"met", "ends: there are none", [](json::object& p) { p["ulps"].at(0).at("ends").as_array().clear(); }},
+      {"met", "counts: are not two more than ends",
+       [](json::object& p) { p["ulps"].at(0).at("counts").as_array().pop_back(); }}};
+  for (const auto& [which, why, change] : wrongs) {
+    const std::string forged =
+        changed(report, [&](json::object& f) { change(f["pictures"].as_object()[which].as_object()); });
+    CHECK_THROWS_WITH(read_report(forged, "x.json"),
+                      std::string("x.json: must be a report of 'assay run --json': pictures: ") + which + ": " + why);
+  }
+  const std::string none = changed(report, [](json::object& f) { f["pictures"] = 3; });
+  CHECK_THROWS_WITH(read_report(none, "x.json"), Catch::Matchers::ContainsSubstring("'assay run --json': pictures: "));
+  json::value other = json::parse(report);
+  other.at("properties").as_array().clear();
+  CHECK_THROWS_WITH(read_report(json::serialize(other), "x.json"),
+                    Catch::Matchers::ContainsSubstring("findings: are of no kernel or no property"));
+}
+
+TEST_CASE("a page of reports that have no pictures says so, in one line and at the finding") {
+  const testing::scratch at;
+  const auto old = [](const std::string& report) {
+    json::value whole = json::parse(report);
+    for (const char* field : {"devices", "unwritten"}) whole.as_object().erase(field);
+    for (const char* field : {"pictures", "draw"}) whole.at("findings").at(0).as_object().erase(field);
+    return json::serialize(whole);
+  };
+  const std::string one = at.write("1.json", old(text_of(shard(1, 2), 8, 100)));
+  const std::string two = at.write("2.json", old(text_of(shard(2, 2), 5, 200)));
+  const std::string page = at.file("new/folder/page.html");
+  std::ostringstream out, err;
+  CHECK(run_program({"merge-reports", one, two, "--html", page}, {out, err, nullptr}) == 1);
+  CHECK(err.str().empty());
+  CHECK(out.str().find(page + ": without pictures of " + one + " and 1 other file, which an older version wrote\n") !=
+        std::string::npos);
+  const std::string html = read_file(page);
+  CHECK(html.find("The report of this finding&#39;s shard holds no pictures") != std::string::npos);
+  CHECK(html.find("Heat map") == std::string::npos);
+
+  at.write("1.json", text_of(shard(1, 2), 8, 100));
+  at.write("2.json", text_of(shard(2, 2), 5, 200));
+  out.str("");
+  CHECK(run_program({"merge-reports", one, two, "--html", page}, {out, err, nullptr}) == 1);
+  CHECK(out.str().find("without pictures") == std::string::npos);
+  const std::string drawn = read_file(page);
+  CHECK(drawn.find("The pool has 200 pages") != std::string::npos);  // of case 5
+  CHECK(drawn.find("x.so on 2 x Fast 1, 2 x Fast 2, seed 1, merged from 2 reports") != std::string::npos);
+  CHECK(run_program({"merge-reports", one, two, "--html", "/proc/page"}, {out, err, nullptr}) == 2);
 }
 
 TEST_CASE("of the undecided cases of all shards the first are kept") {

@@ -1,0 +1,162 @@
+"""Small kernels of Triton, each for one thing that its interpreter, or the checker, must do right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import assay.triton  # before triton
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+
+@triton.jit
+def dot(a, b, o, N: tl.constexpr):
+    i = tl.arange(0, N)
+    at = i[:, None] * N + i[None, :]
+    tl.store(o + at, tl.dot(tl.load(a + at), tl.load(b + at)))
+
+
+@triton.jit
+def convert(a, o, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(o + i, tl.load(a + i).to(o.dtype.element_ty))
+
+
+@triton.jit
+def _twice(x, n: tl.constexpr):
+    return x * n
+
+
+@triton.jit
+def arithmetic(a, b, o, N: tl.constexpr):
+    """a + 2 b, the larger of both where a is negative: each operation rounds to the type."""
+    i = tl.arange(0, N)
+    x, y = tl.load(a + i), tl.load(b + i)
+    tl.store(o + i, tl.where(x < 0, tl.maximum(x, y), x + _twice(y, 2)))
+
+
+@triton.jit
+def reduced(a, o, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.load(a + i)
+    tl.store(o, tl.sum(x, 0))
+    tl.store(o + 1, tl.max(x, 0))
+
+
+@triton.jit
+def functions(a, o, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.load(a + i)
+    tl.store(o + i, tl.exp2(x))
+    tl.store(o + N + i, libdevice.tanh(x))
+    tl.store(o + 2 * N + i, tl.math.rsqrt(tl.abs(x) + 1))
+
+
+@triton.jit
+def copy_described(d, o, rows, columns, R: tl.constexpr, C: tl.constexpr):
+    """Through a descriptor: what is past its shape is 0."""
+    to = tl.make_tensor_descriptor(o, shape=[rows, columns], strides=[columns, 1], block_shape=[R, C])
+    to.store([tl.program_id(0) * R, 0], d.load([tl.program_id(0) * R, 0]))
+
+
+@triton.jit
+def copy_blocks(a, o, rows, columns, R: tl.constexpr, C: tl.constexpr, CHECK: tl.constexpr):
+    """Through block pointers."""
+    at = (tl.program_id(0) * R, 0)
+    source = tl.make_block_ptr(a, (rows, columns), (columns, 1), at, (R, C), (1, 0))
+    target = tl.make_block_ptr(o, (rows, columns), (columns, 1), at, (R, C), (1, 0))
+    if CHECK:
+        tl.store(target, tl.load(source, boundary_check=(0, 1)), boundary_check=(0, 1))
+    else:
+        tl.store(target, tl.load(source))
+
+
+@triton.autotune(configs=[triton.Config({"BLOCK": b}, num_warps=w) for b in (16, 32) for w in (2, 4)], key=["n"])
+@triton.heuristics({"EVEN": lambda args: args["n"] % args["BLOCK"] == 0})
+@triton.jit
+def tuned(a, o, used, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(a + i) if EVEN else tl.load(a + i, mask=i < n)
+    tl.store(o + i, x, mask=i < n)
+    tl.store(used, BLOCK, mask=tl.program_id(0) == 0)
+
+
+@triton.jit
+def sum_of_all(a, parts, ticket, o, n, BLOCK: tl.constexpr, SEM: tl.constexpr):
+    """The last program adds the sums of all: what it reads of others, their tickets order."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(parts + tl.program_id(0), tl.sum(tl.load(a + i, mask=i < n, other=0.0), 0))
+    if tl.atomic_add(ticket, 1, sem=SEM) == tl.num_programs(0) - 1:
+        p = tl.arange(0, BLOCK)
+        tl.store(o, tl.sum(tl.load(parts + p, mask=p < tl.num_programs(0), other=0.0), 0))
+        tl.store(ticket, 0)
+
+
+@triton.jit
+def shift_left(a, o, n, BLOCK: tl.constexpr):
+    """Each program reads what the next one writes."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(a + i, tl.load(a + i + 1, mask=i + 1 < n, other=0.0), mask=i < n)
+
+
+@triton.jit
+def scatter(a, o, step, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(o + i // step, tl.load(a + i))
+
+
+@triton.jit
+def locked_sum(a, lock, o, BLOCK: tl.constexpr):
+    """One program at a time adds to one place."""
+    x = tl.sum(tl.load(a + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)), 0)
+    while tl.atomic_cas(lock, 0, 1) == 1:
+        pass
+    tl.store(o, tl.load(o) + x)
+    tl.atomic_xchg(lock, 0)
+
+
+@triton.jit
+def across_tensors(a, o, distance):
+    """Reaches a tensor by the pointer of another."""
+    tl.store(o + 0, tl.load(a + distance))
+
+
+@triton.jit
+def strides(o, wide: tl.int64, narrow, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(o + i, (i * wide).to(tl.int64))
+    tl.store(o + N + i, (i * narrow).to(tl.int64))
+
+
+@triton.jit
+def either(a, b, o, N: tl.constexpr):
+    """Reads one of two tensors, each lane on its own."""
+    i = tl.arange(0, N)
+    tl.store(o + i, tl.load(tl.where(i % 2 == 0, a + i, b + i)))
+
+
+@triton.jit
+def lines(
+    a,
+    o,
+    n,
+):
+    """Its mistake is in the middle of a statement of many lines."""
+    i = tl.arange(0, 16)
+    x = (
+        tl.load(a + i, mask=i < n, other=0.0)
+        + tl.load(
+            a + i + 1,  # the mistake
+        )
+        * 2
+    )
+    tl.store(o + i, x, mask=i < n)
+
+
+def launch(kernel: Any, grid: Any, *arguments: Any, keep_going: bool = True, **named: Any) -> list[Any]:
+    """The faults of a launch."""
+    checker = assay.triton.Checker(keep_going=keep_going)
+    with assay.triton.checking(checker):
+        kernel[grid](*arguments, **named)
+    return checker.faults

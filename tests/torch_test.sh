@@ -3,7 +3,7 @@
 # what the adapter declares, and what the README says of torch as it is still shows. ASSAY_TORCH_PYTHON names a Python with
 # torch where PYTHON has none. Skipped, with a reason, where neither has it, or where the build has no module for it.
 set -euo pipefail
-build=$1 python=${ASSAY_TORCH_PYTHON:-${2:-}}
+build=$(realpath "$1") python=${ASSAY_TORCH_PYTHON:-${2:-}}
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 skip() {
   printf 'skipped: %s\n' "$*"

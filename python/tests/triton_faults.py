@@ -66,7 +66,8 @@ PLANTED = [
     Planted("stale page id", DECODE, "table_row + key // PAGE, mask=seen", "table_row + (key + 32) // PAGE, mask=seen",
             "out of bounds", "k", "x = _scores(q, tl.load(k_at"),
     Planted("store to an input", DECODE, "    tiles = tl.cdiv(",
-            "    tl.store(seqlens_ptr + seq, keys)\n    tiles = tl.cdiv(", "input store", "seqlens_k", "tl.store(seqlens_ptr"),
+            "    tl.store(seqlens_ptr + seq, keys)\n    tiles = tl.cdiv(", "input store", "seqlens_k",
+            "tl.store(seqlens_ptr"),
     Planted("missing column mask", LOGITS, "tl.store(logits_at, tl.full([BLOCK_K], -float(\"inf\"), tl.float32), "
             "mask=key < columns)", "tl.store(logits_at, tl.full([BLOCK_K], -float(\"inf\"), tl.float32))",
             "out of bounds", "logits"),

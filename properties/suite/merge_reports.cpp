@@ -121,11 +121,8 @@ void require_consistent(const suite_report& r) {
   if (r.options.shard < 1 || r.options.shard > r.options.shards) throw case_error("shard: there are not so many");
 }
 
-suite_report report_of(const json::object& o) {
-  suite_report r;
-  if (whole_at(o, "version") != 1) throw case_error("version must be 1");
-  if (o.contains("platforms"))
-    throw case_error("platforms: a report of several libraries cannot be merged; run the shards of each by itself");
+/// What the run was asked for.
+void read_asked(const json::object& o, suite_report& r) {
   r.library = text_at(o, "library");
   r.platform = text_at(o, "platform");
   const json::object asked = object_at(o, "asked");
@@ -145,6 +142,14 @@ suite_report report_of(const json::object& o) {
   r.options.shards = whole_at(o, "shards");
   r.options.jobs = static_cast<int>(whole_at(o, "jobs"));
   r.options.library_arguments = text_at(o, "library_arguments");
+}
+
+suite_report report_of(const json::object& o) {
+  suite_report r;
+  if (whole_at(o, "version") != 1) throw case_error("version must be 1");
+  if (o.contains("platforms"))
+    throw case_error("platforms: a report of several libraries cannot be merged; run the shards of each by itself");
+  read_asked(o, r);
   r.result.seconds = number_at(o, "seconds");
   r.result.outputs_judged = whole_at(o, "outputs_judged");
   r.result.outputs_sharp = whole_at(o, "outputs_sharp");

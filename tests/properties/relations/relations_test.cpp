@@ -10,6 +10,7 @@
 #include "properties/data/difference.hpp"
 #include "properties/relations/relations.hpp"
 #include "tests/properties/faulty_library.hpp"
+#include "tests/properties/relations/expect_caught.hpp"
 
 namespace assay::relations {
 namespace {
@@ -18,31 +19,10 @@ using testing::call;
 using testing::corrupting_library;
 using testing::small_case;
 
-attention_case adapted(const property& p, attention_case c = small_case()) {
-  if (p.adapt != nullptr) p.adapt(c, {});
-  validate(c);
-  return c;
-}
-
 void expect_clean(const property& p, const attention_case& c) {
   const verdict v = p.check(*library::built_in(), c);
   CAPTURE(p.name, v.origin, v.what);
   CHECK(v.result == outcome::pass);
-}
-
-/// Whether the fault shows without the property: a flipped bit may or may not leave the enclosure.
-enum class enclosure_sees { nothing, maybe };
-
-/// The property sees the fault, and the enclosure does not.
-void expect_caught(const property& p, const std::shared_ptr<library>& faulty, const std::string& part,
-                   attention_case c = small_case(), enclosure_sees sees = enclosure_sees::nothing) {
-  c = adapted(p, c);
-  const verdict v = p.check(*faulty, c);
-  CAPTURE(p.name, v.what);
-  CHECK(v.result == outcome::fail);
-  CHECK(v.origin == p.name);
-  CHECK(v.what.find(part) != std::string::npos);
-  if (sees == enclosure_sees::nothing) CHECK(run_case(*faulty, c).result == outcome::pass);
 }
 
 TEST_CASE("every property holds for the clean kernels") {
@@ -217,7 +197,7 @@ TEST_CASE("other_sequences catches a bit that depends on the size of the batch")
 }
 
 TEST_CASE("other_sequences makes no dead NaN live for a kernel that does not take live NaN") {
-  // As torch on AVX-512, which converts NaN to the bf16 of all ones: the bits of an element that nobody wrote.
+  // As torch on AVX-512, which converts NaN to the bf16 of all ones: the bits of an unwritten element.
   const auto odd_nan = corrupting_library([](call& c) {
     const tensor o = c.view("o");
     for_each_index(o, [&](const std::vector<std::int64_t>& at) {
@@ -383,91 +363,6 @@ TEST_CASE("nothing_else_written catches a write outside the outputs") {
   const verdict v = nothing_else_written.check(*faulty, small_case());
   CHECK(v.result == outcome::fail);
   CHECK(v.origin == "memory");
-}
-
-TEST_CASE("bad_problem_rejected catches a library that runs without a tensor") {
-  expect_caught(bad_problem_rejected,
-                testing::faulty_library([](call& c) { return c.has("lse") ? c.run() : assay_status{ASSAY_OK, {}}; }),
-                "run() accepted a call without lse");
-}
-
-TEST_CASE("bad_problem_rejected catches a library that accepts a negative size") {
-  expect_caught(bad_problem_rejected, testing::faulty_library([](call& c) {
-                  return c.stated.num_seqs < 0 ? assay_status{ASSAY_OK, {}} : c.run();
-                }),
-                "run() accepted num_seqs -1");
-}
-
-TEST_CASE("bad_problem_rejected catches a library that takes a table too narrow for the longest sequence") {
-  expect_caught(bad_problem_rejected, testing::faulty_library([](call& c) {
-                  return c.stated.max_k > 1 << 20 ? assay_status{ASSAY_OK, {}} : c.run();
-                }),
-                "run() accepted max_k larger than the block table allows");
-}
-
-TEST_CASE("bad_problem_rejected catches a library that takes a scale of NaN") {
-  expect_caught(bad_problem_rejected, testing::faulty_library([](call& c) {
-                  return std::isnan(c.stated.v_scale) ? assay_status{ASSAY_OK, {}} : c.run();
-                }),
-                "run() accepted v_scale NaN");
-}
-
-TEST_CASE("bad_problem_rejected catches a library that gives no reason") {
-  expect_caught(bad_problem_rejected, testing::faulty_library([](call& c) {
-                  assay_status status = c.run();
-                  if (status.code == ASSAY_REJECTED) status.message[0] = '\0';
-                  return status;
-                }),
-                "run() accepted num_seqs -1: status 1 ''");
-}
-
-/// The built-in kernel, which gets the description of a tensor as it was before `mend` finds it broken.
-void expect_break(const char* name, const std::function<bool(DLTensor&)>& is_broken, const std::string& message,
-                  const attention_case& c = small_case()) {
-  expect_caught(bad_problem_rejected, testing::faulty_library([=](call& one) {
-                  return one.has(name) && is_broken(one.at(name).view) ? assay_status{ASSAY_OK, {}} : one.run();
-                }),
-                "run() accepted " + message, c);
-}
-
-TEST_CASE("bad_problem_rejected catches each kind of broken description of a tensor") {
-  expect_break(
-      "seqlens_k", [](DLTensor& t) { return t.strides != nullptr && t.strides[0] == 2; },
-      "seqlens_k with a last stride of 2");
-  expect_break("q", [](DLTensor& t) { return t.shape == nullptr; }, "q without a shape");
-  expect_break("v", [](DLTensor& t) { return t.strides == nullptr; }, "v without strides");
-  expect_break(
-      "lse", [](DLTensor& t) { return t.strides != nullptr && t.strides[0] == 0; },
-      "lse with a stride of 0 in dimension 0");
-  expect_break(
-      "o", [](DLTensor& t) { return t.strides != nullptr && t.strides[0] == 255; },
-      "o with a stride at which elements overlap in dimension 0");
-  expect_break("k", [](DLTensor& t) { return t.byte_offset == 8; }, "k with an offset of four elements, not eight");
-  expect_break(
-      "block_table", [](DLTensor& t) { return t.shape != nullptr && t.ndim == 2 && t.shape[1] == 2; },
-      "block_table with a column too few for the longest sequence");
-  expect_break(
-      "o_partial", [](DLTensor& t) { return t.shape != nullptr && t.ndim == 4 && t.shape[2] == 5; },
-      "o_partial with an extent that is too long by 1 in dimension 2");
-  expect_break("q", [](DLTensor& t) { return t.device.device_type != kDLCPU; }, "q on a device of another kind");
-}
-
-TEST_CASE("bad_problem_rejected catches a table that is read past its end") {
-  for (const std::int32_t operation : {3, -1, 99, std::numeric_limits<std::int32_t>::max()})
-    expect_caught(bad_problem_rejected, testing::faulty_library([=](call& c) {
-                    return static_cast<std::int32_t>(c.stated.operation) == operation ? assay_status{ASSAY_OK, {}}
-                                                                                      : c.run();
-                  }),
-                  "run() accepted operation ");
-}
-
-TEST_CASE("bad_problem_rejected catches a library that launches before it rejects") {
-  expect_caught(bad_problem_rejected, testing::faulty_library([](call& c) {
-                  const assay_status status = c.run();
-                  if (status.code == ASSAY_REJECTED && c.has("o")) set_bits(c.view("o"), 0, 0);
-                  return status;
-                }),
-                "run() launched in spite of");
 }
 
 TEST_CASE("another_problem_first catches a bit that depends on the call before") {

@@ -60,7 +60,7 @@ if adapter vllm_unified_attention ASSAY_VLLM_TRITON_DIR; then
   wrong vllm_unified_attention any_group vllm_rows_stored_twice 'race: store of 2 bytes of o'
 fi
 if adapter aiter_unified_attention ASSAY_AITER_TRITON_DIR; then
-  accepted aiter_unified_attention without_soft_cap 24
+  accepted aiter_unified_attention sound 24
   wrong aiter_unified_attention kernel aiter_window_reference_f16 'lies outside'
   wrong aiter_unified_attention kernel aiter_window_reference_bf16 'nan lies outside'
   wrong aiter_unified_attention kernel aiter_segment_reference 'o\[.* = 0 lies outside'

@@ -64,6 +64,7 @@ SUPPORTS: dict[str, Any] = {
     "no_dead_nan": 1,  # P = 0 of a slot without a key is multiplied by what the slot holds,
     "no_live_nan": 1,  # which may be another sequence's key
 }
+SOUND = {**SUPPORTS, "types": ["f16", "bf16", "f16/e4m3fn", "bf16/e4m3fn"], "no_soft_cap": 1}  # without known defects
 ANY_MEMORY = {**SUPPORTS, "no_dead_nan": 0, "no_live_nan": 0}
 ANY_GROUP = {**SUPPORTS, "group_sizes": {}}
 ANY_ROWS = {**SUPPORTS, "no_sequences_without_rows": 0}
@@ -108,9 +109,9 @@ def attend(spare: int = 4, **n: Any) -> None:
 
 
 kernel = assay.Kernel(attend, supports=SUPPORTS, declares=declares, arrays="triton")
-without_soft_cap = assay.Kernel(attend, supports={**SUPPORTS, "no_soft_cap": 1}, declares=declares, arrays="triton")
 any_memory = assay.Kernel(attend, supports=ANY_MEMORY, declares=declares, arrays="triton")
 bare_table = assay.Kernel(functools.partial(attend, spare=0), supports=SUPPORTS, declares=declares, arrays="triton")
 any_group = assay.Kernel(attend, supports=ANY_GROUP, declares=declares, arrays="triton")
 decoding = assay.Kernel(attend, supports=DECODING, declares=declares, arrays="triton")
 any_rows = assay.Kernel(attend, supports=ANY_ROWS, declares=declares, arrays="triton")
+sound = assay.Kernel(attend, supports=SOUND, declares=declares, arrays="triton")

@@ -2,7 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cstdint>
 
-#include "properties/data/bits.hpp"
+#include "properties/data/difference.hpp"
 #include "properties/relations/relations.hpp"
 #include "properties/suite/minimize.hpp"
 #include "tests/properties/faulty_library.hpp"

@@ -257,7 +257,12 @@ std::string changed(const std::string& report, const std::function<void(json::ob
 
 TEST_CASE("pictures whose numbers do not fit together are refused, by file and field") {
   const std::string report = text_of(shard(1, 2), 8, 100);
-  const std::tuple<const char*, const char*, std::function<void(json::object&)>> wrongs[] = {
+  struct wrong {
+    const char* which;
+    const char* why;
+    void (*change)(json::object& pictures);
+  };
+  const wrong wrongs[] = {
       {"smallest", "cells: are not map_rows times map_columns",
        [](json::object& p) { p["maps"].at(0).at("cells").as_array().pop_back(); }},
       {"smallest", "map_rows: no map has so many", [](json::object& p) { p["maps"].at(0).at("map_rows") = 1'000'000; }},
@@ -265,11 +270,12 @@ TEST_CASE("pictures whose numbers do not fit together are refused, by file and f
       {"met", "ends: there are none", [](json::object& p) { p["ulps"].at(0).at("ends").as_array().clear(); }},
       {"met", "counts: are not two more than ends",
        [](json::object& p) { p["ulps"].at(0).at("counts").as_array().pop_back(); }}};
-  for (const auto& [which, why, change] : wrongs) {
+  for (const wrong& w : wrongs) {
     const std::string forged =
-        changed(report, [&](json::object& f) { change(f["pictures"].as_object()[which].as_object()); });
-    CHECK_THROWS_WITH(read_report(forged, "x.json"),
-                      std::string("x.json: must be a report of 'assay run --json': pictures: ") + which + ": " + why);
+        changed(report, [&](json::object& f) { w.change(f["pictures"].as_object()[w.which].as_object()); });
+    CHECK_THROWS_WITH(
+        read_report(forged, "x.json"),
+        std::string("x.json: must be a report of 'assay run --json': pictures: ") + w.which + ": " + w.why);
   }
   const std::string none = changed(report, [](json::object& f) { f["pictures"] = 3; });
   CHECK_THROWS_WITH(read_report(none, "x.json"), Catch::Matchers::ContainsSubstring("'assay run --json': pictures: "));

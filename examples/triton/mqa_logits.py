@@ -3,7 +3,7 @@
 import sys
 
 import assay
-import assay.triton  # before the kernels: Triton's interpreter runs them
+import assay.triton  # before triton: it chooses the interpreter
 import triton
 import triton.language as tl
 
@@ -32,9 +32,7 @@ def mqa_logits(
     weights = tl.load(weights_ptr + row * weights_row + h * weights_head, mask=is_head, other=0.0)
     page = tl.load(table_ptr + seq * table_row + key // PAGE, mask=seen, other=0).to(tl.int64)
     slot = key % PAGE
-    k = tl.load(
-        k_ptr + page[None, :] * k_page + slot[None, :] * k_slot + d[:, None], mask=seen[None, :], other=0.0
-    )
+    k = tl.load(k_ptr + page[None, :] * k_page + slot[None, :] * k_slot + d[:, None], mask=seen[None, :], other=0.0)
     k_scale = tl.load(k_scale_ptr + page * scale_page + slot * scale_slot, mask=seen, other=0.0)
     x = tl.maximum(tl.dot(q, k), 0.0) * weights[:, None]
     logits = tl.sum(x, 0) * k_scale

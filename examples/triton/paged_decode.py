@@ -3,7 +3,7 @@
 import sys
 
 import assay
-import assay.triton  # before the kernels: Triton's interpreter runs them
+import assay.triton  # before triton: it chooses the interpreter
 import triton
 import triton.language as tl
 
@@ -28,9 +28,8 @@ def decode_partial(
     h, d = tl.arange(0, BLOCK_H), tl.arange(0, DIM)
     is_head = h < GROUP
     heads = head_kv * GROUP + h
-    q = tl.load(
-        q_ptr + row * q_row + heads[:, None] * q_head + d[None, :] * q_dim, mask=is_head[:, None], other=0.0
-    )
+    q_at = q_ptr + row * q_row + heads[:, None] * q_head + d[None, :] * q_dim
+    q = tl.load(q_at, mask=is_head[:, None], other=0.0)
     m = tl.full([BLOCK_H], -float("inf"), tl.float32)
     total = tl.zeros([BLOCK_H], tl.float32)
     acc = tl.zeros([BLOCK_H, DIM], tl.float32)
@@ -78,9 +77,10 @@ def decode_combine(
     arrays="triton",
     declares={"recipe": "flash_attention_2", "tile_keys": 32},
     supports={
-        "types": ["f16", "bf16"], "head_dims": [64, 128], "page_sizes": [16, 32, 64], "group_sizes": {"least": 1, "most": 16},
-        "most_rows": 1, "no_batch": 1, "most_keys": 512, "most_sequences": 6, "most_heads_q": 16, "no_sequences_without_rows": 1,
-        "no_unequal_head_dims": 1, "no_live_nan": 1, "no_live_infinity": 1, "no_extreme_scale": 1, "no_far_strides": 1,
+        "types": ["f16", "bf16"], "head_dims": [64, 128], "page_sizes": [16, 32, 64],
+        "group_sizes": {"least": 1, "most": 16}, "most_heads_q": 16, "most_rows": 1, "most_keys": 512,
+        "most_sequences": 6, "no_batch": 1, "no_sequences_without_rows": 1, "no_unequal_head_dims": 1,
+        "no_live_nan": 1, "no_live_infinity": 1, "no_extreme_scale": 1, "no_far_strides": 1,
     },
 )  # fmt: skip
 def decode(q, k, v, block_table, seqlens_k, cu_seqlens_q, o, lse, scale, page_size, heads_q, heads_kv, splits=4):

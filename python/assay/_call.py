@@ -12,6 +12,7 @@ from assay import _assay, _names
 from assay._arrays import maker, store, to_numpy
 from assay._errors import Unsupported, WrongOutput, unknown
 
+_own = ("assay", "assay.triton")  # packages whose frames say nothing about a kernel
 # Of assay_status_code (kernels/library.h); exceptions have no code there.
 _exception, _unsupported, _failed = -1, 2, 3
 Answer = tuple[int, str, str] | None
@@ -128,5 +129,7 @@ def _trace_of(e: BaseException) -> str:
     """The traceback from the kernel on, or the exception's own report."""
     if getattr(e, "one_line", False):
         return str(e.report)  # type: ignore[attr-defined]
-    inner = e.__traceback__.tb_next if e.__traceback__ else None
+    inner = e.__traceback__
+    while inner is not None and inner.tb_next is not None and inner.tb_frame.f_globals.get("__package__") in _own:
+        inner = inner.tb_next
     return "".join(traceback.format_exception(type(e), e, inner))

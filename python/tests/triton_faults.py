@@ -54,7 +54,7 @@ PLANTED = [
     Planted("missing store mask", DECODE, "o, mask=is_head[:, None])", "o)", "race", "part"),
     Planted("missing store mask past the end", DECODE, "tl.log2(total), mask=is_head)", "tl.log2(total))",
             "out of bounds", "part_lse"),
-    Planted("missing load mask", DECODE, "d[None, :] * q_dim, mask=is_head[:, None], other=0.0\n", "d[None, :] * q_dim\n",
+    Planted("missing load mask", DECODE, "tl.load(q_at, mask=is_head[:, None], other=0.0)", "tl.load(q_at)",
             "out of bounds", "q"),
     Planted("key mask with <=", DECODE, "seen = key < keys", "seen = key <= keys", "out of bounds", "k",
             "x = _scores(q, tl.load(k_at"),
@@ -65,8 +65,9 @@ PLANTED = [
             "lse = tl.load(part_lse_ptr"),
     Planted("stale page id", DECODE, "table_row + key // PAGE, mask=seen", "table_row + (key + 32) // PAGE, mask=seen",
             "out of bounds", "k", "x = _scores(q, tl.load(k_at"),
-    Planted("store to an input", DECODE, "    tiles = tl.cdiv(", "    tl.store(seqlens_ptr + seq, keys)\n    tiles = tl.cdiv(",
-            "input store", "seqlens_k", "tl.store(seqlens_ptr"),
+    Planted("store to an input", DECODE, "    tiles = tl.cdiv(",
+            "    tl.store(seqlens_ptr + seq, keys)\n    tiles = tl.cdiv(", "input store", "seqlens_k",
+            "tl.store(seqlens_ptr"),
     Planted("missing column mask", LOGITS, "tl.store(logits_at, tl.full([BLOCK_K], -float(\"inf\"), tl.float32), "
             "mask=key < columns)", "tl.store(logits_at, tl.full([BLOCK_K], -float(\"inf\"), tl.float32))",
             "out of bounds", "logits"),
@@ -78,7 +79,7 @@ PLANTED = [
 
 
 def load(module: str, folder: Path, old: str = "", new: str = "", name: str = "changed") -> tuple[Any, str]:
-    """An example as a module of its own, with a change, and its text. Raises AssertionError where it changes nothing."""
+    """An example as a module of its own, with a change, and its text. AssertionError if it changes nothing."""
     text = (EXAMPLES / f"{module}.py").read_text(encoding="utf-8")
     changed = text.replace(old, new, 1) if old else text
     assert not old or changed != text, f"{old!r} is not in {module}.py"

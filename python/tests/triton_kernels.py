@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import assay.triton  # noqa: F401  before triton
+import assay.triton  # before triton
 import triton
 import triton.language as tl
 from triton.language.extra import libdevice

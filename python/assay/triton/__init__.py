@@ -9,11 +9,11 @@ Import it before the module that has the kernels: it sets ``TRITON_INTERPRET=1``
 ...     my_kernels.decode[(len(seqlens_k),)](q, k, v, block_table, seqlens_k, partial, q.stride(0), scale, page_size)
 >>> print(decode.verify(cases=200))  # doctest: +SKIP
 
-- A kernel of ``arrays="triton"`` gets :class:`Tensor`: the case's own memory, with the methods of PyTorch's tensors that
-  launches need. :func:`empty`, :func:`zeros`, :func:`full`, :func:`empty_like` make temporaries.
+- A kernel of ``arrays="triton"`` gets :class:`Tensor`: the case's own memory, with the methods of PyTorch's tensors
+  that launches need. :func:`empty`, :func:`zeros`, :func:`full`, :func:`empty_like` make temporaries.
 - :func:`check` runs a kernel on one case and returns all :class:`Fault`, one for each kind and line.
 - :func:`checking` is the checker alone, around any launches: ``with checking(Checker()) as c: kernel[grid](...)``.
-- :class:`Checker` and :class:`Region` need no Triton: they are told of lanes at addresses (:meth:`Checker.access`).
+- :class:`Checker` and :class:`Region` need no Triton: they get lanes and addresses (:meth:`Checker.access`).
 - A verified kernel's faults are one finding of the origin ``exception``; its traceback has them all.
 """
 

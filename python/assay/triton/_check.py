@@ -15,7 +15,7 @@ def check(kernel: Kernel, source: Source, *, keep_going: bool = True, dead_loads
     """Runs a kernel on a case: what it did wrong to memory, one fault for each kind and line; empty if nothing.
 
     keep_going: after a fault the kernel goes on without the lanes at fault; else the first one ends it. The outputs
-    are not judged. dead_loads: the lines that load dead elements of inputs are told, too (kind "dead load"). What the
+    are not judged. dead_loads: the lines that load dead elements of inputs are included (kind "dead load"). What the
     kernel raises itself is raised, unless there is a fault.
     """
     c: Case = case(source)
@@ -36,6 +36,8 @@ def loads_of_dead_memory(kernel: Kernel, c: Case) -> str:
     """The lines of a kernel that load dead elements on a case, for a reader who looks for a wrong value's cause."""
     try:
         found = [f for f in check(kernel, c, dead_loads=True) if f.kind == "dead load"]
-    except BaseException:  # it was run before: what it raises is told elsewhere
+    except BaseException:  # another finding has what it raises
         return ""
-    return "\n".join(["dead memory was loaded, which is no mistake unless it was used:", *map(str, found)] if found else [])
+    return "\n".join(
+        ["dead memory was loaded, which is no mistake unless it was used:", *map(str, found)] if found else []
+    )

@@ -21,7 +21,7 @@ _nearby = 1 << 40  # an address that is farther from each tensor belongs to none
 
 
 class Checker:
-    """Checks each lane's address against the tensors that it was told of.
+    """Checks each lane's address against the tensors that it knows.
 
     regions: the tensors; :meth:`add` takes more.
     tells_dead_loads: loads of dead elements of inputs are faults of the kind "dead load". They are no mistake by
@@ -30,13 +30,15 @@ class Checker:
         out; else :meth:`access` raises :class:`MemoryFaults`.
 
     What counts: an address outside of all rows, or on a page of a large pool that no sequence uses; a store to an input
-    or to elements that nobody may write; a load of what nobody wrote, of outputs and scratch; two programs of one
-    launch at one element, of which one stores, unless both are atomic or atomics order them (the first releases, the
-    second acquires at the same address later); an address that is no multiple of the access's size; two lanes that
-    store different values to one element.
+    or to dead elements; a load of outputs or scratch that nothing wrote; two programs of one launch at one element, of
+    which one stores, unless both are atomic or atomics order them (the first releases, the second acquires at the same
+    address later); an address that is no multiple of the access's size; two lanes that store different values to one
+    element.
     """
 
-    def __init__(self, regions: Iterable[Region] = (), *, keep_going: bool = True, tells_dead_loads: bool = False) -> None:
+    def __init__(
+        self, regions: Iterable[Region] = (), *, keep_going: bool = True, tells_dead_loads: bool = False
+    ) -> None:
         self.keep_going, self.tells_dead_loads = keep_going, tells_dead_loads
         self.faults: list[Fault] = []
         self.accesses = 0  # of lanes
@@ -91,27 +93,30 @@ class Checker:
         kind "atomic": reads, modifies and writes; with ``reads=False`` it writes only (an exchange). ``atomic``: of a
         load or store, whether it is an atomic one.
         """
-        is_whole = mask is None or bool(mask.all())
-        picked = addresses.reshape(-1) if is_whole else addresses[mask]
+        if mask is not None and mask.all():
+            mask = None
+        picked = addresses.reshape(-1) if mask is None else addresses[mask]
         if picked.size == 0:
             return None
         self.accesses += picked.size
         bad: list[tuple[NDArray[np.bool_], str, str, Region | None]] = []
-        self._check(kind, picked, size, program, home, values if is_whole or values is None else values[mask], bad,
+        self._check(kind, picked, size, program, home, values if mask is None or values is None else values[mask], bad,
                     atomic or kind == "atomic", reads)  # fmt: skip
         if acquires or releases:
             self._order(picked, program, acquires, releases)
         if not bad:
             return None
-        where = np.arange(picked.size) if is_whole else np.flatnonzero(mask)
-        ok = np.ones(addresses.size, np.bool_) if is_whole else np.array(mask, np.bool_).reshape(-1)
+        where = np.arange(picked.size) if mask is None else np.flatnonzero(mask)
+        ok = np.ones(addresses.size, np.bool_) if mask is None else np.array(mask, np.bool_).reshape(-1)
         at = place() if callable(place) else place or Place()
         found = []
         for lanes, name, what, region in bad:
             if name not in _has_memory:
                 ok[where[lanes]] = False
             first = int(np.flatnonzero(lanes)[0])
-            lane = tuple(int(i) for i in np.unravel_index(int(where[first]), addresses.shape)) if addresses.shape else ()
+            lane = (
+                tuple(int(i) for i in np.unravel_index(int(where[first]), addresses.shape)) if addresses.shape else ()
+            )
             text = self._text(kind, name, what, region, int(picked[first]), int(size), program)
             found.append(Fault(name, text, region.name if region else None, self._kernel, program, lane, at,
                                int(lanes.sum())))  # fmt: skip
@@ -160,11 +165,12 @@ class Checker:
     def _nearest(self, picked: NDArray[np.uint64], left: NDArray[np.bool_]) -> Region | None:
         """The tensor that most of the lanes are in, else that nearest to the first lane outside."""
         counts = [int(((picked >= np.uint64(r.base)) & (picked < np.uint64(r.end))).sum()) for r in self._regions]
-        if counts and max(counts):
-            return self._regions[counts.index(max(counts))]
+        if any(counts):
+            return self._regions[int(np.argmax(counts))]
         a = int(picked[np.flatnonzero(left)[0]])
-        far = [(max(r.base - a, a - r.end, 0), i) for i, r in enumerate(self._regions)]
-        return self._regions[min(far)[1]] if far and min(far)[0] < _nearby else None
+        far = [max(r.base - a, a - r.end, 0) for r in self._regions]
+        nearest = int(np.argmin(far)) if far else 0
+        return self._regions[nearest] if far and far[nearest] < _nearby else None
 
     def _check_inside(
         self, kind: Kind, r: Region, picked: NDArray[np.uint64], offsets: NDArray[np.int64],

@@ -21,7 +21,7 @@ class Place:
         return linecache.getline(self.file, self.line).strip()
 
     def __str__(self) -> str:
-        """"decode.py:31"; behind it, where the function was called from."""
+        """File and line ("decode.py:31"), and where the function was called from."""
         if not self.file:
             return "a place unknown"
         at = [f"{f.rpartition('/')[2]}:{n}" for f, n in ((self.file, self.line), *self.callers)]

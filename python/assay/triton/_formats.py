@@ -51,7 +51,8 @@ def decode(bits: NDArray[Any], name: str) -> NDArray[np.float32]:
     """Codes of bf16 or FP8 as f32, exactly."""
     if name == "bf16":
         return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
-    return values_of(name)[bits]
+    values: NDArray[np.float32] = values_of(name)[bits]
+    return values
 
 
 def encode(x: NDArray[Any], name: str, toward_zero: bool = False) -> NDArray[Any]:

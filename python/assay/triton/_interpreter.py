@@ -48,8 +48,10 @@ class _Patches:
 
 @contextlib.contextmanager
 def checking(checker: Checker, *, chosen: int = 0) -> Iterator[Checker]:
-    """While it lasts, kernels that run under the interpreter are checked. ``chosen``: which configuration an autotuned
-    kernel takes, counted round."""
+    """Checks the launches of kernels within it, which run under the interpreter.
+
+    chosen: which configuration an autotuned kernel takes, modulo their number.
+    """
     patches = _Patches()
     hooks = _Hooks(checker, interpreter.interpreter_builder)
     try:

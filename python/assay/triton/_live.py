@@ -1,4 +1,4 @@
-"""Which elements of a problem's tensors are dead (kernels/problem.hpp): nobody may write them, or use what they hold."""
+"""Which elements of a problem's tensors are dead (kernels/problem.hpp): neither written nor used."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 Dead = tuple[NDArray[np.bool_], str]
 
 
-_most_elements = 1 << 25  # of a tensor whose dead elements are told
+_most_elements = 1 << 25  # of larger tensors, dead elements are not marked
 
 
 def dead_outputs(problem: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> dict[str, Dead]:

@@ -104,9 +104,7 @@ def corrections(builder: Any) -> dict[str, Callable[..., Any]]:
     def create_fp_to_fp(src: Any, dst_type: Any, rounding_mode: Any = None) -> Any:
         return _handle(_numbers(src), dst_type, rounding_mode == ir.ROUNDING_MODE.RTZ)
 
-    def create_extern_elementwise(
-        lib: Any, path: Any, symbol: str, arguments: Any, ret_type: Any, is_pure: Any
-    ) -> Any:
+    def create_extern_elementwise(lib: Any, path: Any, symbol: str, arguments: Any, ret_type: Any, is_pure: Any) -> Any:
         return _handle(_extern(symbol)(*(_numbers(a) for a in arguments)), ret_type)
 
     made: dict[str, Callable[..., Any]] = {
@@ -132,7 +130,9 @@ def reduced_as_numbers(old: Callable[..., Any]) -> Callable[..., Any]:
         wide = tuple(_retyped(t, tl.float32) if _is_narrow(t.handle) else t for t in parts)
         made = old(self, wide if isinstance(given, tuple) else wide[0])
         scalar = next(t for t in parts if _is_narrow(t.handle)).dtype
-        back = [_retyped(t, scalar) if t.dtype == tl.float32 else t for t in (made if isinstance(made, tuple) else (made,))]
+        back = [
+            _retyped(t, scalar) if t.dtype == tl.float32 else t for t in (made if isinstance(made, tuple) else (made,))
+        ]
         return tuple(back) if isinstance(made, tuple) else back[0]
 
     return apply

@@ -33,7 +33,8 @@ def are_readable(addresses: NDArray[np.uint64]) -> NDArray[np.bool_]:
             waiting -= len(os.read(source, _batch))
     while waiting:
         waiting -= len(os.read(source, _batch))
-    return readable[which.reshape(addresses.shape)]
+    found: NDArray[np.bool_] = readable[which.reshape(addresses.shape)]
+    return found
 
 
 @functools.cache

@@ -19,8 +19,10 @@ class Region:
 
     base: the address of the first element. shape, strides: in elements. itemsize: bytes of an element.
     role: "input" may be read; "output" and "scratch" may be written, and read where they were written; "in_out" and
-        "foreign" (memory of others, of which nobody knows what is in it) may be read and written.
-    dead: elements that nobody may write, of the tensor's shape, or None. why_dead: what they are, for messages.
+        "foreign" (memory of other libraries, with unknown content) may be read and written.
+    dead: elements that may not be written (of inputs: not be used), of the tensor's shape, or None. why_dead: what they
+        are, for messages.
+    may_lack_memory: a large one may have memory only at the pages in use, which is looked up at each access.
     owner: what must live as long as the memory.
     """
 
@@ -35,6 +37,7 @@ class Region:
         *,
         dead: NDArray[np.bool_] | None = None,
         why_dead: str = "",
+        may_lack_memory: bool = False,
         owner: Any = None,
     ) -> None:
         self.name, self.base, self.itemsize, self.role = name, int(base), int(itemsize), role
@@ -53,7 +56,7 @@ class Region:
             else:
                 self._joined.append((extent, stride))
         self.is_dense = is_empty or self._has_no_gaps()
-        self.may_lack_memory = self.end - self.base > _always_has_memory
+        self.may_lack_memory = may_lack_memory and self.end - self.base > _always_has_memory
         self.is_writable = role != "input"
         elements = math.prod(n for n, _ in self._joined)
         self._is_sparse = self.is_dense is False and self.span > 4 * elements + 4096  # rows that lie far apart
@@ -95,7 +98,9 @@ class Region:
         for more in range(1, -(-size // self.itemsize)):
             inside &= self._are_elements(first + more)
         last = (offsets + (size - 1)) // self.itemsize
-        return inside if size == self.itemsize and (last == first).all() else inside & self._are_elements(last)
+        if size != self.itemsize or (last != first).any():
+            inside &= self._are_elements(last)
+        return inside
 
     def _are_elements(self, rest: NDArray[np.int64]) -> NDArray[np.bool_]:
         are = np.ones(rest.shape, np.bool_)
@@ -103,7 +108,8 @@ class Region:
             index = rest // stride
             are &= index < extent
             rest = rest - index * stride
-        return are & (rest == 0)
+        are &= rest == 0
+        return are
 
     def place_of(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
         """Where the numbers of elements at these offsets stand; all are inside. Neighbours in a row are neighbours."""
@@ -123,7 +129,7 @@ class Region:
         return place if self.grain > 1 or self.itemsize == 1 else place * self.itemsize + offsets % self.itemsize
 
     def describe(self, offset: int) -> str:
-        """"o[1, 0, 3]": the element at that offset. Outside of the tensor, an index is past its extent."""
+        """The element at that offset, as "o[1, 0, 3]". Outside of the tensor, an index is past its extent."""
         if offset < 0:
             return f"{self.name}, {-offset} bytes before its start"
         rest, more = divmod(offset, self.itemsize)
@@ -137,7 +143,7 @@ class Region:
         return text + (f" + {more} bytes" if more else "")
 
     def in_words(self) -> str:
-        """"o of shape [4, 8, 64]", with the strides where gaps lie between its elements."""
+        """Name and shape, and the strides where gaps lie between the elements."""
         text = f"{self.name} of shape {list(self.shape)}"
         return text if self.is_dense else f"{text} and strides {list(self.strides)}"
 
@@ -161,7 +167,7 @@ class Region:
         self.grain, self._scratch = 1, None
 
     def scratch(self) -> NDArray[np.int32]:
-        """A number for each grain of the span, for whoever needs one for a moment."""
+        """A number for each grain of the span, for short use."""
         if self._scratch is None:
             self._scratch = np.zeros(self.writes.size, np.int32)
         return self._scratch

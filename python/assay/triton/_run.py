@@ -33,7 +33,7 @@ def tensors_of(
     for name, a in given.items():
         which, why = dead.get(name, (None, ""))
         made[name] = wrap(name, arrays[name], of_assay[a.type], "input" if a.read_only else written, shape=a.shape,
-                          strides=a.strides, dead=which, why_dead=why)  # fmt: skip
+                          strides=a.strides, dead=which, why_dead=why, may_lack_memory=True)  # fmt: skip
     return made
 
 

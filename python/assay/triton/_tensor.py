@@ -132,7 +132,7 @@ class Tensor:
 
     def view(self, *shape: Any) -> Tensor:
         """Another shape of the same memory, or another element type: ``t.view(4, -1)``, ``t.view(uint8)``."""
-        if len(shape) == 1 and not isinstance(shape[0], int | Sequence) or isinstance(shape[0], str):
+        if (len(shape) == 1 and not isinstance(shape[0], int | Sequence)) or isinstance(shape[0], str):
             dtype = dtype_of(shape[0])
             return Tensor(self.array.view(dtype.numpy), dtype, self.region)
         seen = self.array.reshape(shape[0] if isinstance(shape[0], Sequence) else shape)

@@ -289,3 +289,19 @@ def test_a_parameter_of_int64_has_64_bits_and_others_have_those_they_need() -> N
     assert o.tolist() == [0, 1 << 30, 1 << 31, 3 << 30, 0, 1 << 30, -(1 << 31), -(1 << 30)]
     assert kernels.launch(kernels.strides, (1,), o, narrow=1 << 30, wide=1 << 30, N=4) == []
     assert o.tolist()[3] == 3 << 30
+
+
+@pytest.mark.parametrize("name", ["float32", "float16", *NARROW])
+def test_a_masked_load_without_other_gives_nothing_to_rely_on(name: str) -> None:
+    a, o = full((4,), 1.0, dtype=name), empty(16, dtype=name)
+    assert kernels.launch(kernels.without_other, (1,), a, o, 4, N=16) == []
+    assert (o.numbers()[:4] == 1).all() and np.isnan(o.numbers()[4:]).all()
+
+
+def test_an_index_that_a_mask_left_out_is_no_index() -> None:
+    table, o = zeros(4, dtype="int32"), empty(16)
+    (fault,) = kernels.launch(kernels.looked_up, (1,), table, zeros(4, name="a"), o, 4, N=16)
+    assert (fault.kind, fault.tensor, fault.lanes, fault.lane) == ("out of bounds", "a", 12, (4,))
+    assert kernels.launch(kernels.looked_up, (1,), zeros(16, dtype="int32"), zeros(4), o, 16, N=16) == []
+    found = kernels.launch(kernels.looked_up, (1,), table, zeros(4), o, 16, N=16)  # a fault has no others in its train
+    assert [f.kind for f in found] == ["out of bounds"] and found[0].lanes == 12

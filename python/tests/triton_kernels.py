@@ -160,3 +160,17 @@ def launch(kernel: Any, grid: Any, *arguments: Any, keep_going: bool = True, **n
     with assay.triton.checking(checker):
         kernel[grid](*arguments, **named)
     return checker.faults
+
+
+@triton.jit
+def without_other(a, o, n, N: tl.constexpr):
+    """What the mask leaves out is stored."""
+    i = tl.arange(0, N)
+    tl.store(o + i, tl.load(a + i, mask=i < n))
+
+
+@triton.jit
+def looked_up(table, a, o, n, N: tl.constexpr):
+    """An index that the mask left out is used."""
+    i = tl.arange(0, N)
+    tl.store(o + i, tl.load(a + tl.load(table + i, mask=i < n)))

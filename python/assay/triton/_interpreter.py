@@ -130,6 +130,8 @@ class _Hooks:
             lanes = _lanes(mask)
             size = _get_np_dtype(ptrs.get_element_ty()).itemsize
             ok = self._access("load", ptrs, lanes, size, **self._order())
+            if other is None and not lanes.all():
+                other = _numerics.undefined(np.broadcast_to(lanes, np.shape(ptrs.data)), ptrs.get_element_ty())
             return old(ptrs, mask if ok is None else _like(mask, ok), other, *more, **named)
 
         return load

@@ -305,3 +305,18 @@ def test_an_index_that_a_mask_left_out_is_no_index() -> None:
     assert kernels.launch(kernels.looked_up, (1,), zeros(16, dtype="int32"), zeros(4), o, 16, N=16) == []
     found = kernels.launch(kernels.looked_up, (1,), table, zeros(4), o, 16, N=16)  # a fault has no others in its train
     assert [f.kind for f in found] == ["out of bounds"] and found[0].lanes == 12
+
+
+def test_a_loop_variable_has_32_bits_unless_a_bound_has_64() -> None:
+    o = full((17,), -7, dtype="int64")
+    assert kernels.launch(kernels.loops, (1,), o, 4, S=3) == []
+    found = o.tolist()
+    assert found[:4] == [-1, 0, 1, 2]  # the remainder of a quotient rounded toward zero
+    assert found[4:8] == [0, 1 << 30, -(1 << 31), -(1 << 30)]
+    assert found[8:12] == [0, 1 << 30, 1 << 31, 3 << 30]
+    assert found[12:16] == [-1, 2, 1, -7]  # the variable of static_range makes a shape
+    assert found[16] == -1 + 0 + 1 + 2
+    assert "range" not in vars(kernels)
+    with assay.triton.checking(assay.triton.Checker()), pytest.raises(Exception, match="whole numbers, not fp32"):
+        kernels.loops[(1,)](o, 4.0, S=3)
+    assert "range" not in vars(kernels)

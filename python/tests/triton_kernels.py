@@ -174,3 +174,29 @@ def looked_up(table, a, o, n, N: tl.constexpr):
     """An index that the mask left out is used."""
     i = tl.arange(0, N)
     tl.store(o + i, tl.load(a + tl.load(table + i, mask=i < n)))
+
+
+@triton.jit
+def _sum_to(n):
+    """In a function that a kernel calls."""
+    total = 0
+    for i in range(n):
+        total += (i - 1) % 3
+    return total
+
+
+@triton.jit
+def loops(o, n, S: tl.constexpr):
+    """What loop variables are: of i, (i - 1) % S and i * 2^30, which wraps in 32 bits, or of 64-bit bounds does not."""
+    for i in range(n):
+        tl.store(o + i, (i - 1) % S)
+    for i in tl.range(n, 2 * n, num_stages=2):
+        tl.store(o + i, (i * 1073741824).to(tl.int64))
+    for i in range(n.to(tl.int64)):
+        tl.store(o + 2 * n + i, i * 1073741824)
+    for i in range(2 * n - 1, n - 1, -1):
+        if i == n:
+            tl.store(o + 3 * n, i - 5)
+    for i in tl.static_range(S):
+        tl.store(o + 3 * n + 1 + tl.arange(0, 2 ** (i % 2)), i)
+    tl.store(o + 4 * n, _sum_to(n))

@@ -17,7 +17,7 @@ from triton.runtime import interpreter, jit
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.interpreter import TensorHandle, _get_np_dtype
 
-from assay.triton import _numerics
+from assay.triton import _loops, _numerics
 from assay.triton._checker import Checker
 from assay.triton._faults import Place
 from assay.triton._region import Region
@@ -88,6 +88,8 @@ class _Hooks:
         self.program = (0, 0, 0)
         self.patched: set[int] | None = None  # modules that are patched for the launch that runs
         self.scopes: list[Any] = []  # what sets them back
+        self.range = _loops.kernel_range()
+        self.shadowed: list[dict[str, Any]] = []  # the kernels' modules in which ``range`` is that of kernels
         self.foreign: dict[int, Region] = {}
         self.sem: str | None = None  # of the atomic load or store that runs
 
@@ -206,6 +208,8 @@ class _Hooks:
                 self.patched = None
                 while self.scopes:
                     self.scopes.pop().restore()
+                while self.shadowed:
+                    self.shadowed.pop().pop("range", None)
 
         return launch
 
@@ -216,11 +220,15 @@ class _Hooks:
         """
 
         def patch(fn: Any) -> Any:
+            if self.patched is not None and "range" not in fn.__globals__:  # a module's own stays
+                fn.__globals__["range"] = self.range
+                self.shadowed.append(fn.__globals__)
             modules = {id(m) for m in fn.__globals__.values() if m is tl or m is tl.core}
             if self.patched is not None and modules and modules <= self.patched:
                 return _Patched()
             scope = old(fn)
             set_ = setattr if scope is None else scope.set_attr  # of 3.5: what it sets, stays set
+            set_(tl, "range", _loops.language_range)
             set_(tl.dtype, "to_ir", _numerics.to_ir(tl.dtype.to_ir))
             set_(tl.core.tensor, "__index__", lambda self: int(np.asarray(self.handle.data).reshape(-1)[0]))
             if self.patched is None:

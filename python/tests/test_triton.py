@@ -320,3 +320,19 @@ def test_a_loop_variable_has_32_bits_unless_a_bound_has_64() -> None:
     with assay.triton.checking(assay.triton.Checker()), pytest.raises(Exception, match="whole numbers, not fp32"):
         kernels.loops[(1,)](o, 4.0, S=3)
     assert "range" not in vars(kernels)
+
+
+def test_atomics_race_with_plain_accesses() -> None:
+    for kernel, arguments in ((kernels.init_then_add, ()), (kernels.last_loads, (empty(1),)), (kernels.last_stores, ())):
+        for programs, wrong in ((1, []), (2, ["race"]), (5, ["race"])):
+            found = kernels.launch(kernel, (programs,), zeros(1, name="o"), *arguments)
+            assert [f.kind for f in found] == wrong, (kernel, found)
+            assert all(f.tensor == "o" and "by program (0, 0, 0)" in f.what or programs == 5 for f in found), found
+
+
+def test_readers_that_atomics_order_before_a_store_are_no_race() -> None:
+    for programs in (2, 3, 8):
+        for sem in ("acq_rel", "relaxed", "acquire", "release"):
+            o, ticket = empty(programs), zeros(1, dtype="int32")
+            found = kernels.launch(kernels.reset, (programs,), zeros(1, name="flag"), ticket, o, SEM=sem)
+            assert [(f.kind, f.tensor) for f in found] == ([] if sem == "acq_rel" else [("race", "flag")]), sem

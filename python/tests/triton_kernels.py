@@ -200,3 +200,35 @@ def loops(o, n, S: tl.constexpr):
     for i in tl.static_range(S):
         tl.store(o + 3 * n + 1 + tl.arange(0, 2 ** (i % 2)), i)
     tl.store(o + 4 * n, _sum_to(n))
+
+
+@triton.jit
+def init_then_add(o):
+    """Program 0 sets to 0 what others may have added to."""
+    if tl.program_id(0) == 0:
+        tl.store(o, 0.0)
+    tl.atomic_add(o, 1.0, sem="relaxed")
+
+
+@triton.jit
+def last_loads(o, total):
+    """The last one of the grid is not the last one to run."""
+    tl.atomic_add(o, 1.0, sem="relaxed")
+    if tl.program_id(0) == tl.num_programs(0) - 1:
+        tl.store(total, tl.load(o))
+
+
+@triton.jit
+def last_stores(o):
+    tl.atomic_add(o, 1.0, sem="relaxed")
+    if tl.program_id(0) == tl.num_programs(0) - 1:
+        tl.store(o, 5.0)
+
+
+@triton.jit
+def reset(flag, ticket, o, SEM: tl.constexpr):
+    """All look at the flag, and who comes last sets it back."""
+    p = tl.program_id(0)
+    tl.store(o + p, tl.load(flag))
+    if tl.atomic_add(ticket, 1, sem=SEM) == tl.num_programs(0) - 1:
+        tl.store(flag, 0.0)

@@ -22,7 +22,7 @@ import triton_kernels as kernels
 from triton.runtime import interpreter
 
 from assay.triton import _formats as formats
-from assay.triton import empty, full, zeros
+from assay.triton import empty, full, wrap, zeros
 
 NARROW = {"bfloat16": "bf16", "float8_e4m3fn": "fp8e4nv", "float8_e4m3fnuz": "fp8e4b8", "float8_e5m2": "fp8e5",
           "float8_e5m2fnuz": "fp8e5b16"}  # fmt: skip
@@ -336,3 +336,31 @@ def test_readers_that_atomics_order_before_a_store_are_no_race() -> None:
             o, ticket = empty(programs), zeros(1, dtype="int32")
             found = kernels.launch(kernels.reset, (programs,), zeros(1, name="flag"), ticket, o, SEM=sem)
             assert [(f.kind, f.tensor) for f in found] == ([] if sem == "acq_rel" else [("race", "flag")]), sem
+
+
+def test_a_block_has_no_truth_value() -> None:
+    o = zeros(16)
+    for how in ("and", "or", "not", "if"):
+        with pytest.raises(Exception, match=r"a block of shape \[16\] has no truth value: write & for `and`"):
+            kernels.launch(kernels.joined, (1,), o, 8, 4, HOW=how, N=16)
+    assert kernels.launch(kernels.joined, (1,), o, 8, 4, HOW="&", N=16) == []
+    assert o.tolist() == [1.0] * 4 + [0.0] * 12
+
+
+def test_an_atomic_of_one_programs_scope_is_none_for_others() -> None:
+    for scope, programs, wrong in (("gpu", 2, []), ("sys", 2, []), ("cta", 1, []), ("cta", 2, ["race"])):
+        found = kernels.launch(kernels.add_by_scope, (programs,), zeros(1), SCOPE=scope)
+        assert [f.kind for f in found] == wrong, scope
+
+
+def test_a_descriptor_scatters_what_is_inside() -> None:
+    o = empty(8, 8)
+    assert kernels.launch(kernels.scatter_rows, (1,), o, 8, 8, R=8, C=16) == []
+    np.testing.assert_array_equal(o.numpy(), np.add.outer(np.arange(8), np.arange(8)))
+
+
+def test_a_wide_store_may_not_reach_into_dead_elements() -> None:
+    dead = np.arange(8) >= 5
+    for at, wrong in ((1, []), (2, ["dead store"]), (3, ["dead store"])):
+        o = wrap("o", np.zeros(8, np.float16), "float16", "output", dead=dead, why_dead="a padding row")
+        assert [f.kind for f in kernels.launch(kernels.wide_store, (1,), o, at)] == wrong, at

@@ -168,8 +168,8 @@ def _replay(steps: list[Any], seed: str) -> list[tuple[int, str]]:
         before = len(c.faults)
         where = r if order is None else flags
         at = addresses(element, base=where.base)
-        name = "atomic" if kind == "rmw" else kind.removeprefix("atomic ")
-        c.access(name, at, None, 4, (program, 0, 0), Place(seed, i), home=where, atomic=kind.startswith("atomic "),
+        name = "atomic" if "rmw" in kind else kind.removeprefix("atomic ")
+        c.access(name, at, None, 4, (program, 0, 0), Place(seed, i), home=where, atomic=kind == "rmw" or kind.startswith("atomic "),
                  acquires=order in ("acquire", "acq_rel"), releases=order in ("release", "acq_rel"))  # fmt: skip
         found += [(i, f.kind) for f in c.faults[before:]]
     return sorted(set(found))
@@ -210,7 +210,7 @@ def test_races_are_those_of_vector_clocks() -> None:
                 order = ("acquire", "release", "acq_rel", "relaxed")[int(rng.choice(4, p=[0.2, 0.2, 0.5, 0.1]))]
                 steps.append((p, "rmw", int(rng.integers(2)), order))
             else:
-                kind = ("load", "store", "rmw", "atomic load", "atomic store")[int(rng.integers(5))]
+                kind = ("load", "store", "rmw", "atomic load", "atomic store", "narrow rmw")[int(rng.integers(6))]
                 steps.append((p, kind, int(rng.integers(3)), None))
         wanted = _races(steps)
         assert _replay(steps, str(trial))[:1] == wanted[:1], (steps, wanted)
@@ -242,3 +242,20 @@ def test_the_host_settles_what_atomics_did() -> None:
     t.region.forget()
     c.access("load", at[2:], None, 4, (1, 0, 0), Place("b.py", 2))
     assert kinds(c) == ["race", "unwritten read"]
+
+
+def test_lanes_beside_those_at_fault_are_checked_on() -> None:
+    """Else what they wrote would count as unwritten."""
+    held = np.zeros(4, np.float32)
+    t = wrap("o", held, "float32", "output", dead=np.array([False, False, True, False]), why_dead="dead")
+    c, at = Checker([t.region]), addresses(0, 1, 2, 3, base=t.data_ptr())
+    ok = c.access("store", at, None, 4, values=np.arange(4.0))
+    assert ok is not None and ok.tolist() == [True, True, False, True] and kinds(c) == ["dead store"]
+    c.access("load", at[[0, 1, 3]], None, 4)
+    assert kinds(c) == ["dead store"]
+    c.access("store", at[:2], None, 4, (1, 0, 0))
+    assert kinds(c) == ["dead store", "race"]
+    t.region.forget()
+    c.access("store", np.append(at[:1], at[1] + np.uint64(2)), None, 4, (2, 0, 0), Place("b.py", 1))
+    c.access("load", at[:1], None, 4, (2, 0, 0), Place("b.py", 2))
+    assert kinds(c)[2:] == ["misaligned"]

@@ -232,3 +232,40 @@ def reset(flag, ticket, o, SEM: tl.constexpr):
     tl.store(o + p, tl.load(flag))
     if tl.atomic_add(ticket, 1, sem=SEM) == tl.num_programs(0) - 1:
         tl.store(flag, 0.0)
+
+
+@triton.jit
+def joined(o, n, m, HOW: tl.constexpr, N: tl.constexpr):
+    """Masks of blocks, by Python's operators and by Triton's."""
+    i = tl.arange(0, N)
+    if HOW == "and":
+        tl.store(o + i, 1.0, mask=(i < n) and (i < m))
+    elif HOW == "or":
+        tl.store(o + i, 1.0, mask=(i < n) or (i < m))
+    elif HOW == "not":
+        tl.store(o + i, 1.0, mask=not (i >= n))
+    elif HOW == "if":
+        if i < n:
+            tl.store(o + i, 1.0)
+    elif n > 3 and not m > 99:
+        assert i < N
+        tl.store(o + i, 1.0, mask=(i < n) & (i < m))
+
+
+@triton.jit
+def add_by_scope(o, SCOPE: tl.constexpr):
+    tl.atomic_add(o, 1.0, sem="relaxed", scope=SCOPE)
+
+
+@triton.jit
+def scatter_rows(o, rows, columns, R: tl.constexpr, C: tl.constexpr):
+    """Through a descriptor: what is past its shape is left out."""
+    to = tl.make_tensor_descriptor(o, shape=[rows, columns], strides=[columns, 1], block_shape=[1, C])
+    i = tl.arange(0, R)
+    to.scatter((i[:, None] + tl.arange(0, C)[None, :]).to(tl.float32), i, 0)
+
+
+@triton.jit
+def wide_store(o, at):
+    """Two elements of 16 bits at once."""
+    tl.store(o.to(tl.pointer_type(tl.int32)) + at, 7)

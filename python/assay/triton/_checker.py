@@ -69,7 +69,7 @@ class Checker:
         *,
         home: Region | None = None,
         values: NDArray[Any] | None = None,
-        atomic: bool = False,
+        atomic: bool | None = None,
         reads: bool = True,
         acquires: bool = False,
         releases: bool = False,
@@ -80,8 +80,8 @@ class Checker:
         size: bytes of each lane's element. place: the line of the source, or what returns it: asked on a fault only.
         home: the tensor that the pointers were made of; None: any tensor may be meant.
         values: what a store writes, of the same shape, to see whether lanes disagree.
-        kind "atomic": reads, modifies and writes; with ``reads=False`` it writes only (an exchange). ``atomic``: of a
-        load or store, whether it is an atomic one.
+        kind "atomic": reads, modifies and writes; with ``reads=False`` it writes only (an exchange). ``atomic``:
+        whether other programs' atomics may be at the element, too; None: of kind "atomic", they may.
         """
         if mask is not None and mask.all():
             mask = None
@@ -90,8 +90,8 @@ class Checker:
             return None
         self.accesses += picked.size
         bad: list[tuple[NDArray[np.bool_], str, str, Region | None]] = []
-        self._check(kind, picked, size, program, home, values if mask is None or values is None else values[mask], bad,
-                    atomic or kind == "atomic", reads)  # fmt: skip
+        self._check(kind, picked, size, program, home, values if mask is None or values is None else values.reshape(mask.shape)[mask], bad,
+                    kind == "atomic" if atomic is None else atomic, reads)  # fmt: skip
         if acquires or releases:
             self._history.order(picked, program, acquires, releases)
         if not bad:
@@ -177,20 +177,31 @@ class Checker:
                 wrong = spread
             bad.append((wrong, name, what, r))
 
+        def leave_out(wrong: NDArray[np.bool_], name: str) -> None:
+            """These lanes are at fault; the others are checked on."""
+            note(wrong, name)
+            good = ~wrong
+            if good.any():
+                rest = good if lanes is None else lanes.copy()
+                if lanes is not None:
+                    rest[np.flatnonzero(lanes)[wrong]] = False
+                some = None if values is None else values.reshape(-1)[good]
+                self._check_inside(kind, r, picked, offsets[good], rest, size, program, some, bad, atomic, reads)
+
         if size > 1 and (r.base % size or (offsets & (size - 1)).any()) and size & (size - 1) == 0:
             wrong = ((offsets + r.base) & (size - 1)) != 0
             if wrong.any():
-                return note(wrong, "misaligned")
+                return leave_out(wrong, "misaligned")
         if r.may_lack_memory and not (readable := are_readable(picked if lanes is None else picked[lanes])).all():
-            return note(~readable, "unused page")
+            return leave_out(~readable, "unused page")
         if not r.is_writable:
             if kind != "load":
                 note(np.ones(offsets.size, np.bool_), "input store")
-            elif self.tells_dead_loads and r.dead is not None and (wrong := r.dead[r.place_of(offsets)]).any():
+            elif self.tells_dead_loads and r.dead is not None and (wrong := r.are_dead(offsets, size)).any():
                 note(wrong, "dead load")
             return
-        if kind != "load" and r.dead is not None and (wrong := r.dead[r.place_of(offsets)]).any():
-            return note(wrong, "dead store")
+        if kind != "load" and r.dead is not None and (wrong := r.are_dead(offsets, size)).any():
+            return leave_out(wrong, "dead store")
         if size < r.grain or (r.grain > 1 and (offsets % r.grain).any()):
             r.split_grains()
         first = r.grain_of(offsets)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import dis
 import importlib
 import sys
 from collections.abc import Callable, Iterator
@@ -91,7 +92,7 @@ class _Hooks:
         self.range = _loops.kernel_range()
         self.shadowed: list[dict[str, Any]] = []  # the kernels' modules in which ``range`` is that of kernels
         self.foreign: dict[int, Region] = {}
-        self.sem: str | None = None  # of the atomic load or store that runs
+        self.atomic: tuple[str, bool] | None = None  # of the atomic load or store that runs: see _as_atomic
 
     def install(self, patches: _Patches) -> None:
         b = self.builder
@@ -123,9 +124,7 @@ class _Hooks:
         )
 
     def _order(self) -> dict[str, bool]:
-        if self.sem is None:
-            return {}
-        return {"atomic": True, "acquires": self.sem in _acquiring, "releases": self.sem in _releasing}
+        return {} if self.atomic is None else _as_atomic(*self.atomic)
 
     def create_masked_load(self, old: Any) -> Callable[..., Any]:
         def load(ptrs: Any, mask: Any, other: Any, *more: Any, **named: Any) -> Any:
@@ -170,19 +169,17 @@ class _Hooks:
 
     def _atomic(self, ptr: Any, mask: Any, sem: Any, scope: Any, reads: bool) -> Any:
         size = _get_np_dtype(ptr.get_element_ty()).itemsize
-        name = str(sem).rpartition(".")[2]
-        wide = str(scope).rpartition(".")[2] != "CTA"  # else it orders nothing between programs
-        return self._access("atomic", ptr, mask, size, reads=reads, acquires=wide and name in _acquiring,
-                            releases=wide and name in _releasing)  # fmt: skip
+        return self._access("atomic", ptr, mask, size, reads=reads, **_as_atomic(_last(sem), _last(scope) != "CTA"))
 
     def _atomically(self, old: Any) -> Callable[..., Any]:
         def access(*arguments: Any, **named: Any) -> Any:
-            self.sem = next((str(a).rpartition(".")[2] for a in (*arguments, *named.values())
-                             if "MEM_SEMANTIC" in str(a)), "RELAXED")  # fmt: skip
+            said = [str(a) for a in (*arguments, *named.values()) if type(a).__name__.startswith("MEM_")]
+            sem = next((_last(a) for a in said if "MEM_SEMANTIC" in a), "RELAXED")
+            self.atomic = sem, all(_last(a) != "CTA" for a in said)
             try:
                 return old(*arguments, **named)
             finally:
-                self.sem = None
+                self.atomic = None
 
         return access
 
@@ -230,6 +227,7 @@ class _Hooks:
             set_ = setattr if scope is None else scope.set_attr  # of 3.5: what it sets, stays set
             set_(tl, "range", _loops.language_range)
             set_(tl.dtype, "to_ir", _numerics.to_ir(tl.dtype.to_ir))
+            set_(tl.core.tensor, "__bool__", _truth)
             set_(tl.core.tensor, "__index__", lambda self: int(np.asarray(self.handle.data).reshape(-1)[0]))
             if self.patched is None:
                 return scope
@@ -283,6 +281,31 @@ def _as_annotated(executor: Any, given: Any) -> Any:
         else v
         for n, v in given.items()
     }
+
+
+def _last(name: Any) -> str:
+    return str(name).rpartition(".")[2]
+
+
+def _as_atomic(sem: str, is_wide: bool) -> dict[str, bool]:
+    """What the checker is told of an atomic. One whose scope is a program is none for the others, and orders nothing."""
+    return {"atomic": is_wide, "acquires": is_wide and sem in _acquiring, "releases": is_wide and sem in _releasing}
+
+
+def _truth(self: Any) -> bool:
+    """A tensor in ``if``, ``and``, ``or``, ``not``. Of a block the interpreter says True, and drops an operand."""
+    data = np.asarray(self.handle.data)
+    if data.size == 1:
+        return bool(data.reshape(-1)[0])
+    frame = sys._getframe(1)
+    code = frame.f_code
+    after = [i for i in dis.get_instructions(code) if i.offset > frame.f_lasti and i.opname != "CACHE"][:1]
+    if after and "ASSERTION" in f"{after[0].opname} {after[0].argrepr}".upper():  # ``assert block`` asks all lanes
+        return bool(data.all())
+    raise ValueError(
+        f"a block of shape {list(data.shape)} has no truth value: write & for `and`, | for `or`, ~ or == 0 for `not`, "
+        "tl.where for `if`"
+    )
 
 
 class _Patched:

@@ -123,6 +123,14 @@ class Region:
             rest = rest - index * stride
         return place
 
+    def are_dead(self, offsets: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
+        """Whether an access of that size has a part in a dead element; all are inside, and there are dead ones."""
+        assert self.dead is not None
+        dead: NDArray[np.bool_] = self.dead[self.place_of(offsets)]
+        for more in {*range(self.itemsize, size, self.itemsize), size - 1} - {0}:
+            dead = dead | self.dead[self.place_of(offsets + more)]
+        return dead
+
     def grain_of(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
         """As :meth:`place_of`, of the stamps."""
         place = self.place_of(offsets)

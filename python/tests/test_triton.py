@@ -298,6 +298,13 @@ def test_a_masked_load_without_other_gives_nothing_to_rely_on(name: str) -> None
     assert (o.numbers()[:4] == 1).all() and np.isnan(o.numbers()[4:]).all()
 
 
+def test_a_masked_load_of_one_element_has_its_other() -> None:
+    o = empty(2)
+    assert kernels.launch(kernels.one_or_other, (1,), full((1,), 3.0), o, 1) == [] and o.tolist() == [3, 3]
+    assert kernels.launch(kernels.one_or_other, (1,), full((1,), 3.0), o, 0) == []
+    np.testing.assert_array_equal(o.numpy(), [0, np.nan])
+
+
 def test_an_index_that_a_mask_left_out_is_no_index() -> None:
     table, o = zeros(4, dtype="int32"), empty(16)
     (fault,) = kernels.launch(kernels.looked_up, (1,), table, zeros(4, name="a"), o, 4, N=16)

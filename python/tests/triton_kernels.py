@@ -269,3 +269,10 @@ def scatter_rows(o, rows, columns, R: tl.constexpr, C: tl.constexpr):
 def wide_store(o, at):
     """Two elements of 16 bits at once."""
     tl.store(o.to(tl.pointer_type(tl.int32)) + at, 7)
+
+
+@triton.jit
+def one_or_other(a, o, is_on):
+    """A load of one element, not of a block."""
+    tl.store(o, tl.load(a, mask=is_on > 0, other=0.0))
+    tl.store(o + 1, tl.load(a, mask=is_on > 0))

@@ -89,7 +89,6 @@ class _Hooks:
         self.program = (0, 0, 0)
         self.patched: set[int] | None = None  # modules that are patched for the launch that runs
         self.scopes: list[Any] = []  # what sets them back
-        self.range = _loops.kernel_range()
         self.shadowed: list[dict[str, Any]] = []  # the kernels' modules in which ``range`` is that of kernels
         self.foreign: dict[int, Region] = {}
         self.atomic: tuple[str, bool] | None = None  # of the atomic load or store that runs: see _as_atomic
@@ -218,7 +217,7 @@ class _Hooks:
 
         def patch(fn: Any) -> Any:
             if self.patched is not None and "range" not in fn.__globals__:  # a module's own stays
-                fn.__globals__["range"] = self.range
+                fn.__globals__["range"] = _loops.kernel_range
                 self.shadowed.append(fn.__globals__)
             modules = {id(m) for m in fn.__globals__.values() if m is tl or m is tl.core}
             if self.patched is not None and modules and modules <= self.patched:
@@ -294,11 +293,14 @@ def _as_atomic(sem: str, is_wide: bool) -> dict[str, bool]:
 
 def _truth(self: Any) -> bool:
     """A tensor in ``if``, ``and``, ``or``, ``not``. Of a block the interpreter says True, and drops an operand."""
-    data = np.asarray(self.handle.data)
-    if data.size == 1:
-        return bool(data.reshape(-1)[0])
     frame = sys._getframe(1)
     code = frame.f_code
+    is_kernel = _loops.is_of_kernel(code)
+    if not is_kernel and str(frame.f_globals.get("__name__")).startswith("triton.language."):
+        return True  # Triton asks so whether it got one: of an ``other`` of 0, too
+    data = np.asarray(self.handle.data)
+    if data.size == 1 or not is_kernel:
+        return data.size > 1 or bool(data.reshape(-1)[0])
     after = [i for i in dis.get_instructions(code) if i.offset > frame.f_lasti and i.opname != "CACHE"][:1]
     if after and "ASSERTION" in f"{after[0].opname} {after[0].argrepr}".upper():  # ``assert block`` asks all lanes
         return bool(data.all())

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import builtins
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -36,14 +35,17 @@ def language_range(arg1: Any, arg2: Any = None, step: Any = None, **_: Any) -> A
     return loop(first, end, 1 if step is None else step)
 
 
-def kernel_range() -> Callable[..., Any]:
+_codes: set[int] = set()  # by identity: they live as long as the interpreter's own dict
+
+
+def is_of_kernel(code: Any) -> bool:
+    """Whether that is the code of a kernel, or of a function that kernels call."""
+    rewritten = InterpretedFunction.rewritten_fn
+    if len(_codes) < len(rewritten):
+        _codes.update(id(getattr(f, "__code__", f)) for f in rewritten.values())
+    return id(code) in _codes
+
+
+def kernel_range(*bounds: Any) -> Any:
     """What ``range`` is in a kernel's module: that of kernels in their functions, Python's own in all others."""
-    codes: set[Any] = set()
-
-    def range_(*bounds: Any) -> Any:
-        rewritten = InterpretedFunction.rewritten_fn
-        if len(codes) != len(rewritten):
-            codes.update(getattr(f, "__code__", None) for f in rewritten.values())
-        return loop(*bounds) if sys._getframe(1).f_code in codes else builtins.range(*bounds)
-
-    return range_
+    return loop(*bounds) if is_of_kernel(sys._getframe(1).f_code) else builtins.range(*bounds)

@@ -371,3 +371,11 @@ def test_a_wide_store_may_not_reach_into_dead_elements() -> None:
     for at, wrong in ((1, []), (2, ["dead store"]), (3, ["dead store"])):
         o = wrap("o", np.zeros(8, np.float16), "float16", "output", dead=dead, why_dead="a padding row")
         assert [f.kind for f in kernels.launch(kernels.wide_store, (1,), o, at)] == wrong, at
+
+
+def test_numbers_have_the_types_that_compiled_kernels_take_them_in() -> None:
+    o, of_int = empty(5), empty(2, dtype="int64")
+    assert kernels.launch(kernels.numbers, (1,), o, of_int, 3 << 30, 1e30, 200, 0.1, wide=1e30) == []
+    assert of_int.tolist() == [6, 200 - 256]  # n has 64 bits from 2^31 on
+    wanted = [np.inf, np.inf, np.float16(0.1), np.float32(1e30), np.float32(1e30)]  # float32 overflows, float64 not
+    np.testing.assert_array_equal(o.numpy(), np.array(wanted, np.float32))

@@ -276,3 +276,15 @@ def one_or_other(a, o, is_on):
     """A load of one element, not of a block."""
     tl.store(o, tl.load(a, mask=is_on > 0, other=0.0))
     tl.store(o + 1, tl.load(a, mask=is_on > 0))
+
+
+@triton.jit
+def numbers(o, of_int, n, x, small: tl.int8, half: tl.float16, wide: tl.float64):
+    """What a parameter's type makes of numbers."""
+    tl.store(of_int, (n + n) // 1073741824)
+    tl.store(of_int + 1, small)
+    tl.store(o, (x * x) / x)
+    tl.store(o + 1, 1.0 / (x - x))
+    tl.store(o + 2, half)
+    tl.store(o + 3, (wide * wide) / wide)
+    tl.store(o + 4 + tl.arange(0, 1), tl.zeros((1,), tl.float16) + x)  # a block of f16 and a parameter are f32

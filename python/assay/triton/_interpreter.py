@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import dis
 import importlib
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +26,7 @@ from assay.triton._region import Region
 from assay.triton._tensor import Tensor
 
 _not_kernels = (str(Path(triton.__file__).parent), str(Path(__file__).parent))
+_types_of_numbers = (*(f"{sign}{bits}" for sign in "iu" for bits in (8, 16, 32, 64)), "fp16", "bf16", "fp32", "fp64")
 _acquiring, _releasing = ("ACQUIRE", "ACQUIRE_RELEASE"), ("RELEASE", "ACQUIRE_RELEASE")
 
 
@@ -257,7 +259,11 @@ class _Hooks:
 
     def _convert(self, old: Any) -> Callable[..., Any]:
         def convert(argument: Any) -> Any:
+            if isinstance(argument, float):
+                return _number(argument, tl.float32)  # as a parameter of a compiled kernel: its sums overflow
             made = old(argument)
+            if isinstance(argument, int) and isinstance(made, tl.tensor) and not isinstance(argument, bool):
+                return _number(argument, made.dtype)  # between 2^31 and 2^32 it had 32 bits, and the type of 64
             t = argument.base if isinstance(argument, jit.TensorWrapper) else argument
             if isinstance(t, Tensor) and isinstance(made, tl.tensor):
                 pointer = tl.pointer_type(made.dtype.element_ty)
@@ -269,17 +275,21 @@ class _Hooks:
 
 
 def _as_annotated(executor: Any, given: Any) -> Any:
-    """Arguments of a launch; whole numbers of parameters that are ``tl.int64`` with 64 bits, as compiled kernels take
-    them: the interpreter gives them 32 where they fit."""
+    """Arguments of a launch; numbers of annotated parameters (``tl.int64``, ``"fp64"``) in that type, as compiled
+    kernels take them."""
     if isinstance(given, tuple):
         return tuple(_as_annotated(executor, dict(zip(executor.arg_names, given, strict=False))).values())
-    wide = {n for n, t in executor.fn.__annotations__.items() if str(t).rpartition(".")[2] in ("int64", "i64")}
+    types = {n: str(jit._normalize_ty(t)) for n, t in inspect.get_annotations(executor.fn).items()}
     return {
-        n: tl.tensor(TensorHandle(np.array([v], np.int64), tl.int64), tl.int64)
-        if n in wide and isinstance(v, int) and not isinstance(v, bool)
+        n: _number(v, tl.str_to_ty(types[n], None))
+        if types.get(n) in _types_of_numbers and isinstance(v, int | float) and not isinstance(v, bool)
         else v
         for n, v in given.items()
     }
+
+
+def _number(value: float, dtype: Any) -> Any:
+    return tl.tensor(_numerics.number(value, dtype), dtype)
 
 
 def _last(name: Any) -> str:

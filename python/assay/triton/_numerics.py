@@ -42,6 +42,11 @@ def _handle(numbers: Any, dtype: Any, toward_zero: bool = False) -> Any:
     return TensorHandle(numbers.astype(wanted), scalar)
 
 
+def number(value: float, dtype: Any) -> Any:
+    """A handle of one number, rounded to a type or wrapped to its bits."""
+    return _handle(np.array([value]), dtype)
+
+
 def undefined(lanes: Any, dtype: Any) -> Any:
     """What a load without ``other`` gives where its mask is off, which GPUs leave undefined; 0 in the other lanes.
 

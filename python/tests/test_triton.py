@@ -330,11 +330,15 @@ def test_a_loop_variable_has_32_bits_unless_a_bound_has_64() -> None:
 
 
 def test_atomics_race_with_plain_accesses() -> None:
-    for kernel, arguments in ((kernels.init_then_add, ()), (kernels.last_loads, (empty(1),)), (kernels.last_stores, ())):
+    for kernel, arguments in (
+        (kernels.init_then_add, ()),
+        (kernels.last_loads, (empty(1),)),
+        (kernels.last_stores, ()),
+    ):
         for programs, wrong in ((1, []), (2, ["race"]), (5, ["race"])):
             found = kernels.launch(kernel, (programs,), zeros(1, name="o"), *arguments)
             assert [f.kind for f in found] == wrong, (kernel, found)
-            assert all(f.tensor == "o" and "by program (0, 0, 0)" in f.what or programs == 5 for f in found), found
+            assert all((f.tensor == "o" and "by program (0, 0, 0)" in f.what) or programs == 5 for f in found), found
 
 
 def test_readers_that_atomics_order_before_a_store_are_no_race() -> None:

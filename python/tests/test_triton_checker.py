@@ -169,8 +169,10 @@ def _replay(steps: list[Any], seed: str) -> list[tuple[int, str]]:
         where = r if order is None else flags
         at = addresses(element, base=where.base)
         name = "atomic" if "rmw" in kind else kind.removeprefix("atomic ")
-        c.access(name, at, None, 4, (program, 0, 0), Place(seed, i), home=where, atomic=kind == "rmw" or kind.startswith("atomic "),
-                 acquires=order in ("acquire", "acq_rel"), releases=order in ("release", "acq_rel"))  # fmt: skip
+        is_atomic = kind == "rmw" or kind.startswith("atomic ")
+        acquires, releases = order in ("acquire", "acq_rel"), order in ("release", "acq_rel")
+        c.access(name, at, None, 4, (program, 0, 0), Place(seed, i), home=where, atomic=is_atomic, acquires=acquires,
+                 releases=releases)  # fmt: skip
         found += [(i, f.kind) for f in c.faults[before:]]
     return sorted(set(found))
 

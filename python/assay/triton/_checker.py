@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.triton._faults import Fault, MemoryFaults, Place
-from assay.triton._readable import are_readable
 from assay.triton._history import History, Program
+from assay.triton._readable import are_readable
 from assay.triton._region import Region
 
 Kind = Literal["load", "store", "atomic"]
@@ -90,8 +90,10 @@ class Checker:
             return None
         self.accesses += picked.size
         bad: list[tuple[NDArray[np.bool_], str, str, Region | None]] = []
-        self._check(kind, picked, size, program, home, values if mask is None or values is None else values.reshape(mask.shape)[mask], bad,
-                    kind == "atomic" if atomic is None else atomic, reads)  # fmt: skip
+        if mask is not None and values is not None:
+            values = values.reshape(mask.shape)[mask]
+        as_atomic = kind == "atomic" if atomic is None else atomic
+        self._check(kind, picked, size, program, home, values, bad, as_atomic, reads)
         if acquires or releases:
             self._history.order(picked, program, acquires, releases)
         if not bad:

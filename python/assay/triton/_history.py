@@ -120,8 +120,10 @@ class History:
         yield number
 
     def _joined(self, numbers: NDArray[np.int32], me: int, program: Program) -> NDArray[np.int32] | int:
-        """These numbers with one stamp more, less those that are ordered before it: who comes after it, comes after
-        those."""
+        """These numbers with one stamp more.
+
+        Those that are ordered before it are left out: what is ordered after it, is ordered after those.
+        """
         others = (numbers >= self.floor) & (numbers != me)
         if not others.any():
             return me

@@ -275,8 +275,7 @@ class _Hooks:
 
 
 def _as_annotated(executor: Any, given: Any) -> Any:
-    """Arguments of a launch; numbers of annotated parameters (``tl.int64``, ``"fp64"``) in that type, as compiled
-    kernels take them."""
+    """Arguments of a launch: numbers of annotated parameters (``tl.int64``) in that type, as in compiled kernels."""
     if isinstance(given, tuple):
         return tuple(_as_annotated(executor, dict(zip(executor.arg_names, given, strict=False))).values())
     types = {n: str(jit._normalize_ty(t)) for n, t in inspect.get_annotations(executor.fn).items()}
@@ -297,7 +296,7 @@ def _last(name: Any) -> str:
 
 
 def _as_atomic(sem: str, is_wide: bool) -> dict[str, bool]:
-    """What the checker is told of an atomic. One whose scope is a program is none for the others, and orders nothing."""
+    """What the checker gets of an atomic. One whose scope is a program is none for the others, and orders nothing."""
     return {"atomic": is_wide, "acquires": is_wide and sem in _acquiring, "releases": is_wide and sem in _releasing}
 
 

@@ -22,7 +22,7 @@ import triton_kernels as kernels
 from triton.runtime import interpreter
 
 from assay.triton import _formats as formats
-from assay.triton import empty, full, zeros
+from assay.triton import empty, full, wrap, zeros
 
 NARROW = {"bfloat16": "bf16", "float8_e4m3fn": "fp8e4nv", "float8_e4m3fnuz": "fp8e4b8", "float8_e5m2": "fp8e5",
           "float8_e5m2fnuz": "fp8e5b16"}  # fmt: skip
@@ -289,3 +289,97 @@ def test_a_parameter_of_int64_has_64_bits_and_others_have_those_they_need() -> N
     assert o.tolist() == [0, 1 << 30, 1 << 31, 3 << 30, 0, 1 << 30, -(1 << 31), -(1 << 30)]
     assert kernels.launch(kernels.strides, (1,), o, narrow=1 << 30, wide=1 << 30, N=4) == []
     assert o.tolist()[3] == 3 << 30
+
+
+@pytest.mark.parametrize("name", ["float32", "float16", *NARROW])
+def test_a_masked_load_without_other_gives_nothing_to_rely_on(name: str) -> None:
+    a, o = full((4,), 1.0, dtype=name), empty(16, dtype=name)
+    assert kernels.launch(kernels.without_other, (1,), a, o, 4, N=16) == []
+    assert (o.numbers()[:4] == 1).all() and np.isnan(o.numbers()[4:]).all()
+
+
+def test_a_masked_load_of_one_element_has_its_other() -> None:
+    o = empty(2)
+    assert kernels.launch(kernels.one_or_other, (1,), full((1,), 3.0), o, 1) == [] and o.tolist() == [3, 3]
+    assert kernels.launch(kernels.one_or_other, (1,), full((1,), 3.0), o, 0) == []
+    np.testing.assert_array_equal(o.numpy(), [0, np.nan])
+
+
+def test_an_index_that_a_mask_left_out_is_no_index() -> None:
+    table, o = zeros(4, dtype="int32"), empty(16)
+    (fault,) = kernels.launch(kernels.looked_up, (1,), table, zeros(4, name="a"), o, 4, N=16)
+    assert (fault.kind, fault.tensor, fault.lanes, fault.lane) == ("out of bounds", "a", 12, (4,))
+    assert kernels.launch(kernels.looked_up, (1,), zeros(16, dtype="int32"), zeros(4), o, 16, N=16) == []
+    found = kernels.launch(kernels.looked_up, (1,), table, zeros(4), o, 16, N=16)  # a fault has no others in its train
+    assert [f.kind for f in found] == ["out of bounds"] and found[0].lanes == 12
+
+
+def test_a_loop_variable_has_32_bits_unless_a_bound_has_64() -> None:
+    o = full((17,), -7, dtype="int64")
+    assert kernels.launch(kernels.loops, (1,), o, 4, S=3) == []
+    found = o.tolist()
+    assert found[:4] == [-1, 0, 1, 2]  # the remainder of a quotient rounded toward zero
+    assert found[4:8] == [0, 1 << 30, -(1 << 31), -(1 << 30)]
+    assert found[8:12] == [0, 1 << 30, 1 << 31, 3 << 30]
+    assert found[12:16] == [-1, 2, 1, -7]  # the variable of static_range makes a shape
+    assert found[16] == -1 + 0 + 1 + 2
+    assert "range" not in vars(kernels)
+    with assay.triton.checking(assay.triton.Checker()), pytest.raises(Exception, match="whole numbers, not fp32"):
+        kernels.loops[(1,)](o, 4.0, S=3)
+    assert "range" not in vars(kernels)
+
+
+def test_atomics_race_with_plain_accesses() -> None:
+    for kernel, arguments in (
+        (kernels.init_then_add, ()),
+        (kernels.last_loads, (empty(1),)),
+        (kernels.last_stores, ()),
+    ):
+        for programs, wrong in ((1, []), (2, ["race"]), (5, ["race"])):
+            found = kernels.launch(kernel, (programs,), zeros(1, name="o"), *arguments)
+            assert [f.kind for f in found] == wrong, (kernel, found)
+            assert all((f.tensor == "o" and "by program (0, 0, 0)" in f.what) or programs == 5 for f in found), found
+
+
+def test_readers_that_atomics_order_before_a_store_are_no_race() -> None:
+    for programs in (2, 3, 8):
+        for sem in ("acq_rel", "relaxed", "acquire", "release"):
+            o, ticket = empty(programs), zeros(1, dtype="int32")
+            found = kernels.launch(kernels.reset, (programs,), zeros(1, name="flag"), ticket, o, SEM=sem)
+            assert [(f.kind, f.tensor) for f in found] == ([] if sem == "acq_rel" else [("race", "flag")]), sem
+
+
+def test_a_block_has_no_truth_value() -> None:
+    o = zeros(16)
+    for how in ("and", "or", "not", "if"):
+        with pytest.raises(Exception, match=r"a block of shape \[16\] has no truth value: write & for `and`"):
+            kernels.launch(kernels.joined, (1,), o, 8, 4, HOW=how, N=16)
+    assert kernels.launch(kernels.joined, (1,), o, 8, 4, HOW="&", N=16) == []
+    assert o.tolist() == [1.0] * 4 + [0.0] * 12
+
+
+def test_an_atomic_of_one_programs_scope_is_none_for_others() -> None:
+    for scope, programs, wrong in (("gpu", 2, []), ("sys", 2, []), ("cta", 1, []), ("cta", 2, ["race"])):
+        found = kernels.launch(kernels.add_by_scope, (programs,), zeros(1), SCOPE=scope)
+        assert [f.kind for f in found] == wrong, scope
+
+
+def test_a_descriptor_scatters_what_is_inside() -> None:
+    o = empty(6, 16)
+    assert kernels.launch(kernels.scatter_rows, (1,), o, 6, 16, R=8, C=32) == []
+    np.testing.assert_array_equal(o.numpy(), np.add.outer(np.arange(6), np.arange(16)))
+
+
+def test_a_wide_store_may_not_reach_into_dead_elements() -> None:
+    dead = np.arange(8) >= 5
+    for at, wrong in ((1, []), (2, ["dead store"]), (3, ["dead store"])):
+        o = wrap("o", np.zeros(8, np.float16), "float16", "output", dead=dead, why_dead="a padding row")
+        assert [f.kind for f in kernels.launch(kernels.wide_store, (1,), o, at)] == wrong, at
+
+
+def test_numbers_have_the_types_that_compiled_kernels_take_them_in() -> None:
+    o, of_int = empty(5), empty(2, dtype="int64")
+    assert kernels.launch(kernels.numbers, (1,), o, of_int, 3 << 30, 1e30, 200, 0.1, wide=1e30) == []
+    assert of_int.tolist() == [6, 200 - 256]  # n has 64 bits from 2^31 on
+    wanted = [np.inf, np.inf, np.float16(0.1), np.float32(1e30), np.float32(1e30)]  # float32 overflows, float64 not
+    np.testing.assert_array_equal(o.numpy(), np.array(wanted, np.float32))

@@ -158,3 +158,106 @@ def test_the_host_writes_parts() -> None:
         t[[0, 1]]
     with pytest.raises(ValueError, match="there is no element type 'float7'"):
         empty(3, dtype="float7")
+
+
+def _replay(steps: list[Any], seed: str) -> list[tuple[int, str]]:
+    """Which steps race, by the checker."""
+    r, flags = region((3,), (1,), "in_out"), region((2,), (1,), "in_out", base=BASE + 4096)
+    c, found = Checker([r, flags]), []
+    for i, (program, kind, element, order) in enumerate(steps):
+        before = len(c.faults)
+        where = r if order is None else flags
+        at = addresses(element, base=where.base)
+        name = "atomic" if "rmw" in kind else kind.removeprefix("atomic ")
+        is_atomic = kind == "rmw" or kind.startswith("atomic ")
+        acquires, releases = order in ("acquire", "acq_rel"), order in ("release", "acq_rel")
+        c.access(name, at, None, 4, (program, 0, 0), Place(seed, i), home=where, atomic=is_atomic, acquires=acquires,
+                 releases=releases)  # fmt: skip
+        found += [(i, f.kind) for f in c.faults[before:]]
+    return sorted(set(found))
+
+
+def _races(steps: list[Any]) -> list[tuple[int, str]]:
+    """Which steps race, by all pairs and vector clocks."""
+    clocks = [[0] * 4 for _ in range(4)]
+    flags = [[0] * 4 for _ in range(2)]
+    done: list[tuple[int, int, str, int]] = []
+    found = []
+    for i, (p, kind, element, order) in enumerate(steps):
+        clocks[p][p] += 1
+        if order is None:
+            is_wrong = any(
+                q != p and e == element and (kind, k) != ("load", "load") and when > clocks[p][q]
+                and {kind, k} - {"load", "atomic load"} and not {kind, k} <= {"rmw", "atomic load", "atomic store"}
+                for q, when, k, e in done
+            )  # fmt: skip
+            found += [(i, "race")] if is_wrong else []
+            done.append((p, clocks[p][p], kind, element))
+            continue
+        if order in ("acquire", "acq_rel"):
+            clocks[p] = [max(a, b) for a, b in zip(clocks[p], flags[element], strict=True)]
+        if order in ("release", "acq_rel"):
+            flags[element] = [max(a, b) for a, b in zip(clocks[p], flags[element], strict=True)]
+    return found
+
+
+def test_races_are_those_of_vector_clocks() -> None:
+    """The first race of random histories, against all pairs of accesses; later ones depend on what a race leaves."""
+    rng, verdicts = np.random.default_rng(5), []
+    for trial in range(3000):
+        steps: list[Any] = []
+        for _ in range(int(rng.integers(3, 14))):
+            p = int(rng.integers(4))
+            if rng.random() < 0.45:
+                order = ("acquire", "release", "acq_rel", "relaxed")[int(rng.choice(4, p=[0.2, 0.2, 0.5, 0.1]))]
+                steps.append((p, "rmw", int(rng.integers(2)), order))
+            else:
+                kind = ("load", "store", "rmw", "atomic load", "atomic store", "narrow rmw")[int(rng.integers(6))]
+                steps.append((p, kind, int(rng.integers(3)), None))
+        wanted = _races(steps)
+        assert _replay(steps, str(trial))[:1] == wanted[:1], (steps, wanted)
+        verdicts.append(bool(wanted))
+    assert 0.2 < np.mean(verdicts) < 0.8
+
+
+def test_many_readers_of_one_element_cost_little() -> None:
+    r = region((64,), (1,), "in_out")
+    c, all_ = Checker([r]), addresses(*range(64))
+    for p in range(2000):
+        c.access("load", all_, None, 4, (p, 0, 0), home=r)
+    assert r.reads.nbytes == 256 and len(np.unique(r.reads)) == 1
+    c.access("store", all_[:1], None, 4, (0, 0, 0), home=r)
+    (fault,) = c.faults
+    assert "loaded by program (1999, 0, 0)" in fault.what
+
+
+def test_the_host_settles_what_atomics_did() -> None:
+    t = empty(4)
+    c, at = Checker([t.region]), addresses(0, 1, 2, 3, base=t.data_ptr())
+    c.access("store", at, None, 4, (0, 0, 0), atomic=True)
+    assert c.access("load", at, None, 4, (0, 0, 0)) is None  # an atomic store has written it
+    t[:2].fill_(1)
+    c.access("load", at[:2], None, 4, (1, 0, 0))
+    assert c.faults == []
+    c.access("load", addresses(4, size=2, base=t.data_ptr()), None, 2, (1, 0, 0))  # half of an element
+    assert kinds(c) == ["race"]
+    t.region.forget()
+    c.access("load", at[2:], None, 4, (1, 0, 0), Place("b.py", 2))
+    assert kinds(c) == ["race", "unwritten read"]
+
+
+def test_lanes_beside_those_at_fault_are_checked_on() -> None:
+    """Else what they wrote would count as unwritten."""
+    held = np.zeros(4, np.float32)
+    t = wrap("o", held, "float32", "output", dead=np.array([False, False, True, False]), why_dead="dead")
+    c, at = Checker([t.region]), addresses(0, 1, 2, 3, base=t.data_ptr())
+    ok = c.access("store", at, None, 4, values=np.arange(4.0))
+    assert ok is not None and ok.tolist() == [True, True, False, True] and kinds(c) == ["dead store"]
+    c.access("load", at[[0, 1, 3]], None, 4)
+    assert kinds(c) == ["dead store"]
+    c.access("store", at[:2], None, 4, (1, 0, 0))
+    assert kinds(c) == ["dead store", "race"]
+    t.region.forget()
+    c.access("store", np.append(at[:1], at[1] + np.uint64(2)), None, 4, (2, 0, 0), Place("b.py", 1))
+    c.access("load", at[:1], None, 4, (2, 0, 0), Place("b.py", 2))
+    assert kinds(c)[2:] == ["misaligned"]

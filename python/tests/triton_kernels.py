@@ -160,3 +160,131 @@ def launch(kernel: Any, grid: Any, *arguments: Any, keep_going: bool = True, **n
     with assay.triton.checking(checker):
         kernel[grid](*arguments, **named)
     return checker.faults
+
+
+@triton.jit
+def without_other(a, o, n, N: tl.constexpr):
+    """What the mask leaves out is stored."""
+    i = tl.arange(0, N)
+    tl.store(o + i, tl.load(a + i, mask=i < n))
+
+
+@triton.jit
+def looked_up(table, a, o, n, N: tl.constexpr):
+    """An index that the mask left out is used."""
+    i = tl.arange(0, N)
+    tl.store(o + i, tl.load(a + tl.load(table + i, mask=i < n)))
+
+
+@triton.jit
+def _sum_to(n):
+    """In a function that a kernel calls."""
+    total = 0
+    for i in range(n):
+        total += (i - 1) % 3
+    return total
+
+
+@triton.jit
+def loops(o, n, S: tl.constexpr):
+    """What loop variables are: of i, (i - 1) % S and i * 2^30, which wraps in 32 bits, or of 64-bit bounds does not."""
+    for i in range(n):
+        tl.store(o + i, (i - 1) % S)
+    for i in tl.range(n, 2 * n, num_stages=2):
+        tl.store(o + i, (i * 1073741824).to(tl.int64))
+    for i in range(n.to(tl.int64)):
+        tl.store(o + 2 * n + i, i * 1073741824)
+    for i in range(2 * n - 1, n - 1, -1):
+        if i == n:
+            tl.store(o + 3 * n, i - 5)
+    for i in tl.static_range(S):
+        tl.store(o + 3 * n + 1 + tl.arange(0, 2 ** (i % 2)), i)
+    tl.store(o + 4 * n, _sum_to(n))
+
+
+@triton.jit
+def init_then_add(o):
+    """Program 0 sets to 0 what others may have added to."""
+    if tl.program_id(0) == 0:
+        tl.store(o, 0.0)
+    tl.atomic_add(o, 1.0, sem="relaxed")
+
+
+@triton.jit
+def last_loads(o, total):
+    """The last one of the grid is not the last one to run."""
+    tl.atomic_add(o, 1.0, sem="relaxed")
+    if tl.program_id(0) == tl.num_programs(0) - 1:
+        tl.store(total, tl.load(o))
+
+
+@triton.jit
+def last_stores(o):
+    tl.atomic_add(o, 1.0, sem="relaxed")
+    if tl.program_id(0) == tl.num_programs(0) - 1:
+        tl.store(o, 5.0)
+
+
+@triton.jit
+def reset(flag, ticket, o, SEM: tl.constexpr):
+    """All look at the flag, and who comes last sets it back."""
+    p = tl.program_id(0)
+    tl.store(o + p, tl.load(flag))
+    if tl.atomic_add(ticket, 1, sem=SEM) == tl.num_programs(0) - 1:
+        tl.store(flag, 0.0)
+
+
+@triton.jit
+def joined(o, n, m, HOW: tl.constexpr, N: tl.constexpr):
+    """Masks of blocks, by Python's operators and by Triton's."""
+    i = tl.arange(0, N)
+    if HOW == "and":
+        tl.store(o + i, 1.0, mask=(i < n) and (i < m))
+    elif HOW == "or":
+        tl.store(o + i, 1.0, mask=(i < n) or (i < m))
+    elif HOW == "not":
+        tl.store(o + i, 1.0, mask=not (i >= n))
+    elif HOW == "if":
+        if i < n:
+            tl.store(o + i, 1.0)
+    elif n > 3 and not m > 99:
+        assert i < N
+        tl.store(o + i, 1.0, mask=(i < n) & (i < m))
+
+
+@triton.jit
+def add_by_scope(o, SCOPE: tl.constexpr):
+    tl.atomic_add(o, 1.0, sem="relaxed", scope=SCOPE)
+
+
+@triton.jit
+def scatter_rows(o, rows, columns, R: tl.constexpr, C: tl.constexpr):
+    """Through a descriptor: what is past its shape is left out."""
+    to = tl.make_tensor_descriptor(o, shape=[rows, columns], strides=[columns, 1], block_shape=[1, C])
+    i = tl.arange(0, R)
+    to.scatter((i[:, None] + tl.arange(0, C)[None, :]).to(tl.float32), i, 0)
+
+
+@triton.jit
+def wide_store(o, at):
+    """Two elements of 16 bits at once."""
+    tl.store(o.to(tl.pointer_type(tl.int32)) + at, 7)
+
+
+@triton.jit
+def one_or_other(a, o, is_on):
+    """A load of one element, not of a block."""
+    tl.store(o, tl.load(a, mask=is_on > 0, other=0.0))
+    tl.store(o + 1, tl.load(a, mask=is_on > 0))
+
+
+@triton.jit
+def numbers(o, of_int, n, x, small: tl.int8, half: tl.float16, wide: tl.float64):
+    """What a parameter's type makes of numbers."""
+    tl.store(of_int, (n + n) // 1073741824)
+    tl.store(of_int + 1, small)
+    tl.store(o, (x * x) / x)
+    tl.store(o + 1, 1.0 / (x - x))
+    tl.store(o + 2, half)
+    tl.store(o + 3, (wide * wide) / wide)
+    tl.store(o + 4 + tl.arange(0, 1), tl.zeros((1,), tl.float16) + x)  # a block of f16 and a parameter are f32

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
@@ -10,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.triton._faults import Fault, MemoryFaults, Place
+from assay.triton._history import History, Program
 from assay.triton._readable import are_readable
 from assay.triton._region import Region
 
 Kind = Literal["load", "store", "atomic"]
-Program = tuple[int, int, int]
-_stamps = itertools.count(2)  # never the same again: regions outlive checkers. 1 is what the host wrote
 _has_memory = ("unwritten read", "race", "two values", "dead load")  # what these do wrong may be done
 _nearby = 1 << 40  # an address that is farther from each tensor belongs to none
 
@@ -45,11 +43,7 @@ class Checker:
         self._seen: dict[tuple[str, str | None, str, int], Fault] = {}
         self._regions: list[Region] = []
         self._kernel = ""
-        self._floor = 0
-        self._stamps: dict[Program, int] = {}  # of this launch: the program's present stamp
-        self._programs: dict[int, Program] = {}  # of this launch, by stamp
-        self._past: dict[Program, set[int]] = {}  # the stamps that atomics order before a program's present
-        self._released: dict[int, set[int]] = {}  # by address: stamps that a release there published
+        self._history = History()
         self.begin_launch("")
         for r in regions:
             self.add(r)
@@ -62,11 +56,7 @@ class Checker:
     def begin_launch(self, kernel: str) -> None:
         """A kernel starts: what was written before is past. ``kernel``: its name, for messages."""
         self._kernel = kernel
-        self._floor = next(_stamps)  # itself the stamp of "several programs", of reads
-        self._programs.clear()
-        self._stamps.clear()
-        self._past.clear()
-        self._released.clear()
+        self._history.begin_launch()
 
     def access(
         self,
@@ -79,7 +69,7 @@ class Checker:
         *,
         home: Region | None = None,
         values: NDArray[Any] | None = None,
-        atomic: bool = False,
+        atomic: bool | None = None,
         reads: bool = True,
         acquires: bool = False,
         releases: bool = False,
@@ -90,8 +80,8 @@ class Checker:
         size: bytes of each lane's element. place: the line of the source, or what returns it: asked on a fault only.
         home: the tensor that the pointers were made of; None: any tensor may be meant.
         values: what a store writes, of the same shape, to see whether lanes disagree.
-        kind "atomic": reads, modifies and writes; with ``reads=False`` it writes only (an exchange). ``atomic``: of a
-        load or store, whether it is an atomic one.
+        kind "atomic": reads, modifies and writes; with ``reads=False`` it writes only (an exchange). ``atomic``:
+        whether other programs' atomics may be at the element, too; None: of kind "atomic", they may.
         """
         if mask is not None and mask.all():
             mask = None
@@ -100,10 +90,12 @@ class Checker:
             return None
         self.accesses += picked.size
         bad: list[tuple[NDArray[np.bool_], str, str, Region | None]] = []
-        self._check(kind, picked, size, program, home, values if mask is None or values is None else values[mask], bad,
-                    atomic or kind == "atomic", reads)  # fmt: skip
+        if mask is not None and values is not None:
+            values = values.reshape(mask.shape)[mask]
+        as_atomic = kind == "atomic" if atomic is None else atomic
+        self._check(kind, picked, size, program, home, values, bad, as_atomic, reads)
         if acquires or releases:
-            self._order(picked, program, acquires, releases)
+            self._history.order(picked, program, acquires, releases)
         if not bad:
             return None
         where = np.arange(picked.size) if mask is None else np.flatnonzero(mask)
@@ -187,99 +179,43 @@ class Checker:
                 wrong = spread
             bad.append((wrong, name, what, r))
 
+        def leave_out(wrong: NDArray[np.bool_], name: str) -> None:
+            """These lanes are at fault; the others are checked on."""
+            note(wrong, name)
+            good = ~wrong
+            if good.any():
+                rest = good if lanes is None else lanes.copy()
+                if lanes is not None:
+                    rest[np.flatnonzero(lanes)[wrong]] = False
+                some = None if values is None else values.reshape(-1)[good]
+                self._check_inside(kind, r, picked, offsets[good], rest, size, program, some, bad, atomic, reads)
+
         if size > 1 and (r.base % size or (offsets & (size - 1)).any()) and size & (size - 1) == 0:
             wrong = ((offsets + r.base) & (size - 1)) != 0
             if wrong.any():
-                return note(wrong, "misaligned")
+                return leave_out(wrong, "misaligned")
         if r.may_lack_memory and not (readable := are_readable(picked if lanes is None else picked[lanes])).all():
-            return note(~readable, "unused page")
+            return leave_out(~readable, "unused page")
         if not r.is_writable:
             if kind != "load":
                 note(np.ones(offsets.size, np.bool_), "input store")
-            elif self.tells_dead_loads and r.dead is not None and (wrong := r.dead[r.place_of(offsets)]).any():
+            elif self.tells_dead_loads and r.dead is not None and (wrong := r.are_dead(offsets, size)).any():
                 note(wrong, "dead load")
             return
-        if kind != "load" and r.dead is not None and (wrong := r.dead[r.place_of(offsets)]).any():
-            return note(wrong, "dead store")
+        if kind != "load" and r.dead is not None and (wrong := r.are_dead(offsets, size)).any():
+            return leave_out(wrong, "dead store")
         if size < r.grain or (r.grain > 1 and (offsets % r.grain).any()):
             r.split_grains()
         first = r.grain_of(offsets)
-        me = self._stamp(program)
+        loads, stores = kind == "load" or (kind == "atomic" and reads), kind != "load"
         for more in range(size // r.grain):
-            self._touch(kind, r, first + more if more else first, me, program, note, atomic, reads)
+            self._history.touch(
+                r, first + more if more else first, program, note, loads=loads, stores=stores, atomic=atomic
+            )
         if kind == "store" and values is not None and offsets.size > 1:
             wrong = _disagreeing(first, values.reshape(-1), r)
             if wrong is not None:
                 note(wrong, "two values")
-
-    def _touch(
-        self, kind: Kind, r: Region, at: NDArray[np.int64], me: int, program: Program,
-        note: Callable[[NDArray[np.bool_], str, str], None], atomic: bool, reads: bool,
-    ) -> None:  # fmt: skip
-        """Compares with what others did to these elements, and notes what this program does."""
-        written = r.writes[at]
-        stamps = np.abs(written)  # an atomic's are negative
-        if kind == "load" or (kind == "atomic" and reads):
-            unwritten = written == 0
-            if unwritten.any():
-                note(unwritten, "unwritten read", "")
-        self._race(stamps, written < 0 if atomic else None, "store", me, program, note)
-        if kind == "load":
-            seen = np.abs(r.reads[at])
-            other = (seen >= self._floor) & (seen != me)
-            if self._past.get(program) and other.any():
-                other &= ~self._is_past(seen, program)
-            mark = np.where(other, self._floor, me) if other.any() else me
-            r.reads[at] = -mark if atomic else mark
-            return
-        read = r.reads[at]
-        self._race(np.abs(read), read < 0 if atomic else None, "load", me, program, note)
-        r.writes[at] = -me if atomic else me
-
-    def _race(
-        self, stamps: NDArray[np.int32], excused: NDArray[np.bool_] | None, earlier: str, me: int, program: Program,
-        note: Callable[[NDArray[np.bool_], str, str], None],
-    ) -> None:  # fmt: skip
-        wrong = (stamps >= self._floor) & (stamps != me)
-        if not wrong.any():
-            return
-        if excused is not None:
-            wrong &= ~excused
-        if self._past.get(program):
-            wrong &= ~self._is_past(stamps, program)
-        if wrong.any():
-            other = self._programs.get(int(stamps[np.flatnonzero(wrong)[0]]))
-            who = "several programs" if other is None else f"program {other}"
-            note(wrong, "race", f"{'stored' if earlier == 'store' else 'loaded'} by {who}")
-
-    def _is_past(self, stamps: NDArray[np.int32], program: Program) -> NDArray[np.bool_]:
-        """Whether atomics order what has these stamps before the program's present."""
-        known = self._past[program]
-        return np.isin(stamps, np.fromiter(known, np.int64, len(known)))
-
-    def _stamp(self, program: Program) -> int:
-        stamp = self._stamps.get(program)
-        if stamp is None:
-            stamp = self._stamps[program] = self._new_stamp(program)
-        return stamp
-
-    def _new_stamp(self, program: Program) -> int:
-        stamp = next(_stamps)
-        self._programs[stamp] = program
-        return stamp
-
-    def _order(self, picked: NDArray[np.uint64], program: Program, acquires: bool, releases: bool) -> None:
-        """Atomics at these addresses: what others released there is past, and what this program did is released."""
-        me = self._stamp(program)
-        past = self._past.setdefault(program, set())
-        for address in np.unique(picked).tolist():
-            if acquires:
-                past |= self._released.get(address, set())
-            if releases:
-                self._released.setdefault(address, set()).update(past, (me,))
-        if releases:  # what the program does from now on has another stamp; what it did is its own past
-            past.add(me)
-            self._stamps[program] = self._new_stamp(program)
 
     def _text(
         self, kind: Kind, name: str, what: str, r: Region | None, address: int, size: int, program: Program

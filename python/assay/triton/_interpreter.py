@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import dis
 import importlib
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,13 +19,14 @@ from triton.runtime import interpreter, jit
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.interpreter import TensorHandle, _get_np_dtype
 
-from assay.triton import _numerics
+from assay.triton import _loops, _numerics
 from assay.triton._checker import Checker
 from assay.triton._faults import Place
 from assay.triton._region import Region
 from assay.triton._tensor import Tensor
 
 _not_kernels = (str(Path(triton.__file__).parent), str(Path(__file__).parent))
+_types_of_numbers = (*(f"{sign}{bits}" for sign in "iu" for bits in (8, 16, 32, 64)), "fp16", "bf16", "fp32", "fp64")
 _acquiring, _releasing = ("ACQUIRE", "ACQUIRE_RELEASE"), ("RELEASE", "ACQUIRE_RELEASE")
 
 
@@ -88,8 +91,9 @@ class _Hooks:
         self.program = (0, 0, 0)
         self.patched: set[int] | None = None  # modules that are patched for the launch that runs
         self.scopes: list[Any] = []  # what sets them back
+        self.shadowed: list[dict[str, Any]] = []  # the kernels' modules in which ``range`` is that of kernels
         self.foreign: dict[int, Region] = {}
-        self.sem: str | None = None  # of the atomic load or store that runs
+        self.atomic: tuple[str, bool] | None = None  # of the atomic load or store that runs: see _as_atomic
 
     def install(self, patches: _Patches) -> None:
         b = self.builder
@@ -121,15 +125,15 @@ class _Hooks:
         )
 
     def _order(self) -> dict[str, bool]:
-        if self.sem is None:
-            return {}
-        return {"atomic": True, "acquires": self.sem in _acquiring, "releases": self.sem in _releasing}
+        return {} if self.atomic is None else _as_atomic(*self.atomic)
 
     def create_masked_load(self, old: Any) -> Callable[..., Any]:
         def load(ptrs: Any, mask: Any, other: Any, *more: Any, **named: Any) -> Any:
             lanes = _lanes(mask)
             size = _get_np_dtype(ptrs.get_element_ty()).itemsize
             ok = self._access("load", ptrs, lanes, size, **self._order())
+            if other is None and not lanes.all():
+                other = _numerics.undefined(np.broadcast_to(lanes, np.shape(ptrs.data)), ptrs.get_element_ty())
             return old(ptrs, mask if ok is None else _like(mask, ok), other, *more, **named)
 
         return load
@@ -166,19 +170,17 @@ class _Hooks:
 
     def _atomic(self, ptr: Any, mask: Any, sem: Any, scope: Any, reads: bool) -> Any:
         size = _get_np_dtype(ptr.get_element_ty()).itemsize
-        name = str(sem).rpartition(".")[2]
-        wide = str(scope).rpartition(".")[2] != "CTA"  # else it orders nothing between programs
-        return self._access("atomic", ptr, mask, size, reads=reads, acquires=wide and name in _acquiring,
-                            releases=wide and name in _releasing)  # fmt: skip
+        return self._access("atomic", ptr, mask, size, reads=reads, **_as_atomic(_last(sem), _last(scope) != "CTA"))
 
     def _atomically(self, old: Any) -> Callable[..., Any]:
         def access(*arguments: Any, **named: Any) -> Any:
-            self.sem = next((str(a).rpartition(".")[2] for a in (*arguments, *named.values())
-                             if "MEM_SEMANTIC" in str(a)), "RELAXED")  # fmt: skip
+            said = [str(a) for a in (*arguments, *named.values()) if type(a).__name__.startswith("MEM_")]
+            sem = next((_last(a) for a in said if "MEM_SEMANTIC" in a), "RELAXED")
+            self.atomic = sem, all(_last(a) != "CTA" for a in said)
             try:
                 return old(*arguments, **named)
             finally:
-                self.sem = None
+                self.atomic = None
 
         return access
 
@@ -204,6 +206,8 @@ class _Hooks:
                 self.patched = None
                 while self.scopes:
                     self.scopes.pop().restore()
+                while self.shadowed:
+                    self.shadowed.pop().pop("range", None)
 
         return launch
 
@@ -214,12 +218,17 @@ class _Hooks:
         """
 
         def patch(fn: Any) -> Any:
+            if self.patched is not None and "range" not in fn.__globals__:  # a module's own stays
+                fn.__globals__["range"] = _loops.kernel_range
+                self.shadowed.append(fn.__globals__)
             modules = {id(m) for m in fn.__globals__.values() if m is tl or m is tl.core}
             if self.patched is not None and modules and modules <= self.patched:
                 return _Patched()
             scope = old(fn)
             set_ = setattr if scope is None else scope.set_attr  # of 3.5: what it sets, stays set
+            set_(tl, "range", _loops.language_range)
             set_(tl.dtype, "to_ir", _numerics.to_ir(tl.dtype.to_ir))
+            set_(tl.core.tensor, "__bool__", _truth)
             set_(tl.core.tensor, "__index__", lambda self: int(np.asarray(self.handle.data).reshape(-1)[0]))
             if self.patched is None:
                 return scope
@@ -250,7 +259,11 @@ class _Hooks:
 
     def _convert(self, old: Any) -> Callable[..., Any]:
         def convert(argument: Any) -> Any:
+            if isinstance(argument, float):
+                return _number(argument, tl.float32)  # as a parameter of a compiled kernel: its sums overflow
             made = old(argument)
+            if isinstance(argument, int) and isinstance(made, tl.tensor) and not isinstance(argument, bool):
+                return _number(argument, made.dtype)  # between 2^31 and 2^32 it had 32 bits, and the type of 64
             t = argument.base if isinstance(argument, jit.TensorWrapper) else argument
             if isinstance(t, Tensor) and isinstance(made, tl.tensor):
                 pointer = tl.pointer_type(made.dtype.element_ty)
@@ -262,17 +275,48 @@ class _Hooks:
 
 
 def _as_annotated(executor: Any, given: Any) -> Any:
-    """Arguments of a launch; whole numbers of parameters that are ``tl.int64`` with 64 bits, as compiled kernels take
-    them: the interpreter gives them 32 where they fit."""
+    """Arguments of a launch: numbers of annotated parameters (``tl.int64``) in that type, as in compiled kernels."""
     if isinstance(given, tuple):
         return tuple(_as_annotated(executor, dict(zip(executor.arg_names, given, strict=False))).values())
-    wide = {n for n, t in executor.fn.__annotations__.items() if str(t).rpartition(".")[2] in ("int64", "i64")}
+    types = {n: str(jit._normalize_ty(t)) for n, t in inspect.get_annotations(executor.fn).items()}
     return {
-        n: tl.tensor(TensorHandle(np.array([v], np.int64), tl.int64), tl.int64)
-        if n in wide and isinstance(v, int) and not isinstance(v, bool)
+        n: _number(v, tl.str_to_ty(types[n], None))
+        if types.get(n) in _types_of_numbers and isinstance(v, int | float) and not isinstance(v, bool)
         else v
         for n, v in given.items()
     }
+
+
+def _number(value: float, dtype: Any) -> Any:
+    return tl.tensor(_numerics.number(value, dtype), dtype)
+
+
+def _last(name: Any) -> str:
+    return str(name).rpartition(".")[2]
+
+
+def _as_atomic(sem: str, is_wide: bool) -> dict[str, bool]:
+    """What the checker gets of an atomic. One whose scope is a program is none for the others, and orders nothing."""
+    return {"atomic": is_wide, "acquires": is_wide and sem in _acquiring, "releases": is_wide and sem in _releasing}
+
+
+def _truth(self: Any) -> bool:
+    """A tensor in ``if``, ``and``, ``or``, ``not``. Of a block the interpreter says True, and drops an operand."""
+    frame = sys._getframe(1)
+    code = frame.f_code
+    is_kernel = _loops.is_of_kernel(code)
+    if not is_kernel and str(frame.f_globals.get("__name__")).startswith("triton.language."):
+        return True  # Triton asks so whether it got one: of an ``other`` of 0, too
+    data = np.asarray(self.handle.data)
+    if data.size == 1 or not is_kernel:
+        return data.size > 1 or bool(data.reshape(-1)[0])
+    after = [i for i in dis.get_instructions(code) if i.offset > frame.f_lasti and i.opname != "CACHE"][:1]
+    if after and "ASSERTION" in f"{after[0].opname} {after[0].argrepr}".upper():  # ``assert block`` asks all lanes
+        return bool(data.all())
+    raise ValueError(
+        f"a block of shape {list(data.shape)} has no truth value: write & for `and`, | for `or`, ~ or == 0 for `not`, "
+        "tl.where for `if`"
+    )
 
 
 class _Patched:

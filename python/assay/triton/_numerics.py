@@ -42,6 +42,29 @@ def _handle(numbers: Any, dtype: Any, toward_zero: bool = False) -> Any:
     return TensorHandle(numbers.astype(wanted), scalar)
 
 
+def number(value: float, dtype: Any) -> Any:
+    """A handle of one number, rounded to a type or wrapped to its bits."""
+    return _handle(np.array([value]), dtype)
+
+
+def undefined(lanes: Any, dtype: Any) -> Any:
+    """What a load without ``other`` gives where its mask is off, which GPUs leave undefined; 0 in the other lanes.
+
+    Floats are NaN, integers are far from all indices: what depends on them is wrong. The lanes that are on are loaded,
+    or left out by the checker: 0 there, as a fault is to have no others in its train.
+    """
+    stored = _get_np_dtype(dtype)
+    if stored == np.bool_:
+        value: Any = True
+    elif str(dtype).endswith(("e4b8", "e5b16")):  # their only NaN
+        value = 0x80
+    elif dtype.is_floating():
+        value = np.frombuffer(b"\xff" * stored.itemsize, stored)[0]
+    else:
+        value = np.iinfo(stored).max // 3
+    return TensorHandle(np.where(lanes, np.zeros((), stored), np.asarray(value, stored)), dtype)
+
+
 def corrections(builder: Any) -> dict[str, Callable[..., Any]]:
     """The builder's functions that differ, by name."""
     old_binary, old_unary, old_ternary = builder.binary_op, builder.unary_op, builder.ternary_op

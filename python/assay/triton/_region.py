@@ -69,9 +69,9 @@ class Region:
                 at = at + (np.arange(n) * s).reshape([-1 if i == d else 1 for i in range(len(self.shape))])
             self.dead = np.zeros(self._places, np.bool_)
             self.dead[self.place_of(at[dead] * self.itemsize)] = True
-        # By place: the stamp (see Checker) of the last store and of the last load, 0 for none. Pages of zeros cost
-        # nothing until they are written.
-        self.writes = self.reads = np.zeros(0, np.int32)
+        # By place: numbers of the stores and of the loads (see History), 0 for none. Pages of zeros cost nothing until
+        # they are written. Those of atomics are empty until there is one.
+        self.writes = self.reads = self.atomic_writes = self.atomic_reads = np.zeros(0, np.int32)
         self._scratch: NDArray[np.int32] | None = None
         if self.is_writable:
             self.writes, self.reads = np.zeros(self._places, np.int32), np.zeros(self._places, np.int32)
@@ -123,6 +123,14 @@ class Region:
             rest = rest - index * stride
         return place
 
+    def are_dead(self, offsets: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
+        """Whether an access of that size has a part in a dead element; all are inside, and there are dead ones."""
+        assert self.dead is not None
+        dead: NDArray[np.bool_] = self.dead[self.place_of(offsets)]
+        for more in {*range(self.itemsize, size, self.itemsize), size - 1} - {0}:
+            dead = dead | self.dead[self.place_of(offsets + more)]
+        return dead
+
     def grain_of(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
         """As :meth:`place_of`, of the stamps."""
         place = self.place_of(offsets)
@@ -160,10 +168,19 @@ class Region:
         for more in range(itemsize // self.grain):
             self.writes[at + more] = 1
             self.reads[at + more] = 0
+            if self.atomic_writes.size:
+                self.atomic_writes[at + more] = self.atomic_reads[at + more] = 0
+
+    def keep_atomics(self) -> None:
+        """From now on atomics have numbers, too."""
+        if not self.atomic_writes.size:
+            self.atomic_writes, self.atomic_reads = np.zeros_like(self.writes), np.zeros_like(self.writes)
 
     def split_grains(self) -> None:
         """From now on each byte has its own numbers: accesses are narrower than elements, or lie across them."""
-        self.writes, self.reads = (np.repeat(a, self.grain) for a in (self.writes, self.reads))
+        self.writes, self.reads, self.atomic_writes, self.atomic_reads = (
+            np.repeat(a, self.grain) for a in (self.writes, self.reads, self.atomic_writes, self.atomic_reads)
+        )
         self.grain, self._scratch = 1, None
 
     def scratch(self) -> NDArray[np.int32]:
@@ -175,4 +192,5 @@ class Region:
     def forget(self) -> None:
         """Nothing is written any more."""
         self.writes.fill(0 if self.role in _unwritten_at_first else 1)
-        self.reads.fill(0)
+        for others in (self.reads, self.atomic_writes, self.atomic_reads):
+            others.fill(0)

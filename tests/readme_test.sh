@@ -23,7 +23,7 @@ lines=$(wc -l <"$root/README.md")
 for document in "${documents[@]}"; do
   while IFS= read -r link; do
     [[ -e $root/$(dirname "$document")/$link ]] || fail "$document: the link $link leads nowhere"
-  done < <(awk '/^```/ {on = !on} !on' "$root/$document" | grep -oE '\]\([^)#]+' | sed 's/^](//' | grep -v ://)
+  done < <(awk '/^```/ {on = !on} !on' "$root/$document" | sed 's/`[^`]*`//g' | grep -oE '\]\([^)#]+' | sed 's/^](//' | grep -v ://)
 done
 
 "$program" list faults --markdown >"$scratch/wanted"

@@ -148,3 +148,28 @@ def quotients(out, a, b):
     tl.store(out + 3, (a > b).to(tl.int32))
     tl.store(out + 4, tl.cdiv(b, 4))
     tl.store(out + 5, tl.minimum(b, 0))
+
+
+@gluon.jit
+def load_before_store(out, seen):
+    """The first program loads the element that the second one stores."""
+    if gl.program_id(0) == 0:
+        gl.store(seen, gl.load(out))
+    else:
+        gl.store(out, 1)
+
+
+@gluon.jit
+def lanes_at_one_place(out):
+    """Each lane stores its own number to the same element."""
+    i = gl.arange(0, 4)
+    gl.store(out + i * 0, i)
+
+
+@gluon.jit
+def swallows_its_fault(out):
+    """A store past the end, inside of what catches exceptions."""
+    try:
+        gl.store(out + 5, 1)
+    except Exception:
+        pass

@@ -173,6 +173,25 @@ def test_programs_race() -> None:
     assert raised.value.kind == "race" and raised.value.place.program == (1,)
 
 
+def test_a_store_races_with_the_load_of_a_program_before() -> None:
+    out, seen = np.zeros(1, np.int32), np.zeros(1, np.int32)
+    with pytest.raises(KernelFault, match="which another program has loaded") as raised:
+        Kernel(kernels.load_before_store)[(2,)](out, seen)
+    assert raised.value.kind == "race" and raised.value.place.program == (1,)
+    Kernel(kernels.load_before_store)[(1,)](out, seen)
+    assert seen[0] == 1  # of a launch before: no race
+
+
+def test_lanes_that_store_other_values_to_one_element_race() -> None:
+    with pytest.raises(KernelFault, match="where two lanes store other bits"):
+        Kernel(kernels.lanes_at_one_place)[(1,)](np.zeros(1, np.int32))
+
+
+def test_a_fault_that_the_kernel_catches_is_raised_after_it() -> None:
+    with pytest.raises(KernelFault, match="out of bounds"):
+        Kernel(kernels.swallows_its_fault)[(1,)](np.zeros(4, np.int32))
+
+
 def test_inputs_are_not_written_and_fresh_outputs_not_read() -> None:
     x = np.zeros(4, np.int32)
     x.flags.writeable = False

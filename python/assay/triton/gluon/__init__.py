@@ -8,7 +8,8 @@ integers truncate, f16 and bf16 are rounded after each operation. Matrix product
 Layouts are accepted and mean nothing; an operation that is not known raises :class:`UnknownOperation`, which names it.
 
 What differs from a GPU: programs run one after the other, and the lanes of one as one; ``and`` and ``or`` of scalars do
-not evaluate their right side where the left side decides.
+not evaluate their right side where the left side decides. Two programs that store the same bits to one element are no
+race here, and no lane waits for another one of its program.
 """
 
 from assay.triton.gluon import _types as types

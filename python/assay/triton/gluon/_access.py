@@ -60,6 +60,7 @@ def load(pointer: Pointer, mask: Any = None, other: Any = None) -> Value:
         if others.size:
             where = buffer.position(int(others[0]))
             run.report("race", f"load of {buffer.name}, which another program writes: {where}")
+        buffer.note_load(used, run.number)
     out = _types.undefined(shape, dtype)
     if other is not None:
         filled = value_of(other, dtype).to(dtype)
@@ -86,10 +87,8 @@ def store(pointer: Pointer, value: Any, mask: Any = None) -> None:
         return
     used = offsets[good]
     values: Array = np.broadcast_to(given.to(buffer.dtype).a, shape)[good]
-    clash = buffer.store(used, values, run.number)
-    if clash.size:
-        where = buffer.position(int(clash[0]))
-        run.report("race", f"store of {buffer.name}, where another program has stored other bits: {where}")
+    for what, at_fault in buffer.store(used, values, run.number).items():
+        run.report("race", f"store of {buffer.name}, {what}: {buffer.position(int(at_fault[0]))}")
 
 
 def at(pointer: Pointer, offsets: Any) -> Pointer:

@@ -89,6 +89,8 @@ class Kernel:
                 self._programs(run, counts, values)
         finally:
             enter(before)
+        if run.faults and not run.goes_on:
+            raise next(iter(run.faults.values()))
         return run
 
     def _programs(self, run: Run, counts: tuple[int, ...], values: dict[str, Any]) -> None:

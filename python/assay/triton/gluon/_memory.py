@@ -47,6 +47,8 @@ class Buffer:
         )
         # Who wrote each element last: 0 for nobody. Pages of zeros cost nothing until they are written.
         self._stamps = np.zeros(span if is_output else 0, np.int32)
+        # Who loaded it: a stamp, or below 0 that of the latest of several programs.
+        self._readers = np.zeros(span if is_output else 0, np.int32)
         self._is_fresh, self._launch, self._latest = is_fresh, 0, 0
 
     def holds(self, offsets: NDArray[np.int64]) -> Mask:
@@ -77,14 +79,29 @@ class Buffer:
         """Values of elements that it holds."""
         return _types.decode(self._flat[offsets], self.dtype)
 
-    def store(self, offsets: NDArray[np.int64], values: Array, program: int) -> NDArray[np.int64]:
-        """Writes elements that it holds; the offsets where another program has written other bits."""
+    def store(self, offsets: NDArray[np.int64], values: Array, program: int) -> dict[str, NDArray[np.int64]]:
+        """Writes elements that it holds; what is wrong, and the offsets where it is."""
         bits = np.asarray(_types.encode(values, self.dtype))
-        of_others = self._is_of_others(offsets, program)
-        differ = self._flat[offsets].view(f"u{self.dtype.bytes}") != bits.view(f"u{self.dtype.bytes}")
+        pattern = f"u{self.dtype.bytes}"
+        stamps = (self._stamps[offsets], np.abs(self._readers[offsets]))
+        stored, loaded = ((s > self._launch) & (s != self._stamp(program)) for s in stamps)
+        loaded |= self._readers[offsets] < -self._launch
+        differ = self._flat[offsets].view(pattern) != bits.view(pattern)
         self._flat[offsets] = bits
         self._stamps[offsets] = self._stamp(program)
-        return np.asarray(offsets[of_others & differ])
+        two = self._flat[offsets].view(pattern) != bits.view(pattern)
+        wrong = {
+            "where another program has stored other bits": stored & differ,
+            "which another program has loaded": loaded & differ,
+            "where two lanes store other bits": two,
+        }
+        return {what: np.asarray(offsets[w]) for what, w in wrong.items() if w.any()}
+
+    def note_load(self, offsets: NDArray[np.int64], program: int) -> None:
+        """That the program has loaded these elements of an output."""
+        me, before = self._stamp(program), self._readers[offsets]
+        is_shared = (np.abs(before) > self._launch) & (before != me)
+        self._readers[offsets] = np.where(is_shared, -me, me)
 
     def unwritten(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
         """Those of the offsets that nobody has written."""

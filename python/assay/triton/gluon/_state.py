@@ -15,7 +15,7 @@ class Run:
     """One launch.
 
     goes_on: faults of memory are kept in ``faults``, one for each line and kind, and the access is left out; else the
-    first one is raised.
+    first one is raised, and again at the end of the launch if the kernel caught it.
     """
 
     grid: tuple[int, ...]
@@ -32,11 +32,11 @@ class Run:
         return Place(*source_line(), self.program)
 
     def report(self, kind: str, what: str) -> None:
-        """Raises a fault at the line where the kernel is, or keeps it."""
+        """Keeps a fault at the line where the kernel is, and raises it unless the run goes on."""
         fault = KernelFault(kind, what, self.place())
+        self.faults.setdefault((kind, fault.place.file, fault.place.line), fault)
         if not self.goes_on:
             raise fault
-        self.faults.setdefault((kind, fault.place.file, fault.place.line), fault)
 
     def reached(self, access: str) -> None:
         """Counts an access ("load", "store") at the line where the kernel is."""

@@ -1,6 +1,7 @@
 #include "properties/cli/cli.hpp"
 #include "properties/data/difference.hpp"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -212,6 +213,9 @@ TEST_CASE("a library that is not there, or not one, exits 3") {
   CHECK(absent.status == 3);
   CHECK(std::ranges::count(absent.err, '\n') == 1);
   CHECK(assay({"run", "--library", here.write("text.so", "no library")}).status == 3);
+  // Tests of devices load a driver of their own, if all tests run in one process.
+  if (dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD) == nullptr)
+    CHECK(assay({"run", "--platform", "nvidia"}).status == 3);
   const answer faultless = assay({"faults", "missing_rescale", "--platform", "amd"});
   CHECK(faultless.status == 3);
   CHECK(faultless.err.find("fault_missing_rescale_amd.so: the faulty library is not built") != std::string::npos);

@@ -130,9 +130,10 @@ def _line_of(e: BaseException) -> str:
 
 
 def _trace_of(e: BaseException) -> str:
-    """The traceback from the kernel on, or the exception's own report."""
-    if getattr(e, "one_line", False):
-        return str(e.report)  # type: ignore[attr-defined]
+    """The traceback from the kernel on, or the exception's own report, if it has one."""
+    report = getattr(e, "report", None)
+    if getattr(e, "one_line", False) and report is not None:
+        return str(report)
     inner = e.__traceback__
     while inner is not None and inner.tb_next is not None and inner.tb_frame.f_globals.get("__package__") in _own:
         inner = inner.tb_next

@@ -245,6 +245,18 @@ def test_a_run_says_how_many_lanes_were_checked() -> None:
     assert "loads and stores checked" in result.text
 
 
+def test_a_fault_is_a_finding_with_the_line_of_the_kernel() -> None:
+    def far(**_: Any) -> None:
+        Kernel(kernels.swallows_its_fault)[(1,)](np.zeros(4, np.int32))
+
+    result = assay.verify(far, "mqa_logits", cases=4, seed=1, jobs=1, properties=["output_enclosed"], shrink=0)
+    assert result.verdict == "defect"
+    what = result.findings[0].what
+    line = line_of(kernels.swallows_its_fault, "gl.store")
+    assert "KernelFault: store of out out of bounds" in what and f"gluon_kernels.py:{line}" in what, what
+    assert "swallows_its_fault" in result.findings[0].traceback
+
+
 def _of_triton() -> types.ModuleType:
     """The same file with the Triton that is installed; assay.triton has asked it for its interpreter."""
     pytest.importorskip("triton.experimental.gluon.language")

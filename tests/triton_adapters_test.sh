@@ -3,7 +3,7 @@
 # source tree: what is right is accepted, and the stored cases show what is wrong. One that is not named says so, and exits
 # with 3. Skipped where no variable is set, where the build has no module, or where Python lacks NumPy or Triton.
 set -euo pipefail
-build=$1 python=${2:-}
+build=$(realpath "$1") python=${2:-}
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 skip() {
   printf 'skipped: %s\n' "$*"

@@ -30,7 +30,12 @@
 ///   sink * log2e may overflow: m = -inf is as no sink, m = inf weighs all keys 0, and lse is then sink, inf or NaN.
 ///   Zeros: O starts from +0. Sums and products round to nearest as IEEE says, so that an O with no negative term is
 ///   not -0; the last rounding keeps the sign. A kernel may make +0 of -0 before that rounding.
-///   Kernels that quantise P (batch_prefill) differ in this, each by its own field of `contract`:
+///   With `states` S above 1 a split has S states, each evaluated as above: tile t of the sequence belongs to state t
+///   mod S, and a sink to state 0. They are joined at the end: M = max m_s, f_s = exp2(m_s - M), exactly 1 where m_s =
+///   M; l = sum f_s l_s and O = sum f_s O_s, in any order, m = M. A term of either sum passes through at most
+///   `state_roundings` roundings, also those of l where S is 1 (its parts in several lanes). Where m_s is -inf, f_s is
+///   0, and 0 * NaN and 0 * inf may be formed or left out. There are no per-page descales then. Kernels that quantise P
+///   (batch_prefill) differ in this, each by its own field of `contract`:
 ///   - per-page descales: c2 (or c1) of a tile is f32(c2 * kd), kd that of the tile's page: one more rounding, which
 ///     `constant_roundings` does not count. Tiles do not cross pages then (page_size is a multiple of tile_keys).
 ///   - `fuses_logits` (only without soft cap and bias; c2 > 0): y_j is not rounded where p_j needs it. The running
@@ -173,6 +178,8 @@ struct contract {
   /// only what other readers of the contract ask.
   matrix_atom qk_atom;
   matrix_atom pv_atom;
+  std::int32_t states = 1;           ///< of a split, with a declared order; see above
+  std::int32_t state_roundings = 0;  ///< of a term, where states are joined
 };
 
 }  // namespace assay

@@ -138,6 +138,8 @@ typedef struct assay_contract {
   float sum_epsilon;
   assay_matrix_atom qk_atom;
   assay_matrix_atom pv_atom;
+  int32_t states;
+  int32_t state_roundings;
 } assay_contract;
 #endif
 

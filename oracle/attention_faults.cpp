@@ -108,22 +108,27 @@ bool swap_page(const attempt& a, faulty_row& row) {
   return moved;
 }
 
-/// At a tile that moves the maximum, what the tiles before it in the split gave O is not rescaled.
+/// At a tile that moves its state's maximum, what the state's tiles before it in the split gave O is not rescaled.
 bool miss_rescale(const attempt& a, faulty_row& row) {
   struct move {
     std::size_t begin, at;
     double factor;
   };
+  const std::int64_t states = std::max(1, a.given.declared.states);
+  const auto tile_of = [&](std::size_t j) { return row.keys[j].key / a.given.declared.tile_keys; };
   std::vector<move> moves;
-  double maximum = -infinity;
+  std::vector<double> maxima(static_cast<std::size_t>(states), -infinity);
   std::size_t begin = 0;
   for (std::size_t j = 0; j < row.keys.size();) {
-    const std::int64_t tile = row.keys[j].key / a.given.declared.tile_keys;
-    if (a.split_of(row.keys[j]) != a.split_of(row.keys[begin])) begin = j, maximum = -infinity;
+    const std::int64_t tile = tile_of(j);
+    if (a.split_of(row.keys[j]) != a.split_of(row.keys[begin])) {
+      begin = j;
+      std::ranges::fill(maxima, -infinity);
+    }
+    double& maximum = maxima[static_cast<std::size_t>(tile % states)];
     const double before = maximum;
     const std::size_t first = j;
-    for (; j < row.keys.size() && row.keys[j].key / a.given.declared.tile_keys == tile; ++j)
-      maximum = std::max(maximum, row.logit(row.keys[j]));
+    for (; j < row.keys.size() && tile_of(j) == tile; ++j) maximum = std::max(maximum, row.logit(row.keys[j]));
     if (first > begin && maximum > before && before > -infinity)
       moves.push_back({begin, first, std::exp(maximum - before)});
   }
@@ -135,7 +140,8 @@ bool miss_rescale(const attempt& a, faulty_row& row) {
   });
   if (at == moves.end()) return false;
   const move& m = *at;
-  for (std::size_t j = m.begin; j < m.at; ++j) row.keys[j].output_factor = m.factor;
+  for (std::size_t j = m.begin; j < m.at; ++j)
+    if ((tile_of(j) - tile_of(m.at)) % states == 0) row.keys[j].output_factor = m.factor;
   return true;
 }
 

@@ -11,6 +11,7 @@
 #include "oracle/logits.hpp"
 #include "oracle/paging.hpp"
 #include "oracle/replay.hpp"
+#include "oracle/states.hpp"
 #include "oracle/tile_logits.hpp"
 #include "oracle/tiles.hpp"
 
@@ -25,17 +26,23 @@ enclosed_tensor make_tensor(const char* name, dtype type, std::vector<std::int64
   return {name, type, std::move(shape), std::vector<interval>(size, everything), std::vector<std::uint8_t>(size)};
 }
 
-/// One row of the sequence and one head of the group, with the state of the split that it is in.
+/// One row of the sequence and one head of the group, with the states of the split that it is in.
 struct tracked_row {
-  tracked_row(std::int64_t row_at, std::int64_t in_sequence, std::int64_t head_at, key_range sees, std::int64_t columns)
-      : row(row_at), i(in_sequence), head(head_at), visible(sees), state(columns) {}
+  tracked_row(std::int64_t row_at, std::int64_t in_sequence, std::int64_t head_at, key_range sees, std::int64_t columns,
+              std::int32_t num_states)
+      : row(row_at),
+        i(in_sequence),
+        head(head_at),
+        visible(sees),
+        states(static_cast<std::size_t>(num_states), row_state(columns)) {}
+  row_state& state_of(std::int64_t tile) { return states[static_cast<std::size_t>(tile) % states.size()]; }
   std::int64_t row;
   std::int64_t i;  ///< the row, counted in the sequence
   std::int64_t head;
   key_range visible;
   key_range visited;  ///< keys from the first to the last that a row of its block sees
   std::vector<double> query;
-  row_state state;
+  std::vector<row_state> states;
 };
 
 class evaluation {
@@ -78,20 +85,25 @@ class evaluation {
     const split_plan plan = plan_of(view_, declared_, seq);
     for (std::int64_t split = 0; split < problem_.num_splits; ++split) {
       for (tracked_row& r : rows) {
-        r.state.reset();
-        if (split == 0) r.state.start_from_sink(view_.sink(r.head), scale_, declared_);
-        if (!scale_.is_usable && !r.visible.empty()) r.state.is_lost = true;
+        for (row_state& state : r.states) state.reset();
+        row_state& first_state = r.states.front();
+        if (split == 0) first_state.start_from_sink(view_.sink(r.head), scale_, declared_);
+        if (!scale_.is_usable && !r.visible.empty()) first_state.is_lost = true;
       }
       const std::int64_t first = split * plan.per_split, last = std::min(first + plan.per_split, plan.tiles);
       const bool is_descending = declared_.order == tile_order::descending;
       for (std::int64_t tile = first; tile < last; ++tile)
         run_tile(seq, head_kv, is_descending ? last - 1 - (tile - first) : tile, rows);
-      for (const tracked_row& r : rows) finish(split, r);
+      for (tracked_row& r : rows) {
+        join_states(r.states, declared_, scale_);
+        finish(split, r);
+      }
     }
     if (problem_.num_splits > 1)
       for (const tracked_row& r : rows) combine(r);
   }
 
+  bool is_open_everywhere() const { return declared_.order == tile_order::any; }
   bool bounds_partials() const { return problem_.num_splits > 1 && declared_.order != tile_order::any; }
 
   /// Whether the contract leaves open in which order a row is evaluated: by itself, or as it does not say what l is
@@ -139,8 +151,9 @@ class evaluation {
     std::vector<tracked_row> rows;
     for (std::int64_t i = 0; i < view_.row_count(seq); ++i)
       for (std::int64_t h = 0; h < view_.heads_per_group(); ++h) {
-        tracked_row& r = rows.emplace_back(view_.first_row(seq) + i, i, head_kv * view_.heads_per_group() + h,
-                                           view_.visible(seq, i), tile_.columns);
+        tracked_row& r =
+            rows.emplace_back(view_.first_row(seq) + i, i, head_kv * view_.heads_per_group() + h, view_.visible(seq, i),
+                              tile_.columns, is_open_everywhere() ? 1 : declared_.states);
         r.query.resize(static_cast<std::size_t>(tile_.dim));
         view_.load_query(r.row, r.head, r.query.data());
         r.visited = view_.has_page_descales() && declared_.order != tile_order::any
@@ -178,17 +191,18 @@ class evaluation {
     for (tracked_row& r : rows) {
       const key_range own = intersect(r.visible, keys);
       if (own.empty()) {
-        pass_tile(tile_, r.state);
-        if (!intersect(r.visited, keys).empty()) visit_tile(tile_, declared_, r.state);
+        pass_tile(tile_, r.state_of(tile));
+        if (!intersect(r.visited, keys).empty()) visit_tile(tile_, declared_, r.state_of(tile));
         continue;
       }
-      if (!scale.is_usable) r.state.is_lost = true;
+      row_state& state = r.state_of(tile);
+      if (!scale.is_usable) state.is_lost = true;
       bias.clear();
       if (view_.has_bias())
         for (std::int64_t key = own.begin; key < own.end; ++key) bias.push_back(view_.bias(r.head, r.row, key));
       const double* const bias_of_tile = view_.has_bias() ? bias.data() : nullptr;
       replay_tile(tile_, declared_, scale, problem_.q_type == dtype::i8, r.query.data(), own.begin - first,
-                  own.end - first, bias_of_tile, r.state, scratch_, counts_);
+                  own.end - first, bias_of_tile, state, scratch_, counts_);
     }
   }
 
@@ -217,15 +231,16 @@ class evaluation {
   }
 
   void finish(std::int64_t split, const tracked_row& r) {
+    const row_state& joined = r.states.front();
     const std::size_t to = problem_.num_splits > 1 ? 2 : 0;
     const std::int64_t index = split * problem_.total_q * problem_.heads_q + row_index(r);
-    finish_output(r.state, declared_, static_cast<double>(problem_.v_scale), output_row(to, index),
+    finish_output(joined, declared_, static_cast<double>(problem_.v_scale), output_row(to, index),
                   rules_row(to, index));
-    set_lse(to + 1, index, finish_lse(r.state, declared_, scale_),
+    set_lse(to + 1, index, finish_lse(joined, declared_, scale_),
             // Of an infinite m the product with ln2, in two parts of different signs, is NaN.
-            r.state.is_nan                 ? element_rule::nan
-            : r.state.overflowing_sink > 0 ? element_rule::or_nan
-                                           : element_rule::enclosed);
+            joined.is_nan                 ? element_rule::nan
+            : joined.overflowing_sink > 0 ? element_rule::or_nan
+                                          : element_rule::enclosed);
   }
 
   void combine(const tracked_row& r) {
@@ -264,6 +279,8 @@ enclosure enclose_attention(const problem& planned, std::span<const named_tensor
       (declared.tile_rows < 1 || planned.page_size % declared.tile_keys != 0 || planned.num_splits != 1))
     throw std::invalid_argument(
         "oracle: per-page descales need tile_rows, num_splits 1 and tiles that do not cross pages");
+  if (declared.states < 1 || (declared.states > 1 && planned.kv_descale == descale_kind::per_page))
+    throw std::invalid_argument("oracle: states must be 1 with per-page descales, and at least 1 without");
   return evaluation(planned, inputs, declared, counts).run();
 }
 

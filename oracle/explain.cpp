@@ -92,16 +92,18 @@ element_story explain_element(const problem& planned, std::span<const named_tens
 
   const std::int64_t tile_keys = declared.tile_keys;
   const split_plan plan = plan_of(view, declared, story.sequence);
-  running state;
+  const std::int64_t num_states = std::max(1, declared.states);
+  std::vector<running> states(static_cast<std::size_t>(num_states));
   for (std::size_t at = 0; at < shares.size();) {
     tile_story t;
     t.tile = shares[at].key / tile_keys;
     t.split = plan.split_of(t.tile);
     t.first_key = shares[at].key;
     if (story.tiles.empty() || story.tiles.back().split != t.split) {
-      state = {};
-      if (t.split == 0 && story.sink != nothing) state.take(story.sink * log2_e, 0);
+      std::ranges::fill(states, running{});
+      if (t.split == 0 && story.sink != nothing) states.front().take(story.sink * log2_e, 0);
     }
+    running& state = states[static_cast<std::size_t>(t.tile % num_states)];
     for (; at < shares.size() && shares[at].key / tile_keys == t.tile; ++at) {
       state.take(shares[at].logit * log2_e, shares[at].v_descale * shares[at].value);
       t.contribution += shares[at].contribution;

@@ -30,9 +30,9 @@ struct tile_story {
   std::int64_t split = 0;
   std::int64_t first_key = 0;  ///< visible keys [first_key, end_key)
   std::int64_t end_key = 0;
-  double maximum = 0;           ///< running m of the split: base-2 logit
-  double sum = 0;               ///< running l of the split
-  double output = 0;            ///< the split's O * v_scale / l so far
+  double maximum = 0;           ///< running m of its state of the split: base-2 logit
+  double sum = 0;               ///< running l of that state
+  double output = 0;            ///< the state's O * v_scale / l so far
   double contribution = 0;      ///< of the tile to the element
   std::vector<key_share> keys;  ///< the largest contributions, by magnitude, first
 };

@@ -68,6 +68,12 @@ void column_states::scale(bool may_be_zero) {
   for (column_state& s : states_) s = scaled(s, may_be_zero);
 }
 
+void column_states::join_with(const column_states& other) {
+  for (std::size_t c = 0; c < is_negative_.size(); ++c)
+    is_negative_[c] = static_cast<char>(is_negative_[c] | other.is_negative_[c]);
+  for (std::size_t c = 0; c < other.states_.size(); ++c) add(static_cast<std::int64_t>(c), other.states_[c]);
+}
+
 void column_states::add_signs(std::span<const char> is_negative) {
   for (std::size_t c = 0; c < is_negative.size(); ++c) is_negative_[c] |= is_negative[c];
 }

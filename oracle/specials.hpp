@@ -45,6 +45,8 @@ class column_states {
   void reset();
   void add(std::int64_t column, column_state effect);
   void scale(bool may_be_zero);
+  /// Adds the columns of another sum.
+  void join_with(const column_states& other);
   /// Takes in which columns of a tile hold a value with a sign bit.
   void add_signs(std::span<const char> is_negative);
 

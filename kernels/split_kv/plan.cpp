@@ -5,19 +5,36 @@
 
 #include "kernels/host/check.hpp"
 #include "kernels/split_kv/combine_arguments.hpp"
+#include "kernels/split_kv/shape.hpp"
 #include "kernels/split_kv/split_kv_arguments.hpp"
 
 namespace assay {
 namespace {
 
-/// Blocks per compute unit that keep it busy: with 49 KiB of LDS and 128 threads, no unit holds many more.
-constexpr int blocks_per_compute_unit = 2;
+/// Splits are at least so long: a wave takes four groups of 16 keys, and the join of all waves is worth them.
+constexpr int least_keys_per_split = 256;
+
+/// Rounds of blocks that the device takes for all of them, as a share of the work: `slots` blocks run at once.
+double rounds(std::int64_t blocks, std::int64_t splits, std::int64_t slots) {
+  return static_cast<double>((blocks * splits + slots - 1) / slots) / static_cast<double>(splits);
+}
+
+/// As many splits as fill the device once. With more blocks than it holds, the last round of them may be nearly empty:
+/// then so many, up to `few`, that it is not, if that spares a tenth.
+std::int64_t wanted_splits(std::int64_t blocks, std::int64_t slots, std::int64_t most) {
+  constexpr std::int64_t few = 8;
+  if (blocks <= slots) return std::clamp<std::int64_t>(slots / blocks, 1, most);
+  std::int64_t best = 1;
+  for (std::int64_t splits = 2; splits <= std::min(few, most); ++splits)
+    if (rounds(blocks, splits, slots) < 0.9 * rounds(blocks, best, slots)) best = splits;
+  return best;
+}
 
 }  // namespace
 
-std::int32_t split_kv_row_tiles(const problem& p) {
+std::int32_t split_kv_row_tiles(const problem& p, std::int32_t rows_of_block) {
   const std::int64_t rows = std::int64_t{p.max_q} * (p.heads_q / p.heads_kv);
-  return static_cast<std::int32_t>((rows + split_kv_tile_rows - 1) / split_kv_tile_rows);
+  return static_cast<std::int32_t>((rows + rows_of_block - 1) / rows_of_block);
 }
 
 assay_status check_split_kv(const problem& p) {
@@ -32,14 +49,17 @@ assay_status check_split_kv(const problem& p) {
   if (p.num_splits > max_num_splits)
     return refuse(ASSAY_UNSUPPORTED, "num_splits %d exceeds %d", p.num_splits, max_num_splits);
   constexpr std::int64_t int32_max = std::numeric_limits<std::int32_t>::max();
-  if (std::int64_t{p.max_q} * (p.heads_q / p.heads_kv) > int32_max - split_kv_tile_rows)
+  if (std::int64_t{p.max_q} * (p.heads_q / p.heads_kv) > int32_max - most_split_kv_rows)
     return refuse(ASSAY_UNSUPPORTED, "max_q %d times the group's heads exceeds 2^31", p.max_q);
-  constexpr std::int64_t most_blocks = max_grid_blocks(split_kv_threads);
+  constexpr std::int64_t most_blocks = max_grid_blocks(most_split_kv_threads);
+  const std::int32_t row_tiles = split_kv_row_tiles(p, split_kv_rows(p, split_kv_device_of(32).narrow_columns));
   std::int64_t blocks = std::int64_t{p.heads_kv} * p.num_seqs;
-  if (__builtin_mul_overflow(blocks, std::int64_t{split_kv_row_tiles(p)}, &blocks) || blocks > most_blocks)
-    return refuse(ASSAY_UNSUPPORTED, "row tiles %d times heads_kv %d times num_seqs %d exceed a grid's %lld",
-                  split_kv_row_tiles(p), p.heads_kv, p.num_seqs, static_cast<long long>(most_blocks));
-  if (p.max_k > int32_max - 2 * split_kv_tile_keys) return refuse(ASSAY_UNSUPPORTED, "max_k %d exceeds 2^31", p.max_k);
+  if (__builtin_mul_overflow(blocks, std::int64_t{row_tiles}, &blocks) || blocks > most_blocks)
+    return refuse(ASSAY_UNSUPPORTED, "row tiles %d times heads_kv %d times num_seqs %d exceed a grid's %lld", row_tiles,
+                  p.heads_kv, p.num_seqs, static_cast<long long>(most_blocks));
+  // The last group's end, and a wave's next group behind it.
+  if (p.max_k > int32_max - (most_split_kv_waves + 1) * split_kv_group_keys)
+    return refuse(ASSAY_UNSUPPORTED, "max_k %d exceeds 2^31", p.max_k);
   if (combine_blocks(std::int64_t{p.total_q} * p.heads_q) > int32_max)
     return refuse(ASSAY_UNSUPPORTED, "total_q %d times heads_q %d exceeds a grid", p.total_q, p.heads_q);
   return {};
@@ -68,11 +88,13 @@ assay_status plan_splits(const problem& p, std::int64_t budget_bytes, const devi
 
   std::int32_t splits = p.num_splits;
   if (splits == 0) {
-    const std::int64_t row_tiles = split_kv_row_tiles(p);
-    const std::int64_t blocks = std::max<std::int64_t>(1, row_tiles * p.heads_kv * p.num_seqs);
-    const std::int64_t wanted = std::int64_t{device.compute_units} * blocks_per_compute_unit / blocks;
-    const std::int64_t tiles = (std::int64_t{p.max_k} + split_kv_tile_keys - 1) / split_kv_tile_keys;
-    splits = static_cast<std::int32_t>(std::clamp<std::int64_t>(std::min(wanted, tiles), 1, max_num_splits));
+    const split_kv_shape shape = split_kv_shape_of(p, device.shape);
+    const std::int64_t blocks =
+        std::max<std::int64_t>(1, std::int64_t{split_kv_row_tiles(p, shape.rows)} * p.heads_kv * p.num_seqs);
+    const std::int64_t slots = std::int64_t{device.compute_units} * split_kv_blocks_per_unit(shape, device.shape);
+    const std::int64_t most = std::clamp<std::int64_t>(
+        (std::int64_t{p.max_k} + least_keys_per_split - 1) / least_keys_per_split, 1, max_num_splits);
+    splits = static_cast<std::int32_t>(wanted_splits(blocks, slots, most));
     while (splits > 1 && workspace_bytes(p, splits) > budget) --splits;
   }
   const std::int64_t bytes = workspace_bytes(p, splits);

@@ -9,44 +9,32 @@
 
 namespace assay {
 
-inline constexpr int split_kv_threads = 128;
-inline constexpr int split_kv_tile_rows = 16;  ///< query rows times heads of a group
-inline constexpr int split_kv_tile_keys = 64;
+inline constexpr int split_kv_group_keys = 16;  ///< that a wave takes at once: the contract's tile
+inline constexpr int most_split_kv_rows = 16;   ///< of a block: query rows times heads of a group
+inline constexpr int most_split_kv_waves = 4;
+inline constexpr int most_split_kv_threads = 64 * most_split_kv_waves;
 inline constexpr int max_head_dim = 256;
 inline constexpr int max_num_splits = 128;
 
-/// Where a block keeps what, in bytes from the start of its dynamic LDS; row strides in elements. K and V of a tile
-/// share one buffer: K is consumed before V is stored. Rows are padded by 8 elements so that they start in different
-/// banks.
+/// Where a block keeps what, in bytes from the start of its dynamic LDS. Rows of Q, K and V are swizzled
+/// (kernels/device/swizzled_rows.hpp). In the end a wave's O takes the place of its ring.
 struct split_kv_lds {
-  std::int32_t q_stride;
-  std::int32_t v_stride;
-  std::int32_t kv_at;
-  std::int32_t scores_at;
-  std::int32_t p_at;
-  std::int32_t row_at;
+  std::int32_t q_row_bytes, k_row_bytes, v_row_bytes;
+  std::int32_t o_stride;    ///< floats of a row of O
+  std::int32_t slots;       ///< of a wave's ring
+  std::int32_t ring_at;     ///< of wave 0; before it lies Q
+  std::int32_t ring_bytes;  ///< of a wave
+  std::int32_t states_at;   ///< m of each wave and row, then l, then the joined l of each row; floats
   std::int32_t size_bytes;
 };
 
-inline constexpr int split_kv_scores_stride = split_kv_tile_keys + 4;
-inline constexpr int split_kv_p_stride = split_kv_tile_keys + 8;
-
-/// At most 48 KiB, so that no platform needs to be asked for more: with both head dimensions 256, 16 * 264 * 2 +
-/// 64 * 264 * 2 + 16 * 68 * 4 + 16 * 72 * 2 + 16 * 4 = 48,960.
-constexpr split_kv_lds lay_out_split_kv(int head_dim_qk, int head_dim_v, std::int64_t qk_bytes) {
-  constexpr int pad = 8, depth = 16;
-  split_kv_lds at{};
-  at.q_stride = (head_dim_qk + depth - 1) / depth * depth + pad;
-  at.v_stride = (head_dim_v + depth - 1) / depth * depth + pad;
-  const int qk_row = at.q_stride * static_cast<int>(qk_bytes), v_row = at.v_stride * 2;
-  at.kv_at = (split_kv_tile_rows * qk_row + 15) / 16 * 16;
-  at.scores_at = at.kv_at + split_kv_tile_keys * (qk_row > v_row ? qk_row : v_row);
-  at.p_at = at.scores_at + split_kv_tile_rows * split_kv_scores_stride * 4;
-  at.row_at = at.p_at + split_kv_tile_rows * split_kv_p_stride * 2;
-  at.size_bytes = at.row_at + split_kv_tile_rows * 4;
-  return at;
-}
-static_assert(lay_out_split_kv(max_head_dim, max_head_dim, 2).size_bytes <= 48 * 1024);
+/// Rows, waves and LDS of a block.
+struct split_kv_shape {
+  std::int32_t rows;   ///< 8 or 16: the columns of its matrix atoms
+  std::int32_t waves;  ///< each has a state of its own: the contract's states
+  std::int32_t lanes;  ///< of a wave
+  split_kv_lds lds;
+};
 
 /// Everything a block needs to know. Optional tensors have null data.
 struct split_kv_arguments {
@@ -67,12 +55,13 @@ struct split_kv_arguments {
   std::int32_t causal;
   std::int32_t window;
   std::int32_t num_splits;
-  std::int32_t row_tiles;   ///< of the sequence with most rows
-  float logit_scale;        ///< scale * q_scale * k_scale
-  float base2_logit_scale;  ///< the same times log2(e)
+  std::int32_t row_tiles;          ///< of the sequence with most rows
+  std::int32_t has_whole_vectors;  ///< K's and V's rows may be read 16 bytes at a time; else 8
+  float logit_scale;               ///< scale * q_scale * k_scale
+  float base2_logit_scale;         ///< the same times log2(e)
   float soft_cap;
   float v_scale;
-  split_kv_lds lds;
+  split_kv_shape shape;
 };
 
 /// Extents of a launch.

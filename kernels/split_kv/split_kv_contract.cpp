@@ -1,20 +1,22 @@
 #include "kernels/split_kv/split_kv_contract.hpp"
 
+#include "kernels/device/key_atoms.hpp"
 #include "kernels/device/mma.hpp"
-#include "kernels/device/softmax.hpp"
 #include "kernels/host/declare.hpp"
+#include "kernels/split_kv/shape.hpp"
 #include "kernels/split_kv/split_kv_arguments.hpp"
 
 namespace assay {
 
-contract declare_split_kv(const problem& p) {
+contract declare_split_kv(const problem& p, int lanes) {
   const dtype compute_type = p.o_type;  // int8 and FP8 tensors are multiplied with P, and stored, in O's type
   contract c;
-  c.tile_keys = split_kv_tile_keys;
+  c.tile_keys = split_kv_group_keys;
   c.qk = device::accumulation_model(p.q_type);
   c.pv = device::accumulation_model(compute_type);
   c.qk_atom = device::exact_atom(p.q_type);
   c.pv_atom = device::exact_atom(compute_type);
+  if (device::reorders_products(p.k_type) && c.qk_atom.group != c.qk_atom.products) c.qk_atom = {};
   c.p_type = compute_type;
   c.p_flush = device::flushed_below(compute_type);
   c.p_shift = 0;
@@ -23,8 +25,10 @@ contract declare_split_kv(const problem& p) {
   c.merge_roundings = 0;
   c.head_rows = 0;
   c.constant_roundings = 1;  // each constant is rounded once, from long double on the host or by the compiler
-  c.sum_roundings = device::softmax_sum_roundings;
-  c.normalise_roundings = p.v_scale == 1.0F ? 1 : 2;  // O / l, then times v_scale
+  c.sum_roundings = device::narrow_sum_roundings(lanes) + 1;  // within the lane, and into its l
+  c.normalise_roundings = p.v_scale == 1.0F ? 1 : 2;          // O / l, then times v_scale
+  c.states = split_kv_shape_of(p, split_kv_device_of(lanes)).waves;
+  c.state_roundings = device::narrow_join_roundings(lanes) + c.states;  // over lanes, and wave by wave
   declare_functions(c);
   return c;
 }

@@ -48,19 +48,27 @@ assay_status check(const problem* p, bool planned) {
 assay_status plan(const problem* p, std::int64_t budget_bytes, assay_plan* chosen) {
   if (const assay_status status = check(p, false); status.code != ASSAY_OK) return status;
   if (chosen == nullptr) return refuse(ASSAY_REJECTED, "plan is null");
-  return plan_splits(*p, budget_bytes, {platform::device_memory_bytes(), platform::compute_units()}, *chosen);
+  const split_kv_device device = split_kv_device_of(platform::usual_wave_lanes);
+  return plan_splits(*p, budget_bytes, {platform::device_memory_bytes(), platform::compute_units(), device}, *chosen);
 }
 
 assay_status declare(const problem* p, const assay_launch* launch, contract* declared) {
   if (const assay_status status = check(p, true); status.code != ASSAY_OK) return status;
   if (launch == nullptr || declared == nullptr) return refuse(ASSAY_REJECTED, "launch or contract is null");
-  *declared = declare_split_kv(*p);
+  *declared = declare_split_kv(*p, platform::wave_size(*launch));
   return {};
 }
 
 using split_kv_tensors = attention_tensors;
 
-split_kv_arguments arguments_of(const problem& p, const split_kv_tensors& t) {
+/// Whether the rows of all pages, slots and heads begin, and end, at multiples of 16 bytes.
+bool has_whole_vectors(const tensor& t) {
+  const auto is_whole = [&](std::int64_t elements) { return elements * size_bytes(t.type) % 16 == 0; };
+  return reinterpret_cast<std::uintptr_t>(t.data) % 16 == 0 && is_whole(t.stride[0]) && is_whole(t.stride[1]) &&
+         is_whole(t.stride[2]) && is_whole(t.shape[3]);
+}
+
+split_kv_arguments arguments_of(const problem& p, const split_kv_tensors& t, int lanes) {
   const auto integers = [](const tensor& from) { return static_cast<const std::int32_t*>(from.data); };
   const bool has_table = p.page_table == page_table_kind::block_table;
   const logit_scales scales = logit_scales_of(p);
@@ -83,11 +91,12 @@ split_kv_arguments arguments_of(const problem& p, const split_kv_tensors& t) {
   a.page_size = p.page_size;
   a.causal = p.causal, a.window = p.window;
   a.num_splits = p.num_splits;
-  a.row_tiles = split_kv_row_tiles(p);
+  a.shape = split_kv_shape_of(p, split_kv_device_of(lanes));
+  a.row_tiles = split_kv_row_tiles(p, a.shape.rows);
+  a.has_whole_vectors = static_cast<std::int32_t>(has_whole_vectors(t.k) && has_whole_vectors(t.v));
   a.logit_scale = scales.natural;
   a.base2_logit_scale = scales.base2;
   a.soft_cap = p.soft_cap, a.v_scale = p.v_scale;
-  a.lds = lay_out_split_kv(p.head_dim_qk, p.head_dim_v, size_bytes(p.q_type));
   return a;
 }
 
@@ -108,7 +117,7 @@ assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t num
     return status;
   if (p->num_seqs == 0 || p->max_q == 0) return {};  // there may be padding rows
 
-  const split_kv_arguments arguments = arguments_of(*p, bound);
+  const split_kv_arguments arguments = arguments_of(*p, bound, platform::wave_size(*launch));
   const split_kv_grid grid{static_cast<unsigned int>(arguments.row_tiles * p->heads_kv * p->num_seqs),
                            static_cast<unsigned int>(p->num_splits)};
   const platform::launch_guard guard(*launch, given);

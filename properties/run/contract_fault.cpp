@@ -83,6 +83,8 @@ constexpr named_field all_fields[] = {
     ASSAY_FIELD(sum_epsilon),
     ASSAY_FIELD(qk_atom),
     ASSAY_FIELD(pv_atom),
+    ASSAY_FIELD(states),
+    ASSAY_FIELD(state_roundings),
 };
 #undef ASSAY_FIELD
 
@@ -144,7 +146,8 @@ std::string any_order_fault(const contract& c) {
                        : is_of_products ? ", bf16 or tf32"
                                         : " or bf16");
   }
-  if (c.order == tile_order::any) return {};
+  if (c.order == tile_order::any)
+    return c.states == 1 && c.state_roundings == 0 ? "" : "states is not 1, or state_roundings not 0, without an order";
   for (const named_type& t : types)
     if (t.type != dtype::f32)
       return fmt::format("{} is {}, must be f32 where an order is declared", t.name, name_of(t.type));
@@ -227,6 +230,8 @@ std::string contract_fault(const contract& c, const problem& p) {
       {"rescale_slack", c.rescale_slack + 0.0, 0, 16},
       {"normalises_p", c.normalises_p + 0.0, 0, 1},
       {"sum_epsilon", c.sum_epsilon, 0, coarsest},
+      {"states", c.states + 0.0, 1, 64},
+      {"state_roundings", c.state_roundings + 0.0, 0, most_roundings},
   };
   if (std::string fault = range_fault(fields); !fault.empty()) return fault;
   if (std::string fault = any_order_fault(c); !fault.empty()) return fault;

@@ -149,6 +149,8 @@ const std::map<std::string, setter>& setters() {
       ASSAY_FIELD(rescale_slack),
       ASSAY_FIELD(normalises_p),
       ASSAY_FIELD(sum_epsilon),
+      ASSAY_FIELD(states),
+      ASSAY_FIELD(state_roundings),
       {"qk_atom", [](contract& c, const std::string& f, const py::handle& v,
                      const problem& p) { c.qk_atom = atom_of(f, v, p.k_type); }},
       {"pv_atom", [](contract& c, const std::string& f, const py::handle& v,

@@ -89,6 +89,77 @@ TEST_CASE("the same holds for units that align and truncate, and for data that c
   }
 }
 
+TEST_CASE("the same holds for tiles that are dealt to several states, which are joined at the end",
+          "[oracle][states]") {
+  for (std::uint64_t n = 0; n < 60; ++n) {
+    options o = variant(n);
+    if (n % 2 == 0)  // the maxima of the states differ
+      o.draw = [](char which, std::int64_t at, std::mt19937_64& random) {
+        return which == 'k' ? 0.03 * static_cast<double>(at % 191) : testing::normal(random);
+      };
+    const testing::setting s = testing::make_setting(o);
+    contract c = small_tiles(n % 6 == 1 ? dtype::bf16 : dtype::f16, n % 3 == 0 ? 4 : 8);
+    c.states = static_cast<std::int32_t>(2 + n % 3);
+    c.state_roundings = 2 * c.states;
+    INFO("variant " << n);
+    for (std::uint64_t seed = 0; seed < 3; ++seed) CHECK(outside(s, c, seed) == 0);
+  }
+}
+
+TEST_CASE("a kernel that joins its states wrongly leaves the enclosure, as one does with other states",
+          "[oracle][states]") {
+  options o;
+  o.sequences = {{2, 90}};
+  o.heads_q = 2;
+  o.heads_kv = 1;
+  o.draw = [](char which, std::int64_t at, std::mt19937_64& random) {
+    return testing::normal(random) + (which == 'k' ? 0.01 * static_cast<double>(at % 97) : which == 'q' ? 1.0 : 0.0);
+  };
+  const testing::setting s = testing::make_setting(o);
+  contract c = small_tiles(dtype::f16);
+  c.states = 3;
+  c.state_roundings = 3;
+  CHECK(outside(s, c, 1) == 0);
+  for (const fault f : {fault::unweighted_states, fault::lost_state, fault::missing_rescale, fault::dropped_key}) {
+    INFO("fault " << static_cast<int>(f));
+    CHECK(outside(s, c, 1, f) > 0);
+  }
+  contract other = c;  // P of f16 is rounded relative to another maximum
+  other.states = 1;
+  other.state_roundings = 0;
+  const std::vector<testing::memory> written = testing::scalar_kernel(s, c, 1).run();
+  const enclosure bounds = enclose(s.stated, s.tensors(), other);
+  CHECK(judge(bounds, testing::views(written))[0].worst_factor > 1);
+}
+
+TEST_CASE("what is not finite in a state reaches the joined row, whatever the state weighs", "[oracle][states]") {
+  constexpr double special[] = {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()};
+  for (const double value : special)
+    for (const bool is_heavy : {true, false}) {
+      options o;
+      o.sequences = {{1, 64}};
+      o.scale = 40;
+      // The keys of state 1 lie far above those of state 0, or far below, where they weigh 0.
+      o.draw = [is_heavy, value, &o](char which, std::int64_t at, std::mt19937_64&) {
+        if (which == 'k') return (at / o.dim_qk / 16 % 2 == 1) == is_heavy ? 1.0 : -1.0;
+        return which == 'v' && at / o.dim_v == 20 ? value : 1.0;
+      };
+      const testing::setting s = testing::make_setting(o);
+      contract c = small_tiles(dtype::f16);
+      c.states = 2;
+      c.state_roundings = 2;
+      const enclosure bounds = enclose(s.stated, s.tensors(), c);
+      const enclosed_tensor& out = bounds.tensors[0];
+      INFO(value << ", heavy " << is_heavy);
+      if (std::isnan(value))
+        CHECK(out.rule(0) == element_rule::nan);
+      else if (is_heavy)
+        CHECK((out.elements[0].lo > 1e300 && !admits_nan(out.rule(0))));
+      else
+        CHECK(admits_nan(out.rule(0)));
+    }
+}
+
 TEST_CASE("logits so large that nothing is known of the weights still bound what they weigh", "[oracle]") {
   options o;
   o.sequences = {{2, 60}};

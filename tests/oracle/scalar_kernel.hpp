@@ -31,9 +31,11 @@ enum class fault {
   early_v_descale,
   early_descales,
   late_descales,
-  missing_ratio,  ///< O stays in units of the v descale before
-  unshifted_lse,  ///< m for the base
-  truncated_p,    ///< P is rounded towards zero
+  missing_ratio,      ///< O stays in units of the v descale before
+  unshifted_lse,      ///< m for the base
+  unweighted_states,  ///< states are joined as if all had the same maximum
+  lost_state,         ///< the last state is not joined
+  truncated_p,        ///< P is rounded towards zero
 };
 
 /// How a kernel uses what the contract leaves open: anything, or its end above or below, or these in turn.
@@ -266,14 +268,42 @@ class scalar_kernel {
     const std::int64_t per_split = (planned + p_.num_splits - 1) / p_.num_splits;
     std::int64_t head_kv = head / (p_.heads_q / p_.heads_kv);
     if (fault_ == fault::swapped_head) head_kv = (head_kv + 1) % p_.heads_kv;
-    pass at{seq, row, head, head_kv, keys, -1, std::vector<double>(static_cast<std::size_t>(p_.head_dim_v), 0.0)};
+    pass one{seq, row, head, head_kv, keys, -1, std::vector<double>(static_cast<std::size_t>(p_.head_dim_v), 0.0)};
+    for (std::int64_t key = 0; key < keys; ++key) one.last_visible = is_visible(seq, row, key) ? key : one.last_visible;
+    std::vector<pass> states(static_cast<std::size_t>(c_.states), one);
     if (has("sinks") && (split == 0 || fault_ == fault::sink_per_split) && number("sinks", head) != nothing)
-      start_from_sink(at);
-    for (std::int64_t key = 0; key < keys; ++key) at.last_visible = is_visible(seq, row, key) ? key : at.last_visible;
+      start_from_sink(states[0]);
     const std::int64_t first = split * per_split, last = std::min((split + 1) * per_split, tiles);
-    for (std::int64_t tile = first; tile < last; ++tile)
-      visit(at, c_.order == tile_order::descending ? last - 1 - (tile - first) : tile);
-    return finished(std::move(at));
+    for (std::int64_t i = first; i < last; ++i) {
+      const std::int64_t tile = c_.order == tile_order::descending ? last - 1 - (i - first) : i;
+      visit(states[static_cast<std::size_t>(tile) % states.size()], tile);
+    }
+    return finished(joined(std::move(states)));
+  }
+
+  /// l and O of all states, by their weights, wave by wave; half of the time each product is rounded before it is
+  /// added.
+  pass joined(std::vector<pass> states) {
+    if (fault_ == fault::lost_state && states.size() > 1) states.pop_back();
+    pass all = states[0];
+    for (const pass& s : states) all.m = std::max(all.m, s.m);
+    all.l = 0;
+    std::ranges::fill(all.o, 0.0);
+    bool is_first = true;
+    for (const pass& s : states) {
+      if (s.m == nothing) continue;
+      const bool is_whole = s.m == all.m || fault_ == fault::unweighted_states;
+      const double weight = is_whole ? 1 : exp2_with_error(f32(s.m - all.m));
+      const bool is_fused = random_() % 2 == 0;
+      const auto add = [&](double sum, double x) {
+        const double product = is_fused || weight == 1 ? weight * x : f32(weight * x);
+        return is_first ? (weight == 1 ? product : f32(product)) : f32(sum + product);
+      };
+      all.l = add(all.l, s.l);
+      for (std::size_t d = 0; d < all.o.size(); ++d) all.o[d] = add(all.o[d], s.o[d]);
+      is_first = false;
+    }
+    return all;
   }
 
   /// With a shift the contract does not say what l is; in units of 2^base the sink weighs exp2(m - base).

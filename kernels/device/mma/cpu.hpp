@@ -68,12 +68,14 @@ inline int wave_lanes() {
   return cpu::wave_size();
 }
 
+/// `count` products. Of a chain all are added to c[0]; of a fan each has a c of its own, and all have b[0].
 template <class T, class Acc>
 struct chain_record {
   accumulator<Acc>* c;
   const fragment<T>* a;
   const fragment<T>* b;
   int count;
+  bool is_fan = false;
 };
 
 inline constexpr int longest_chain = 16;
@@ -125,7 +127,7 @@ void gather(const cpu::wave_records& records, int step, gathered<Wide>& g) {
     if (r == nullptr) continue;
     const int outer = lane % 16, k = lane / 16 * share;
     for (int i = 0; i < share; ++i) a[outer][k + i] = r->a[step].value[i];
-    for (int i = 0; i < share; ++i) b[k + i][outer] = r->b[step].value[i];
+    for (int i = 0; i < share; ++i) b[k + i][outer] = r->b[r->is_fan ? 0 : step].value[i];
   }
   // Widened as wholes, which the compiler vectorises.
   Wide spoiled[16] = {};  // x - x is 0 for finite x, NaN otherwise
@@ -171,41 +173,48 @@ void multiply_as(const matrix_atom& atom, const A& a, const B& b, float (&c)[16]
   }
 }
 
+/// c += A B
+template <class T, class Acc, class Wide>
+void multiply_gathered(const gathered<Wide>& g, Acc (&c)[16][16]) {
+  if constexpr (std::is_same_v<Acc, float>)
+    if (const named_atoms* const atoms = cpu::chosen_atoms(); atoms != nullptr)
+      return multiply_as<16>(atoms->of(dtype_of<T>), g.a, g.b, c);
+  for (int row = 0; row < 16; ++row) {
+    // A row of zeros adds zeros: most rows of a decode tile are padding.
+    if (g.is_zero[row] && g.b_is_finite) continue;
+    Wide sum[16];
+    for (int n = 0; n < 16; ++n) sum[n] = c[row][n];
+    for (int k = 0; k < 16; ++k) {
+      ASSAY_VECTORIZE
+      for (int n = 0; n < 16; ++n) sum[n] += g.a[row][k] * g.b[k][n];
+    }
+    for (int n = 0; n < 16; ++n) c[row][n] = static_cast<Acc>(sum[n]);
+  }
+}
+
 template <class T, class Acc>
 void multiply_chain(cpu::wave_records& records) {
   using wide = typename joined<Acc>::type;
   const int share = 256 / records.size;
   const auto record_of = [&](int lane) { return static_cast<chain_record<T, Acc>*>(records.lane[lane]); };
   int count = 0;
+  bool is_fan = false;
   Acc c[16][16] = {};
-  for (int lane = 0; lane < records.size; ++lane) {
-    if (records.lane[lane] == nullptr) continue;
-    count = record_of(lane)->count;
-    for (int i = 0; i < share; ++i) c[lane / 16 * share + i][lane % 16] = record_of(lane)->c->value[i];
-  }
+  const auto for_each_element = [&](int step, auto&& move) {
+    for (int lane = 0; lane < records.size; ++lane)
+      if (records.lane[lane] != nullptr)
+        for (int i = 0; i < share; ++i)
+          move(record_of(lane)->c[is_fan ? step : 0].value[i], c[lane / 16 * share + i][lane % 16]);
+  };
+  for (int lane = 0; lane < records.size; ++lane)
+    if (records.lane[lane] != nullptr) count = record_of(lane)->count, is_fan = record_of(lane)->is_fan;
   for (int step = 0; step < count; ++step) {
+    if (step == 0 || is_fan) for_each_element(step, [](Acc own, Acc& tile) { tile = own; });
     gathered<wide> g;
     gather<T, Acc>(records, step, g);
-    if constexpr (std::is_same_v<Acc, float>)
-      if (const named_atoms* const atoms = cpu::chosen_atoms(); atoms != nullptr) {
-        multiply_as<16>(atoms->of(dtype_of<T>), g.a, g.b, c);
-        continue;
-      }
-    for (int row = 0; row < 16; ++row) {
-      // A row of zeros adds zeros: most rows of a decode tile are padding.
-      if (g.is_zero[row] && g.b_is_finite) continue;
-      wide sum[16];
-      for (int n = 0; n < 16; ++n) sum[n] = c[row][n];
-      for (int k = 0; k < 16; ++k) {
-        ASSAY_VECTORIZE
-        for (int n = 0; n < 16; ++n) sum[n] += g.a[row][k] * g.b[k][n];
-      }
-      for (int n = 0; n < 16; ++n) c[row][n] = static_cast<Acc>(sum[n]);
-    }
+    multiply_gathered<T>(g, c);
+    if (step + 1 == count || is_fan) for_each_element(step, [](Acc& own, Acc tile) { own = tile; });
   }
-  for (int lane = 0; lane < records.size; ++lane)
-    if (records.lane[lane] != nullptr)
-      for (int i = 0; i < share; ++i) record_of(lane)->c->value[i] = c[lane / 16 * share + i][lane % 16];
 }
 
 #pragma clang attribute pop
@@ -220,6 +229,13 @@ void mma_chain(accumulator<Acc>& c, int count, LoadA load_a_step, LoadB load_b_s
     chain_record<T, Acc> record{&c, a, b, steps};
     cpu::wave_rendezvous("mma", where, &record, &multiply_chain<T, Acc>);
   }
+}
+
+/// c[i] += A_i B for i < count, in one rendezvous.
+template <class T>
+void mma_fan(accumulator<float>* c, int count, const fragment<T>* a, const fragment<T>& b, ASSAY_HERE) {
+  chain_record<T, float> record{c, a, &b, count, true};
+  cpu::wave_rendezvous("mma", where, &record, &multiply_chain<T, float>);
 }
 
 /// Of every unit that may be chosen: at most 32 roundings of sums below 33 * 2^(e_max + 1), each off by an ulp, 2^-23.

@@ -26,6 +26,10 @@ inline constexpr bool has_few_registers = true;
 inline constexpr bool has_few_registers = false;
 #endif
 
+/// Copies to LDS pass through the thread's registers: of the direct loads to LDS (gfx942, gfx950) the compiler waits
+/// for all before any read of LDS.
+inline constexpr bool copies_pass_registers = true;
+
 /// v_exp_f32 and v_log_f32 are good to 1 ulp and flush subnormal results (AMD's CDNA and RDNA ISA guides). exp adds the
 /// rounding of the high half of its argument's fraction and one product: below 2^-23 + 2 * 2^-24 = 2^-22. log
 /// multiplies log2 by ln 2: two roundings more.
@@ -61,10 +65,27 @@ inline int compute_units() {
   return known && count > 0 ? count : 1;
 }
 
+/// LDS that a block may have, and that the blocks of a compute unit share.
+struct lds_sizes {
+  int of_block, of_unit;
+};
+inline lds_sizes lds_bytes() {
+  return {64 << 10, 64 << 10};
+}
+/// Lets a kernel have that much dynamic LDS, which is no more than lds_bytes() says.
+template <class Kernel>
+void allow_lds(Kernel*, int) {}
+
+/// Threads that blocks should have at the most.
+inline constexpr int most_threads_of_block = 256;
+
 /// The hardware's wave size. Only the cpu platform honours the request.
 inline bool has_wave_size(int) {
   return true;
 }
+
+/// Of the wave that the planner has in mind, to which no launch is known.
+inline constexpr int usual_wave_lanes = 64;
 
 /// Lanes of a wave: a multiple of it is a block's number of threads.
 inline int wave_size(const assay_launch&) {
@@ -93,6 +114,14 @@ __device__ inline void wave_fence() {
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
 }
 
+/// 0, of which the compiler does not know it: addresses made with it are not computed before a loop, where they would
+/// take registers.
+__device__ inline int unknown_zero() {
+  int zero = 0;
+  asm volatile("" : "+s"(zero));
+  return zero;
+}
+
 /// __syncthreads, with a wait of its own for the wave's LDS accesses. The compiler (LLVM 19 and 22) loses the one that
 /// the barrier's fence asks for where a barrier is at the head of a loop and the store at its end, so that other waves
 /// read what is not there yet. What stands in an assembly statement it keeps.
@@ -104,6 +133,18 @@ __device__ inline void block_barrier() {
 #endif
   __syncthreads();
 }
+
+/// Copies to LDS, done where they begin: see copies_pass_registers.
+template <int Bytes>
+__device__ inline void begin_copy(void* lds, const void* from, bool is_live) {
+  struct alignas(Bytes) vector {
+    unsigned int word[Bytes / 4];
+  };
+  *static_cast<vector*>(lds) = is_live ? *static_cast<const vector*>(from) : vector{};
+}
+__device__ inline void commit_copies() {}
+template <int Pending>
+__device__ inline void wait_for_copies() {}
 
 }  // namespace assay::platform
 

@@ -9,6 +9,7 @@
 #include "kernels/library.h"
 #include "kernels/platform/common/math_errors.hpp"
 #include "kernels/platform/cpu/executor/announced_call.hpp"
+#include "kernels/platform/cpu/executor/async_copy.hpp"
 #include "kernels/platform/cpu/executor/executor.hpp"
 #include "kernels/platform/cpu/executor/wave.hpp"
 
@@ -22,6 +23,9 @@ inline constexpr DLDeviceType device_type = kDLCPU;
 
 /// Whether tiles should not wait in registers. tests/kernels/few_registers makes libraries in which it is true.
 inline constexpr bool has_few_registers = false;
+
+/// Whether copies to LDS pass through the thread's registers, as without asynchronous copies.
+inline constexpr bool copies_pass_registers = false;
 
 /// exp2f of glibc since 2.27 evaluates in binary64 and rounds once: at most 0.502 ulp (its sysdeps/ieee754/flt-32/
 /// e_exp2f.c says so); an ulp is at most 2^-23 of the value, so 0.502 * 2^-23 < 1.01 * 2^-24. exp, log and tanh below
@@ -60,6 +64,20 @@ inline int compute_units() {
   return 8;
 }
 
+/// LDS that a block may have, and that the blocks of a compute unit share.
+struct lds_sizes {
+  int of_block, of_unit;
+};
+inline lds_sizes lds_bytes() {
+  return {static_cast<int>(cpu::default_lds_limit_bytes), static_cast<int>(cpu::default_lds_limit_bytes)};
+}
+/// Lets a kernel have that much dynamic LDS, which is no more than lds_bytes() says.
+template <class Kernel>
+void allow_lds(Kernel*, int) {}
+
+/// Threads that blocks should have at the most: each is a fiber.
+inline constexpr int most_threads_of_block = 128;
+
 /// What a launch holds while it runs: nothing in a call of the suite, which announces it.
 class launch_guard {
  public:
@@ -82,6 +100,9 @@ inline bool has_wave_size(int lanes) {
   return lanes == 32 || lanes == 64;
 }
 
+/// Of the wave that the planner has in mind, to which no launch is known.
+inline constexpr int usual_wave_lanes = 64;
+
 /// Lanes of a wave under this launch: a multiple of it is a block's number of threads.
 inline int wave_size(const assay_launch& launch) {
   return launch.wave_size;
@@ -97,9 +118,30 @@ inline int uniform(int value) {
   return value;
 }
 
+/// 0; where registers are few, one of which the compiler does not know it.
+inline int unknown_zero() {
+  return 0;
+}
+
 /// Orders the LDS accesses of a wave's lanes: what they wrote before it, all of them see after it.
 inline void wave_fence(ASSAY_HERE) {
   cpu::wave_barrier("wave_fence", where, cpu::every_lane);
+}
+
+/// Begins a copy of `Bytes` (8 or 16) to LDS; where it is not live nothing is read, and the destination becomes 0.
+/// Always inlined: the checker names the kernel's line.
+template <int Bytes>
+[[gnu::always_inline]] inline void begin_copy(void* lds, const void* from, bool is_live) {
+  cpu::begin_copy(lds, from, Bytes, is_live ? Bytes : 0);
+}
+/// Makes a group of the thread's copies since the last one.
+inline void commit_copies() {
+  cpu::commit_copies();
+}
+/// Waits for the thread's groups but the newest `Pending`. Other lanes see their copies after a wave_fence().
+template <int Pending>
+inline void wait_for_copies() {
+  cpu::wait_for_copies(Pending);
 }
 
 }  // namespace assay::platform

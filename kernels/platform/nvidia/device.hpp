@@ -21,12 +21,17 @@ inline constexpr DLDeviceType device_type = kDLCUDA;
 /// Whether tiles should not wait in registers.
 inline constexpr bool has_few_registers = false;
 
-/// CUDA C++ Programming Guide, mathematical functions: exp2f and expf at most 2 ulp, logf at most 1 ulp; an ulp is at
-/// most 2^-23 of the value. Compiled without -ftz, so subnormal results are kept.
+/// Whether copies to LDS pass through the thread's registers.
+inline constexpr bool copies_pass_registers = false;
+
+/// CUDA C++ Programming Guide, mathematical functions: expf at most 2 ulp, logf at most 1 ulp; an ulp is at most 2^-23
+/// of the value. PTX ISA, ex2.approx.ftz: 2^-22 of the value, and subnormal results are 0.
 inline constexpr math_errors errors{0x1p-22F, 0x1p-126F, 0x1p-24F, 0x1p-23F, tanh_error(0x1p-22F)};
 
 __device__ inline float exp2(float x) {
-  return ::exp2f(x);
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
 }
 __device__ inline float exp(float x) {
   return ::expf(x);
@@ -49,6 +54,30 @@ inline int compute_units() {
   return known && count > 0 ? count : 1;
 }
 
+/// LDS that a block may have, and that the blocks of a compute unit share. Without a device those of the smallest,
+/// sm_86.
+struct lds_sizes {
+  int of_block, of_unit;
+};
+inline lds_sizes lds_bytes() {
+  int device = 0;
+  lds_sizes sizes{};
+  const bool known =
+      cudaGetDevice(&device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&sizes.of_block, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&sizes.of_unit, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device) == cudaSuccess;
+  return known ? sizes : lds_sizes{99 << 10, 100 << 10};
+}
+/// Lets a kernel have that much dynamic LDS, which is no more than lds_bytes() says. An error shows at the launch.
+template <class Kernel>
+void allow_lds(Kernel* kernel, int bytes) {
+  if (bytes > 48 << 10)
+    static_cast<void>(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+}
+
+/// Threads that blocks should have at the most.
+inline constexpr int most_threads_of_block = 256;
+
 /// Ten times the major number plus the minor one; 0 without a device.
 inline int compute_capability() {
   int device = 0, major = 0, minor = 0;
@@ -62,6 +91,9 @@ inline int compute_capability() {
 inline bool has_wave_size(int) {
   return true;
 }
+
+/// Of the wave that the planner has in mind, to which no launch is known.
+inline constexpr int usual_wave_lanes = 32;
 
 /// Lanes of a wave: a multiple of it is a block's number of threads.
 inline int wave_size(const assay_launch&) {
@@ -78,9 +110,36 @@ __device__ inline int uniform(int value) {
   return value;
 }
 
+/// 0; where registers are few, one of which the compiler does not know it.
+__device__ inline int unknown_zero() {
+  return 0;
+}
+
 /// Orders the LDS accesses of a wave's lanes: what they wrote before it, all of them see after it.
 __device__ inline void wave_fence() {
   __syncwarp();
+}
+
+/// Begins a copy of `Bytes` (8 or 16) to LDS; where it is not live nothing is read, and the destination becomes 0.
+template <int Bytes>
+__device__ inline void begin_copy(void* lds, const void* from, bool is_live) {
+  const auto to = static_cast<unsigned int>(__cvta_generic_to_shared(lds));
+  const int live_bytes = is_live ? Bytes : 0;
+  if constexpr (Bytes == 16)  // past the L1 cache, which the tile would only pass
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(live_bytes)
+                 : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(Bytes), "r"(live_bytes)
+                 : "memory");
+}
+/// Makes a group of the thread's copies since the last one.
+__device__ inline void commit_copies() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+/// Waits for the thread's groups but the newest `Pending`. Other lanes see their copies after a wave_fence().
+template <int Pending>
+__device__ inline void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
 
 }  // namespace assay::platform

@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "kernels/split_kv/shape.hpp"
 #include "kernels/split_kv/split_kv_arguments.hpp"
 
 namespace {
@@ -20,6 +21,11 @@ problem decode_problem() {
   p.heads_kv = 2;
   p.num_pages = 200;
   return p;
+}
+
+/// As of an H100 or H200.
+assay::device_facts hopper(std::int64_t memory_bytes, int units) {
+  return {memory_bytes, units, {32, 8, 4, 227 << 10, 228 << 10, true}};
 }
 
 const assay_kernel& kernel() {
@@ -49,30 +55,72 @@ TEST_CASE("the workspace budget is an eighth of the device, clamped, and 1.5 GiB
   CHECK(assay::default_workspace_budget_bytes(192 * gib) == 8 * gib);
 }
 
-TEST_CASE("an idle device is filled with splits, at most one per tile, and never more than 128", "[plan]") {
+TEST_CASE("an idle device is filled with splits, of 256 keys at least, and never more than 128", "[plan]") {
   problem p = decode_problem();
   assay_plan plan{};
-  REQUIRE(assay::plan_splits(p, 0, {0, 1}, plan).code == ASSAY_OK);
+  REQUIRE(assay::plan_splits(p, 0, hopper(0, 1), plan).code == ASSAY_OK);
   CHECK(plan.num_splits == 1);
   CHECK(plan.workspace_bytes == 0);
-  REQUIRE(assay::plan_splits(p, 0, {0, 304}, plan).code == ASSAY_OK);
-  CHECK(plan.num_splits == 16);  // ceil(1000 / 64)
-  CHECK(plan.workspace_bytes == 16 * 2 * 8 * (64 + 1) * 4);
+  REQUIRE(assay::plan_splits(p, 0, hopper(0, 304), plan).code == ASSAY_OK);
+  CHECK(plan.num_splits == 4);  // ceil(1000 / 256)
+  CHECK(plan.workspace_bytes == 4 * 2 * 8 * (64 + 1) * 4);
   p.max_k = 1'000'000;
   p.num_pages = 70000;
-  REQUIRE(assay::plan_splits(p, 0, {0, 304}, plan).code == ASSAY_OK);
+  REQUIRE(assay::plan_splits(p, 0, hopper(0, 304), plan).code == ASSAY_OK);
   CHECK(plan.num_splits == 128);
-  REQUIRE(assay::plan_splits(p, 50 * 2 * 8 * 65 * 4, {0, 304}, plan).code == ASSAY_OK);
+  REQUIRE(assay::plan_splits(p, 50 * 2 * 8 * 65 * 4, hopper(0, 304), plan).code == ASSAY_OK);
   CHECK(plan.num_splits == 50);  // as many as the budget holds
+}
+
+TEST_CASE("blocks and splits fill the device once, or as many times as leave its last round full", "[plan]") {
+  problem p = decode_problem();
+  p.head_dim_qk = p.head_dim_v = 128;  // two blocks a unit: 264 at once
+  p.heads_q = 32;
+  p.max_k = 131072;
+  p.num_pages = 70000;
+  const auto splits = [&](std::int32_t heads_kv, std::int32_t sequences) {
+    p.heads_kv = heads_kv;
+    p.num_seqs = p.total_q = sequences;
+    assay_plan plan{}, again{};
+    REQUIRE(assay::plan_splits(p, 0, hopper(0, 132), plan).code == ASSAY_OK);
+    REQUIRE(assay::plan_splits(p, 0, hopper(0, 132), again).code == ASSAY_OK);
+    CHECK(plan.num_splits == again.num_splits);
+    return plan.num_splits;
+  };
+  CHECK(splits(8, 1) == 33);
+  CHECK(splits(8, 16) == 2);
+  CHECK(splits(8, 33) == 1);
+  CHECK(splits(8, 64) == 1);   // two rounds, the second one nearly full
+  CHECK(splits(4, 75) == 6);   // 300 blocks in two rounds, or 1800 in seven
+  CHECK(splits(8, 600) == 1);  // many rounds
+}
+
+TEST_CASE("the waves of a block, which are the contract's states, do not depend on the rows", "[plan]") {
+  problem p = decode_problem();
+  for (const int of_block : {64 << 10, 99 << 10, 163 << 10, 227 << 10})
+    for (p.head_dim_qk = 8; p.head_dim_qk <= 256; p.head_dim_qk += 8)
+      for (p.head_dim_v = 8; p.head_dim_v <= 256; p.head_dim_v += 8) {
+        const assay::split_kv_device device{32, 8, 4, of_block, of_block + 1024, true};
+        p.max_q = 1;
+        const assay::split_kv_shape narrow = assay::split_kv_shape_of(p, device);
+        p.max_q = 4;
+        const assay::split_kv_shape wide = assay::split_kv_shape_of(p, device);
+        CAPTURE(of_block, p.head_dim_qk, p.head_dim_v);
+        REQUIRE(narrow.rows == 8);
+        REQUIRE(wide.rows == 16);
+        REQUIRE(narrow.waves == wide.waves);
+        REQUIRE(narrow.lds.slots >= wide.lds.slots);
+        REQUIRE(wide.lds.size_bytes <= of_block);
+      }
 }
 
 TEST_CASE("a number of splits that was asked for is kept, also beyond the tiles, or refused", "[plan]") {
   problem p = decode_problem();
   p.num_splits = 128;
   assay_plan plan{};
-  REQUIRE(assay::plan_splits(p, 0, {0, 1}, plan).code == ASSAY_OK);
+  REQUIRE(assay::plan_splits(p, 0, hopper(0, 1), plan).code == ASSAY_OK);
   CHECK(plan.num_splits == 128);
-  const assay_status status = assay::plan_splits(p, 1000, {0, 1}, plan);
+  const assay_status status = assay::plan_splits(p, 1000, hopper(0, 1), plan);
   CHECK(status.code == ASSAY_UNSUPPORTED);
   CHECK(names(status, "workspace"));
 }
@@ -148,14 +196,39 @@ TEST_CASE("run() wants a planned problem and all tensors, and launches nothing w
   CHECK(kernel().run(nullptr, nullptr, 0, &launch).code == ASSAY_REJECTED);
 }
 
-TEST_CASE("a block's LDS fits into 48 KiB for every head dimension, and its parts do not overlap", "[plan]") {
-  for (int qk = 64; qk <= assay::max_head_dim; qk += 8)
-    for (int v = 64; v <= assay::max_head_dim; v += 8)
-      for (const int bytes : {1, 2}) {
-        const assay::split_kv_lds at = assay::lay_out_split_kv(qk, v, bytes);
-        const bool fits = 16 * at.q_stride * bytes <= at.kv_at && at.kv_at + 64 * at.q_stride * bytes <= at.scores_at &&
-                          at.kv_at + 64 * at.v_stride * 2 <= at.scores_at && at.size_bytes <= 48 * 1024 &&
-                          at.kv_at % 16 == 0 && at.scores_at % 16 == 0 && at.p_at % 16 == 0;
-        if (!fits) FAIL("head dimensions " << qk << " and " << v);
-      }
+TEST_CASE("a block's LDS fits the device for every head dimension and type, and its parts do not overlap", "[plan]") {
+  const assay::split_kv_device devices[] = {
+      {32, 8, 4, 227 << 10, 228 << 10, true}, {32, 8, 4, 99 << 10, 100 << 10, true},
+      {32, 16, 4, 64 << 10, 64 << 10, true},  {64, 16, 2, 64 << 10, 64 << 10, true},
+      {64, 16, 4, 64 << 10, 64 << 10, false}, {32, 16, 4, 64 << 10, 64 << 10, false}};
+  problem p = decode_problem();
+  const std::pair<assay::dtype, assay::dtype> types[] = {{assay::dtype::f16, assay::dtype::f16},
+                                                         {assay::dtype::e4m3fn, assay::dtype::e4m3fn},
+                                                         {assay::dtype::i8, assay::dtype::f16}};
+  for (const assay::split_kv_device& device : devices)
+    for (p.head_dim_qk = 64; p.head_dim_qk <= assay::max_head_dim; p.head_dim_qk += 8)
+      for (p.head_dim_v = 64; p.head_dim_v <= assay::max_head_dim; p.head_dim_v += 8)
+        for (p.max_q = 1; p.max_q <= 5; p.max_q += 4)
+          for (const auto& [k, v] : types) {
+            p.q_type = k == assay::dtype::i8 ? k : assay::dtype::f16, p.k_type = k, p.v_type = v;
+            const assay::split_kv_shape shape = assay::split_kv_shape_of(p, device);
+            const assay::split_kv_lds& at = shape.lds;
+            const std::int64_t k_bytes = p.head_dim_qk * assay::size_bytes(k),
+                               v_bytes = p.head_dim_v * assay::size_bytes(v);
+            const bool has_rows = at.q_row_bytes >= p.head_dim_qk * assay::size_bytes(p.q_type) &&
+                                  at.k_row_bytes >= k_bytes && at.v_row_bytes >= v_bytes &&
+                                  (at.q_row_bytes | at.k_row_bytes | at.v_row_bytes) % 128 == 0;
+            const bool has_ring = at.slots >= (device.has_ring ? 2 : 1) && at.slots <= 4 &&
+                                  at.ring_bytes >= at.slots * 16 * (at.k_row_bytes + at.v_row_bytes) &&
+                                  at.ring_bytes >= shape.rows * p.head_dim_v * 4;
+            const bool is_apart = at.ring_at >= shape.rows * at.q_row_bytes && at.ring_at % 16 == 0 &&
+                                  at.ring_bytes % 16 == 0 && at.states_at >= at.ring_at + shape.waves * at.ring_bytes &&
+                                  at.size_bytes >= at.states_at + (2 * shape.waves + 1) * 16 * 4;
+            const bool fits = at.size_bytes <= device.lds_of_block_bytes && shape.waves >= 1 &&
+                              shape.waves <= device.most_waves &&
+                              shape.rows == (p.max_q * 4 <= device.narrow_columns ? device.narrow_columns : 16);
+            if (!(has_rows && has_ring && is_apart && fits))
+              FAIL("head dimensions " << p.head_dim_qk << " and " << p.head_dim_v << ", waves " << shape.waves
+                                      << ", slots " << at.slots << ", " << at.size_bytes << " bytes");
+          }
 }

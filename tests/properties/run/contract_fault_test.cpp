@@ -84,6 +84,21 @@ TEST_CASE("what a library of an older contract.hpp does not know is neutral, and
   CHECK(fault.ends_with("quantise_roundings, rescale_roundings"));
 }
 
+TEST_CASE("states of a split are 1 to 64, and one where the order is open", "[contract]") {
+  const auto fault = [](auto edit) {
+    contract c;
+    edit(c);
+    return contract_fault(c, problem{});
+  };
+  CHECK(fault([](contract& c) { c.states = 64, c.state_roundings = 8; }).empty());
+  CHECK(fault([](contract& c) { c.states = 0; }).starts_with("states is"));
+  CHECK(fault([](contract& c) { c.states = 65; }).starts_with("states is"));
+  CHECK(fault([](contract& c) { c.state_roundings = -1; }).starts_with("state_roundings is"));
+  CHECK(fault([](contract& c) { c.order = tile_order::any, c.states = 2; }) ==
+        "states is not 1, or state_roundings not 0, without an order");
+  CHECK(undeclared_contract(offsetof(contract, states)).states == 1);
+}
+
 TEST_CASE("a library does not get by with what the struct's defaults or an earlier call left") {
   const auto silent = testing::silent_library();
   const verdict v = run_case(*silent, testing::small_case());

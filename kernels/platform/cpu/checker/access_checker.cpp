@@ -45,6 +45,7 @@ void access_checker::begin_block(launch_session& session, const block_coordinate
   dynamic_.size_bytes = lds_bytes;
   dynamic_.writes = dynamic_records_.data();
   dynamic_.reads = dynamic_records_.data() + dynamic_records_.count() / 2;
+  if (copies_in_flight_ != 0) forget_copies();
   session_ = &session;
   block_ = block;
   fatal_.reset();
@@ -63,6 +64,40 @@ void access_checker::begin_block(launch_session& session, const block_coordinate
     of_block_.clear();
     has_order_ = false;
   }
+}
+
+void access_checker::record_copy(std::uintptr_t address, std::uint64_t size, access_record write) {
+  for (local_area* const area : {&dynamic_, &static_}) {
+    const std::uint64_t offset = address - area->low;
+    if (offset >= area->size_bytes || size > area->size_bytes - offset) continue;
+    const std::uint64_t first = offset / area->grain_bytes, count = size / area->grain_bytes;
+    for (std::uint64_t grain = first; grain < first + count; ++grain) {
+      area->writes[grain] = write;
+      area->reads[grain] = 0;
+    }
+    return;
+  }
+}
+
+void access_checker::begin_copy(checked_thread& self, std::uintptr_t address, std::uint64_t size, std::uintptr_t pc) {
+  ++copies_in_flight_;
+  record_copy(address, size, record::in_flight(self.thread_bits, pc - code_start_));
+}
+
+void access_checker::land_copy(checked_thread& self, std::uintptr_t address, std::uint64_t size, std::uintptr_t pc) {
+  --copies_in_flight_;
+  record_copy(address, size, mine(self, pc));
+}
+
+/// Copies that an earlier block did not wait for.
+void access_checker::forget_copies() {
+  copies_in_flight_ = 0;
+  const auto forget = [](access_record* words, std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i)
+      if (record::is_in_flight(words[i])) words[i] = 0;
+  };
+  forget(dynamic_records_.data(), dynamic_records_.count());
+  forget(static_records_.data(), static_records_.count());
 }
 
 std::uint32_t access_checker::next_stamp() {

@@ -6,7 +6,8 @@
 /// - the earlier thread executed a fence and then an atomic after its access, and then the later thread an atomic on
 /// the
 ///   same location before its own (atomic_order.hpp).
-/// Otherwise they race if at least one of them writes, any value, and at least one is not an atomic. So the verdict
+/// Otherwise they race if at least one of them writes, any value, and at least one is not an atomic. An asynchronous
+/// copy races with every access to its destination before the wait for it, its own thread's included. So the verdict
 /// does not depend on the order in which the executor happened to run the threads.
 #pragma once
 
@@ -140,6 +141,10 @@ class access_checker {
   /// Before an access outside of the own stack.
   template <access_kind Kind>
   void check(checked_thread& self, std::uintptr_t address, std::uint64_t size, std::uintptr_t pc);
+  /// An asynchronous copy of the running thread to LDS: from begin_copy(), which is a store, until land_copy() no
+  /// thread may access its destination. `address` and `size` are multiples of 2.
+  void begin_copy(checked_thread& self, std::uintptr_t address, std::uint64_t size, std::uintptr_t pc);
+  void land_copy(checked_thread& self, std::uintptr_t address, std::uint64_t size, std::uintptr_t pc);
   /// Ends the block: vector loads of misaligned addresses fault on CPUs as on GPUs.
   [[noreturn]] void report_misaligned(checked_thread& self, std::uintptr_t address, std::uint64_t alignment,
                                       const char* type, const char* file, int line);
@@ -178,6 +183,9 @@ class access_checker {
   template <access_kind Kind>
   void check_region(checked_thread& self, const memory_region& region, std::uint64_t offset, std::uint64_t size,
                     std::uintptr_t pc);
+  /// Writes the record of a copy's destination. Does nothing outside of the LDS.
+  void record_copy(std::uintptr_t address, std::uint64_t size, access_record write);
+  void forget_copies();
   /// The run that holds the access. Empty, but with the region, if several runs that touch do; without a region if the
   /// access is to nothing that the launch knows.
   [[gnu::noinline]] memory_run find_run(checked_thread& self, std::uintptr_t address, std::uint64_t size) const;
@@ -202,7 +210,7 @@ class access_checker {
   void note(access_record& location, access_record now, access_record wave_floor) const;
   /// Whether atomics order it before the access of `now`.
   bool is_known_past(access_record earlier, access_record now) const {
-    return has_order_ && is_ordered_before(earlier, now);
+    return has_order_ && !record::is_in_flight(earlier) && is_ordered_before(earlier, now);
   }
   bool is_ordered_before(access_record earlier, access_record now) const;
   /// Tells the session's watch of a load of a tensor.
@@ -267,6 +275,7 @@ class access_checker {
   std::array<memory_run, 64> last_rows_;  // by address: the lanes of a wave share rows
   module_variable last_static_;
   std::int64_t count_ = 0;
+  std::int64_t copies_in_flight_ = 0;
 
   std::uintptr_t last_byte_ = 0;  // of the last access that calls twice, until its second call
   std::uintptr_t left_over_address_ = 0;

@@ -55,6 +55,14 @@ constexpr bool is_atomic(access_record r) {
 constexpr std::uintptr_t site(access_record r) {
   return static_cast<std::uintptr_t>(r & site_mask);
 }
+/// Where an asynchronous copy is under way: later than all stamps, and of several waves, so that neither a barrier nor
+/// a collective orders it before an access, not even one of its own thread. The wait for the copy does.
+constexpr access_record in_flight(access_record thread_bits, std::uintptr_t site_of_copy) {
+  return with(stamp_mask | (thread_bits & thread_mask) | (site_of_copy & site_mask), access_spread::waves);
+}
+constexpr bool is_in_flight(access_record r) {
+  return (r & stamp_mask) == stamp_mask;
+}
 /// Whether two records are of the same thread of the same wave interval.
 constexpr bool same_thread_and_interval(access_record a, access_record b) {
   return ((a ^ b) & (stamp_mask | thread_mask)) == 0;

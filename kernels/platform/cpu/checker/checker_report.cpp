@@ -154,6 +154,15 @@ void access_checker::report_problems(const checked_thread& self, const access& w
                               : (problems & races_with_write) != 0 ? "store"
                                                                    : "load";
   const int thread = record::thread(self.thread_bits);
+  if (record::is_in_flight(other)) {
+    defects_.push_back(make_defect(self, ASSAY_DATA_RACE, what,
+                                   "race on " + place + ": " + what_it_is(what) + " by thread " +
+                                       std::to_string(thread) + " while an asynchronous copy of thread " +
+                                       std::to_string(record::thread(other)) +
+                                       in_brackets(code_start_ + record::site(other)) +
+                                       " is under way to it: that thread has not waited for its group"));
+    return;
+  }
   defects_.push_back(make_defect(self, ASSAY_DATA_RACE, what,
                                  "race on " + place + ": " + what_it_is(what) + " by thread " + std::to_string(thread) +
                                      " and " + earlier + " by " + who(other, is_global) +

@@ -3,7 +3,6 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "kernels/platform/cpu/checker/access_checker.hpp"
 #include "kernels/platform/cpu/executor/wave.hpp"
@@ -13,88 +12,7 @@ namespace {
 
 constexpr int lanes_of_warp = 32;
 
-struct copy_under_way {
-  void* to;
-  std::size_t size;
-  std::uintptr_t pc;
-  std::byte bytes[16];
-};
-
-/// A thread's copies, oldest first, and where its committed groups end.
-struct copies {
-  std::uint64_t block = 0;
-  std::vector<copy_under_way> pending;
-  std::vector<std::size_t> group_ends;
-};
-
-/// Of the running thread. Copies that a thread of an earlier block left under way are forgotten.
-copies& own_copies() {
-  static thread_local std::vector<copies> of_threads(max_block_size);
-  const thread_coordinates& self = *this_thread;
-  const uint3 at = self.thread_index;
-  const dim3 extent = self.block->block_dim;
-  copies& own = of_threads[(static_cast<std::size_t>(at.z) * extent.y + at.y) * extent.x + at.x];
-  if (own.block != self.block->number) {
-    own.block = self.block->number;
-    own.pending.clear();
-    own.group_ends.clear();
-  }
-  return own;
-}
-
-checked_thread& running_thread() {
-  return *static_cast<checked_thread*>(const_cast<thread_coordinates*>(this_thread));
-}
-
 }  // namespace
-
-[[gnu::noinline]] void begin_copy(void* shared, const void* source, std::size_t size, std::size_t bytes) {
-  begin_copy_at(reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)), shared, source, size, bytes);
-}
-
-void begin_copy_at(std::uintptr_t pc, void* shared, const void* source, std::size_t size, std::size_t bytes) {
-  if (size != 4 && size != 8 && size != 16) throw std::invalid_argument("cp.async copies 4, 8 or 16 bytes");
-  copy_under_way copy{shared, size, pc, {}};
-  bytes = bytes < size ? bytes : size;
-  if (reinterpret_cast<std::uintptr_t>(shared) % size != 0 ||
-      (bytes != 0 && reinterpret_cast<std::uintptr_t>(source) % size != 0))
-    throw std::invalid_argument("cp.async of " + std::to_string(size) +
-                                " bytes at an address that is no multiple of it");
-  if (bytes != 0) {
-    note_load(source, bytes, pc);
-    std::memcpy(copy.bytes, source, bytes);
-  }
-  note_store(shared, size, pc);
-  std::memset(shared, 0xFF, size);
-  const own_accesses own(running_thread());
-  own_copies().pending.push_back(copy);
-}
-
-void commit_copies() {
-  const own_accesses own(running_thread());
-  copies& all = own_copies();
-  all.group_ends.push_back(all.pending.size());
-}
-
-void wait_for_copies(int pending) {
-  std::vector<copy_under_way> done;
-  {
-    const own_accesses own(running_thread());
-    copies& all = own_copies();
-    const std::size_t groups = all.group_ends.size();
-    const std::size_t past = pending < 0 ? groups : groups - std::min(groups, static_cast<std::size_t>(pending));
-    const std::size_t end = pending < 0 ? all.pending.size() : past == 0 ? 0 : all.group_ends[past - 1];
-    done.assign(all.pending.begin(), all.pending.begin() + static_cast<std::ptrdiff_t>(end));
-    all.pending.erase(all.pending.begin(), all.pending.begin() + static_cast<std::ptrdiff_t>(end));
-    all.group_ends.erase(all.group_ends.begin(), all.group_ends.begin() + static_cast<std::ptrdiff_t>(past));
-    for (std::size_t& group_end : all.group_ends) group_end -= end;
-  }
-  for (std::size_t i = 0; i < done.size(); ++i) {
-    const copy_under_way& copy = done.data()[i];
-    note_store(copy.to, copy.size, copy.pc);
-    std::memcpy(copy.to, copy.bytes, copy.size);
-  }
-}
 
 void demand_warp(const char* name) {
   if (wave_size() != lanes_of_warp) throw std::invalid_argument(std::string(name) + " needs waves of 32 lanes");

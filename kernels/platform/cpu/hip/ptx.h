@@ -1,9 +1,7 @@
 /// PTX as functions, for kernels that wrap it in small ones of their own: asynchronous copies into shared memory, loads
 /// of matrix fragments, and matrix products of a warp. Meanings are those of NVIDIA's PTX ISA 8; warps have 32 lanes.
 ///
-/// A copy is under way from its start to the wait for its group. Meanwhile its destination holds NaN (0xFF bytes), and
-/// the checker takes both moments for a store: so a missing wait shows as NaN, and a copy over what others still read,
-/// or a read before the wait, as a data race. Its source is read at the start.
+/// What a copy under way means: kernels/platform/cpu/executor/async_copy.hpp.
 ///
 /// Shared addresses may be pointers, or numbers of __cvta_generic_to_shared.
 #pragma once
@@ -13,16 +11,9 @@
 
 #include "hip/amdgcn_mfma.h"
 #include "hip/hip_runtime.h"
+#include "kernels/platform/cpu/executor/async_copy.hpp"
 
 namespace assay::cpu {
-
-/// The calling thread's copies. `bytes` of the source are read, the rest of the destination becomes 0.
-void begin_copy(void* shared, const void* source, std::size_t size, std::size_t bytes);
-/// The same of a copy that the kernel's code at `pc` begins.
-void begin_copy_at(std::uintptr_t pc, void* shared, const void* source, std::size_t size, std::size_t bytes);
-void commit_copies();
-/// Waits for all groups but the newest `pending`; -1: for all copies, also those of no group yet.
-void wait_for_copies(int pending);
 
 template <class Shared>
 void* shared_pointer_of(Shared address) {

@@ -1,0 +1,64 @@
+/// Matrix atoms of a wave with 16 keys of its own: S^T = K Q^T and O^T = V^T P^T. Queries are the columns, of which an
+/// atom has `narrow_columns`; P goes from the one product to the other in registers. K, Q and V lie in LDS as
+/// swizzled_rows. Stored: as K or V lies there; T: as the unit multiplies it. In device/mma, per platform:
+///   key_fragment<T>, query_fragment<T>, narrow_sums<Acc>    a lane's share of A, of B, and of C
+///   narrow_row(i), narrow_column(i)     coordinates of element i of C: a key (or a column of V), and a query
+///   narrow_slots                        columns in which a lane has elements of C: element i is in slot i %
+///   narrow_slots load_keys<Stored>(f, keys, step)          A = K, 16 elements from 16 * step on
+///   load_queries<Stored>(f, queries, step)    B = Q^T of the same elements; Stored is K's
+///   load_values<Stored>(f, values, block)     A = V^T, four atoms: columns 64 * block to 64 * block + 63
+///   value_column<Stored>(atom, row)           which column of V a row of O^T is
+///   to_operand(f, values)                     C's elements, rounded to T, as B
+///   multiply_keys<T>(c, steps, load_a, load_b), multiply_values<T>(c, blocks, b, load_a)
+#pragma once
+
+#include <hip/hip_runtime.h>
+
+#include "kernels/tensor.hpp"
+
+#if defined(__HIP_PLATFORM_ASSAY_NVIDIA__)
+#include "kernels/device/mma/nvidia_keys.hpp"
+#else
+#include "kernels/device/mma/keys.hpp"
+#endif
+
+namespace assay::device {
+
+inline constexpr int group_keys = 16;
+
+/// Additions that an element of C passes through on its way into the sum of its column: in a binary tree over those
+/// that its lane has, and then in join_column(). `lanes`: of a wave.
+constexpr int narrow_sum_roundings([[maybe_unused]] int lanes) {
+#if defined(__HIP_PLATFORM_ASSAY_NVIDIA__)
+  return 1;
+#else
+  return lanes == 64 ? 2 : 3;
+#endif
+}
+constexpr int narrow_join_roundings([[maybe_unused]] int lanes) {
+#if defined(__HIP_PLATFORM_ASSAY_NVIDIA__)
+  return 3;
+#else
+  return lanes == 64 ? 2 : 1;
+#endif
+}
+
+/// Whether an atom's products of such keys stand in another order than the elements of their rows: then a unit that
+/// joins them in several groups joins other ones.
+inline bool reorders_products([[maybe_unused]] dtype k_type) {
+#if defined(__HIP_PLATFORM_ASSAY_NVIDIA__)
+  return assay::is_fp8(k_type);
+#else
+  return false;
+#endif
+}
+
+/// Joins a value of a column over the lanes that share it. The whole wave must come here.
+template <class Join>
+__device__ inline float join_column(float value, Join join) {
+  for (int distance = narrow_stride; distance < (narrow_stride == 4 ? 32 : wave_lanes()); distance *= 2)
+    value = join(value, __shfl_xor(value, distance, wave_lanes()));
+  return value;
+}
+
+}  // namespace assay::device

@@ -1,0 +1,259 @@
+/// A wave's own way for keys and values, from a paged pool to LDS: groups of 16 keys, of which some are on their way
+/// while an earlier one is at work. No other wave touches the ring, so that it needs no barrier of the block.
+///
+/// Copies are asynchronous, into the slots of a ring. Where copies pass through registers, the ring has one slot, and
+/// the next group waits in the lane's registers, or, where these are few, is loaded when the one before it is done.
+#pragma once
+
+#include <hip/hip_runtime.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/device/key_atoms.hpp"
+#include "kernels/device/pool_view.hpp"
+#include "kernels/device/swizzled_rows.hpp"
+#include "kernels/platform/current.hpp"
+
+namespace assay::device {
+
+inline constexpr int most_ring_slots = 4;
+
+/// K or V of one kv head.
+template <class T>
+struct group_source {
+  pool_view<T> pool;
+  int row_bytes;     ///< that a key has
+  int copied_bytes;  ///< that are copied: zeros behind row_bytes, which the matrix unit reads, too
+};
+
+/// Where a wave's groups lie, and who of the block's waves takes which: wave w takes groups w, w + waves, ...
+struct group_range {
+  sequence_pages pages;
+  key_range live;  ///< keys outside are never read, and are zeros in LDS
+  std::int32_t first, last, step;
+  bool has_whole_vectors;  ///< rows of both pools may be read 16 bytes at a time; else 8
+};
+
+/// Slots of the ring from `base` on, each a group of K, then one of V.
+struct ring_place {
+  unsigned char* base;
+  int k_row_bytes, v_row_bytes;  ///< of LDS: swizzled_row_bytes()
+  int slots;
+  __device__ swizzled_rows k(int slot) const {
+    return {base + slot * group_keys * (k_row_bytes + v_row_bytes), k_row_bytes};
+  }
+  __device__ swizzled_rows v(int slot) const { return {k(slot).base + group_keys * k_row_bytes, v_row_bytes}; }
+};
+
+/// MaxBytes: of a row in LDS.
+template <class StoredK, class StoredV, int MaxKBytes, int MaxVBytes>
+class key_ring {
+ public:
+  __device__ key_ring(const group_source<StoredK>& k, const group_source<StoredV>& v, const group_range& range,
+                      const ring_place& place)
+      : k_(k), v_(v), range_(range), place_(place), next_(range.first) {
+    if constexpr (!is_late) look_up();
+  }
+
+  /// Starts the first groups on their way.
+  __device__ void start() {
+    for (int i = 0; i < ahead(); ++i) issue();
+  }
+
+  /// Waits until the wave's next group is in LDS, and starts another one. What the wave read of the group before is
+  /// overwritten.
+  __device__ void advance() {
+    if constexpr (platform::copies_pass_registers) {
+      platform::wave_fence();
+      if constexpr (is_late) slot_ = platform::unknown_zero();
+      store_held();
+      platform::wave_fence();
+      issue();
+    } else {
+      wait_for_oldest();
+      platform::wave_fence();
+      slot_ = slot_ + 1 == place_.slots ? 0 : slot_ + 1;
+      issue();
+    }
+  }
+
+  /// After the last group, before the ring's memory is used for something else.
+  __device__ void finish() {
+    if constexpr (!platform::copies_pass_registers) platform::wait_for_copies<0>();
+    platform::wave_fence();
+  }
+
+  __device__ swizzled_rows keys() const { return place_.k(slot_); }
+  __device__ swizzled_rows values() const { return place_.v(slot_); }
+
+ private:
+  /// A group is loaded when the one before it is done.
+  static constexpr bool is_late = platform::copies_pass_registers && platform::has_few_registers;
+
+  /// A lane copies one chunk of 16 bytes in eight: 8 lanes side by side make 128 bytes of a row.
+  static constexpr int max_steps = group_keys * swizzled_chunks / smallest_wave;
+  static constexpr int max_copies(int max_bytes) { return max_bytes / swizzled_run_bytes * max_steps; }
+  __device__ static int rows_at_once() { return wave_lanes() / swizzled_chunks; }
+  __device__ static int lane() { return static_cast<int>(threadIdx.x) % wave_lanes(); }
+  __device__ static int row_of(int step) { return lane() / swizzled_chunks + step * rows_at_once(); }
+
+  /// Page and slot of the lane's rows of a group.
+  struct row_places {
+    std::int32_t page[max_steps];
+    std::int32_t slot[max_steps];
+  };
+
+  __device__ int ahead() const { return platform::copies_pass_registers ? 1 : place_.slots - 1; }
+  /// Groups of 16 keys do not cross pages.
+  __device__ bool is_in_one_page() const { return range_.pages.page_size % group_keys == 0; }
+
+  /// Page ids of the group that is issued next: the loads are long done when it is.
+  __device__ void look_up() {
+    if (next_ >= range_.last) return;
+    const std::int32_t first = next_ * group_keys, size = range_.pages.page_size;
+    if (is_in_one_page()) {
+      const std::int32_t id = range_.pages.page_of(first), slot = first % size;  // some key of the group is live
+      ASSAY_UNROLL
+      for (int i = 0; i < max_steps; ++i) places_.page[i] = id, places_.slot[i] = slot + row_of(i);
+      return;
+    }
+    ASSAY_UNROLL
+    for (int i = 0; i < max_steps; ++i) {
+      const std::int32_t key = first + row_of(i);
+      places_.slot[i] = key % size;
+      places_.page[i] = row_of(i) < group_keys && range_.live.holds(key) ? range_.pages.page_of(key) : 0;
+    }
+  }
+
+  /// move(i, lane's row, chunk, source, live bytes of 16) for each chunk of the lane.
+  template <int MaxBytes, class T, class Move>
+  __device__ void for_each_chunk(const group_source<T>& from, std::int32_t group, Move move) const {
+    const int chunk = lane() % swizzled_chunks;
+    ASSAY_UNROLL
+    for (int i = 0; i < max_steps; ++i) {
+      const int row = row_of(i);
+      if (largest_wave != smallest_wave && row >= group_keys) continue;  // larger waves take fewer steps
+      const bool is_live = range_.live.holds(group * group_keys + row);
+      const auto* const source =
+          reinterpret_cast<const unsigned char*>(from.pool.row(places_.page[i], places_.slot[i]));
+      ASSAY_UNROLL
+      for (int run = 0; run < MaxBytes / swizzled_run_bytes; ++run) {
+        const int byte = run * swizzled_run_bytes + chunk * chunk_bytes;
+        if (byte >= from.copied_bytes) continue;  // no break: then arrays would not be kept in registers
+        const int left = from.row_bytes - byte;
+        move(i * (MaxBytes / swizzled_run_bytes) + run, row, byte / chunk_bytes, source + byte,
+             is_live ? min_of(max_of(left, 0), chunk_bytes) : 0);
+      }
+    }
+  }
+
+  template <int MaxBytes, class T>
+  __device__ void copy(const group_source<T>& from, const swizzled_rows& to) const {
+    for_each_chunk<MaxBytes>(from, next_, [&](int, int row, int chunk, const unsigned char* source, int bytes) {
+      unsigned char* const at = to.chunk(row, chunk);
+      if (range_.has_whole_vectors) {
+        platform::begin_copy<16>(at, source, bytes != 0);
+      } else {
+        platform::begin_copy<8>(at, source, bytes != 0);
+        platform::begin_copy<8>(at + 8, source + 8, bytes > 8);
+      }
+    });
+  }
+
+  __device__ void issue() {
+    if constexpr (platform::copies_pass_registers) {
+      held_at_ = next_;
+      if constexpr (!is_late) hold(next_);
+    } else {
+      if (next_ < range_.last) {
+        copy<MaxKBytes>(k_, place_.k(issue_slot_));
+        copy<MaxVBytes>(v_, place_.v(issue_slot_));
+      }
+      platform::commit_copies();  // an empty group, too: the wait counts them
+      issue_slot_ = issue_slot_ + 1 == place_.slots ? 0 : issue_slot_ + 1;
+    }
+    next_ += range_.step;
+    if constexpr (!is_late) look_up();
+  }
+
+  __device__ void wait_for_oldest() const {
+    switch (place_.slots) {
+      case 2: return platform::wait_for_copies<0>();
+      case 3: return platform::wait_for_copies<1>();
+      default: return platform::wait_for_copies<2>();
+    }
+  }
+
+  // The way through registers.
+  template <int MaxBytes>
+  struct held_chunks {
+    uint4 chunk[max_copies(MaxBytes)];
+  };
+  struct nothing {};
+  template <class Held>
+  using if_held = std::conditional_t<platform::copies_pass_registers && !is_late, Held, nothing>;
+
+  __device__ static uint4 load_chunk(const unsigned char* from, int bytes, bool is_whole) {
+    if (bytes == 0) return make_uint4(0, 0, 0, 0);
+    if (is_whole) return *reinterpret_cast<const uint4*>(from);
+    const uint2 low = *reinterpret_cast<const uint2*>(from);
+    const uint2 high = bytes > 8 ? *reinterpret_cast<const uint2*>(from + 8) : uint2{};
+    return make_uint4(low.x, low.y, high.x, high.y);
+  }
+  __device__ void hold(std::int32_t group) {
+    if (group >= range_.last) return;
+    for_each_chunk<MaxKBytes>(k_, group, [&](int i, int, int, const unsigned char* source, int bytes) {
+      held_k_.chunk[i] = load_chunk(source, bytes, range_.has_whole_vectors);
+    });
+    for_each_chunk<MaxVBytes>(v_, group, [&](int i, int, int, const unsigned char* source, int bytes) {
+      held_v_.chunk[i] = load_chunk(source, bytes, range_.has_whole_vectors);
+    });
+  }
+  __device__ void store_held() {
+    if constexpr (is_late) {
+      copy_late(k_, place_.k(0));
+      copy_late(v_, place_.v(0));
+    } else {
+      store_held<MaxKBytes>(k_, place_.k(0), held_k_);
+      store_held<MaxVBytes>(v_, place_.v(0), held_v_);
+    }
+  }
+  template <int MaxBytes, class T, class Held>
+  __device__ void store_held(const group_source<T>& from, const swizzled_rows& to, const Held& held) const {
+    for_each_chunk<MaxBytes>(from, held_at_, [&](int i, int row, int chunk, const unsigned char*, int) {
+      *reinterpret_cast<uint4*>(to.chunk(row, chunk)) = held.chunk[i];
+    });
+  }
+
+  /// Loads and stores group `held_at_`, a few chunks at a time.
+  template <class T>
+  __device__ void copy_late(const group_source<T>& from, const swizzled_rows& to) const {
+#pragma unroll 1
+    for (int row = row_of(0); row < group_keys; row += rows_at_once()) {
+      const std::int32_t key = held_at_ * group_keys + row;
+      const bool is_live = range_.live.holds(key);
+      const auto* const source = reinterpret_cast<const unsigned char*>(
+          from.pool.row(is_live ? range_.pages.page_of(key) : 0, key % range_.pages.page_size));
+#pragma unroll 2
+      for (int byte = lane() % swizzled_chunks * chunk_bytes; byte < from.copied_bytes; byte += swizzled_run_bytes) {
+        const int live_bytes = is_live ? min_of(max_of(from.row_bytes - byte, 0), chunk_bytes) : 0;
+        *reinterpret_cast<uint4*>(to.chunk(row, byte / chunk_bytes)) =
+            load_chunk(source + byte, live_bytes, range_.has_whole_vectors);
+      }
+    }
+  }
+
+  group_source<StoredK> k_;
+  group_source<StoredV> v_;
+  group_range range_;
+  ring_place place_;
+  std::int32_t next_;  ///< to be issued
+  row_places places_ = {};
+  int slot_ = platform::copies_pass_registers ? 0 : -1, issue_slot_ = 0;
+  std::int32_t held_at_ = 0;
+  if_held<held_chunks<MaxKBytes>> held_k_;
+  if_held<held_chunks<MaxVBytes>> held_v_;
+};
+
+}  // namespace assay::device

@@ -1,0 +1,196 @@
+/// Atoms with the keys of a wave on their long side, where the unit's atom is not square: see device/key_atoms.hpp.
+/// This is the form of the cpu platform and of AMD, whose atoms are square: P comes out of them as the next one takes
+/// it.
+#pragma once
+
+#include <hip/hip_runtime.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/device/convert.hpp"
+#include "kernels/device/mma.hpp"
+#include "kernels/device/swizzled_rows.hpp"
+
+namespace assay::device {
+
+inline constexpr int narrow_columns = 16;
+inline constexpr int narrow_slots = 1;
+
+template <class T>
+using key_fragment = fragment<T>;
+template <class T>
+using query_fragment = fragment<T>;
+template <class Acc>
+using narrow_sums = accumulator<Acc>;
+
+__device__ inline int narrow_row(int i) {
+  return c_row(i);
+}
+__device__ inline int narrow_column(int i) {
+  return c_column(i);
+}
+
+/// Lanes so far apart hold the same column of C.
+inline constexpr int narrow_stride = 16;
+
+#if !defined(__HIP_PLATFORM_ASSAY_CPU__)
+/// A float that T has, too.
+template <class T>
+__device__ inline T exactly(float x) {
+  if constexpr (std::is_same_v<T, bf16>)
+    return {static_cast<std::uint16_t>(__float_as_uint(x) >> 16)};
+  else
+    return {__builtin_bit_cast(std::uint16_t, static_cast<_Float16>(x))};
+}
+#endif
+
+#if defined(__gfx940__) || defined(__gfx941__) || defined(__gfx942__)
+template <class Stored>
+inline constexpr bool has_conversion = std::is_same_v<Stored, e4m3fnuz>;
+#elif defined(__gfx950__) || defined(__GFX12__)
+template <class Stored>
+inline constexpr bool has_conversion = std::is_same_v<Stored, e4m3fn>;
+#else
+template <class Stored>
+inline constexpr bool has_conversion = false;
+#endif
+
+/// Four FP8 elements side by side, exactly: by the hardware's conversion, or in pairs of f16 (fp8_words.hpp).
+template <class Stored, class T>
+__device__ inline void widen4(T* to, const Stored* from) {
+#if defined(__HIP_PLATFORM_ASSAY_CPU__)
+  for (int i = 0; i < 4; ++i) to[i] = to_compute<T>(from[i]);
+#else
+  std::uint32_t word;
+  __builtin_memcpy(&word, from, sizeof word);
+#if defined(__gfx940__) || defined(__gfx941__) || defined(__gfx942__) || defined(__gfx950__) || defined(__GFX12__)
+  if constexpr (has_conversion<Stored>) {
+    const auto low = __builtin_amdgcn_cvt_pk_f32_fp8(static_cast<int>(word), false);
+    const auto high = __builtin_amdgcn_cvt_pk_f32_fp8(static_cast<int>(word), true);
+    to[0] = exactly<T>(low[0]), to[1] = exactly<T>(low[1]);
+    to[2] = exactly<T>(high[0]), to[3] = exactly<T>(high[1]);
+    return;
+  }
+#endif
+  const std::uint32_t pairs[2] = {widen_pair<Stored>(word, 0, multiply_pair),
+                                  widen_pair<Stored>(word, 2, multiply_pair)};
+  ASSAY_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    const f16 half{static_cast<std::uint16_t>(pairs[i / 2] >> (16 * (i % 2)))};
+    if constexpr (std::is_same_v<T, f16>)
+      to[i] = half;
+    else
+      to[i] = exactly<T>(static_cast<float>(__builtin_bit_cast(_Float16, half.bits)));
+  }
+#endif
+}
+
+/// `Count` stored elements side by side, as the matrix unit multiplies them.
+template <int Count, class Stored, class T>
+__device__ inline void load_widened(T* to, const unsigned char* from) {
+  if constexpr (sizeof(Stored) == sizeof(T)) {
+    load_adjacent<Count>(to, reinterpret_cast<const T*>(from));
+  } else {
+    Stored narrow[Count];
+    load_adjacent<Count>(narrow, reinterpret_cast<const Stored*>(from));
+    ASSAY_UNROLL
+    for (int i = 0; i < Count; i += 4) widen4<Stored>(to + i, narrow + i);
+  }
+}
+
+template <class Stored, class T>
+__device__ inline void load_keys(key_fragment<T>& f, const swizzled_rows& keys, int step) {
+  ASSAY_UNROLL
+  for (int i = 0; i < f.count(); i += k_run) {
+    const coordinate at = a_coordinate(i);
+    load_widened<k_run, Stored>(f.value + i,
+                                keys.at(at.outer, (step * atom_depth + at.k) * static_cast<int>(sizeof(Stored))));
+  }
+}
+
+template <class Stored, class T>
+__device__ inline void load_queries(query_fragment<T>& f, const swizzled_rows& queries, int step) {
+  ASSAY_UNROLL
+  for (int i = 0; i < f.count(); i += k_run) {
+    const coordinate at = b_coordinate(i);
+    load_adjacent<k_run>(f.value + i, reinterpret_cast<const T*>(queries.at(
+                                          at.outer, (step * atom_depth + at.k) * static_cast<int>(sizeof(T)))));
+  }
+}
+
+/// A lane takes four columns of each of its keys by one load. Element j of them belongs to atom j.
+template <class Stored, class T>
+__device__ inline void load_values(key_fragment<T> (&f)[4], const swizzled_rows& values, int block) {
+  ASSAY_UNROLL
+  for (int i = 0; i < f[0].count(); ++i) {
+    const coordinate at = a_coordinate(i);
+    T row[4];
+    load_widened<4, Stored>(row, values.at(at.k, (block * 64 + at.outer * 4) * static_cast<int>(sizeof(Stored))));
+    ASSAY_UNROLL
+    for (int j = 0; j < 4; ++j) f[j].value[i] = row[j];
+  }
+}
+template <class Stored>
+__device__ inline int value_column(int atom, int row) {
+  return atom / 4 * 64 + row * 4 + atom % 4;
+}
+
+/// P of the lane's elements of C as an operand. Where the operand holds every row of its column twice, in lanes 16
+/// apart, the other half comes from the other lane.
+template <class T>
+__device__ inline void to_operand(query_fragment<T>& p,
+                                  const float (&values)[sizeof(narrow_sums<float>) / sizeof(float)]) {
+#if defined(__GFX11__)
+  const bool is_upper = mma_lane() >= narrow_stride;
+  ASSAY_UNROLL
+  for (int i = 0; i < accumulator_elements; ++i) {
+    const float other = __shfl_xor(values[i], narrow_stride, wave_lanes());
+    p.value[2 * i] = from_float<T>(is_upper ? other : values[i]);
+    p.value[2 * i + 1] = from_float<T>(is_upper ? values[i] : other);
+  }
+#else
+  ASSAY_UNROLL
+  for (int i = 0; i < p.count(); ++i) p.value[i] = from_float<T>(values[i]);
+#endif
+}
+
+/// c = A B over `steps` atoms, ascending. load_a(step, fragment), load_b(half, step, fragment).
+template <class T, class Acc, int Halves, class LoadA, class LoadB>
+__device__ inline void multiply_keys(narrow_sums<Acc> (&c)[Halves], int steps, LoadA load_a_step, LoadB load_b_step) {
+  static_assert(Halves == 1);
+#if defined(__HIP_PLATFORM_ASSAY_CPU__)
+  mma_chain<T>(c[0], steps, load_a_step, [&](int i, auto& f) { load_b_step(0, i, f); });
+#else
+#pragma unroll 1  // atoms are convergent: by an unknown number no compiler unrolls them
+  for (int i = 0; i < steps; ++i) {
+    fragment<T> a, b;
+    load_a_step(i, a);
+    load_b_step(0, i, b);
+    mma(c[0], a, b);
+  }
+#endif
+}
+
+/// c[half][atom] += A_atom B_half for the atoms of `blocks` blocks of 64 columns. load_a(block, fragments).
+template <class T, int Halves, int Atoms, class LoadA>
+__device__ inline void multiply_values(narrow_sums<float> (&c)[Halves][Atoms], int blocks,
+                                       const query_fragment<T> (&b)[Halves], LoadA load_a_block) {
+  static_assert(Halves == 1);
+#if defined(__HIP_PLATFORM_ASSAY_CPU__)
+  key_fragment<T> a[Atoms / 4][4];
+  for (int block = 0; block < blocks; ++block) load_a_block(block, a[block]);
+  mma_fan<T>(c[0], blocks * 4, &a[0][0], b[0]);
+#else
+  ASSAY_UNROLL
+  for (int block = 0; block < Atoms / 4; ++block) {
+    if (block >= blocks) continue;
+    key_fragment<T> a[4];
+    load_a_block(block, a);
+    ASSAY_UNROLL
+    for (int j = 0; j < 4; ++j) mma(c[0][block * 4 + j], a[j], b[0]);
+  }
+#endif
+}
+
+}  // namespace assay::device

@@ -1,0 +1,146 @@
+/// What a block of split_kv works on: its rows, keys and groups of keys, and what a row's logits are.
+#pragma once
+
+#include <hip/hip_runtime.h>
+
+#include <cstdint>
+
+#include "kernels/device/convert.hpp"
+#include "kernels/device/math.hpp"
+#include "kernels/device/pool_view.hpp"
+#include "kernels/device/swizzled_rows.hpp"
+#include "kernels/split_kv/split_kv_arguments.hpp"
+
+namespace assay {
+
+/// Which rows, keys and groups a block works on. Without rows, what follows `rows` is not set.
+struct block_work {
+  std::int32_t sequence, kv_head, split;
+  std::int32_t first_query;  ///< the sequence's first row in q
+  std::int32_t first_row;    ///< of the block, counting rows times group
+  std::int32_t rows;         ///< of the sequence, counting rows times group
+  std::int32_t num_keys;
+  std::int64_t position;                 ///< of the sequence's query row 0
+  device::key_range visible;             ///< to any row of the block
+  std::int32_t first_group, last_group;  ///< [first, last) of this split that hold visible keys
+};
+
+/// A key's number, or the next one that the sequence has.
+__device__ inline std::int32_t clamp_to_keys(std::int64_t key, std::int32_t num_keys) {
+  return static_cast<std::int32_t>(device::max_of<std::int64_t>(0, device::min_of<std::int64_t>(key, num_keys)));
+}
+
+__device__ inline block_work find_work(const split_kv_arguments& a) {
+  block_work w;
+  // All in x, whose extent is the only large one; the row tiles that share keys are neighbours.
+  const auto block = static_cast<std::int32_t>(blockIdx.x);
+  const std::int32_t row_tile = block % a.row_tiles, of_head = block / a.row_tiles;
+  w.sequence = of_head / a.heads_kv;
+  w.kv_head = of_head % a.heads_kv;
+  w.split = static_cast<std::int32_t>(blockIdx.y);
+  const bool is_batch = a.cu_seqlens_q == nullptr;
+  w.first_query = is_batch ? w.sequence * a.max_q : a.cu_seqlens_q[w.sequence];  // at most total_q
+  const std::int32_t queries = is_batch ? a.max_q : a.cu_seqlens_q[w.sequence + 1] - w.first_query;
+  w.rows = queries * a.group;
+  w.first_row = row_tile * a.shape.rows;
+  if (w.first_row >= w.rows) return w;  // a shorter sequence than the longest: in large batches most blocks end here
+  w.num_keys = a.seqlens_k[w.sequence];
+  // Positions may lie before the first key or far behind the last: 64 bits.
+  w.position = a.prefix_offset != nullptr ? a.prefix_offset[w.sequence] : std::int64_t{w.num_keys} - queries;
+
+  const std::int32_t last_row = device::min_of(w.rows, w.first_row + a.shape.rows) - 1;
+  const std::int64_t lowest = w.position + w.first_row / a.group, highest = w.position + last_row / a.group;
+  w.visible.first = a.window > 0 ? clamp_to_keys(lowest - a.window + 1, w.num_keys) : 0;
+  w.visible.last = a.causal != 0 ? clamp_to_keys(highest + 1, w.num_keys) : w.num_keys;
+
+  // Splits cut the whole sequence, whatever the mask shows of it: the cut must not depend on the row. 64 bits, since
+  // rounded up the groups of all splits can exceed 2^31 keys.
+  const std::int64_t groups = (std::int64_t{w.num_keys} + split_kv_group_keys - 1) / split_kv_group_keys;
+  const std::int64_t per_split = (groups + a.num_splits - 1) / a.num_splits;
+  const std::int64_t visible_end = (std::int64_t{w.visible.last} + split_kv_group_keys - 1) / split_kv_group_keys;
+  w.first_group = static_cast<std::int32_t>(
+      device::max_of<std::int64_t>(w.visible.first / split_kv_group_keys, device::min_of(w.split * per_split, groups)));
+  w.last_group = static_cast<std::int32_t>(device::min_of(visible_end, (w.split + 1) * per_split));
+  if (w.visible.first >= w.visible.last) w.last_group = w.first_group;
+  return w;
+}
+
+/// One row of a block: the query row and head it stands for.
+struct row_identity {
+  bool exists;
+  std::int64_t query;     ///< row of q
+  std::int32_t head;      ///< query head
+  std::int64_t position;  ///< for the mask
+};
+
+__device__ inline row_identity identify_row(const split_kv_arguments& a, const block_work& w, int row) {
+  const std::int32_t packed = w.first_row + row, query = packed / a.group;
+  return {packed < w.rows, std::int64_t{w.first_query} + query, w.kv_head * a.group + packed % a.group,
+          w.position + query};
+}
+
+/// The keys that the mask shows a row.
+__device__ inline device::key_range visible_to(const split_kv_arguments& a, const block_work& w,
+                                               const row_identity& row) {
+  if (!row.exists) return {0, 0};
+  return {a.window > 0 ? clamp_to_keys(row.position - a.window + 1, w.num_keys) : 0,
+          a.causal != 0 ? clamp_to_keys(row.position + 1, w.num_keys) : w.num_keys};
+}
+
+__device__ inline float bias_at(const split_kv_arguments& a, const row_identity& row, std::int32_t key) {
+  const std::int64_t at = row.head * a.bias.stride[0] + row.query * a.bias.stride[1] + key * a.bias.stride[2];
+  switch (a.bias_type) {
+    case dtype::f16: return to_float(static_cast<const device::f16*>(a.bias.data)[at]);
+    case dtype::bf16: return to_float(static_cast<const device::bf16*>(a.bias.data)[at]);
+    default: return static_cast<const float*>(a.bias.data)[at];
+  }
+}
+
+/// Base-2 logit of a visible key from the dot product. Each operation rounds once; the contract lists them.
+__device__ inline float base2_logit(const split_kv_arguments& a, const block_work& w, int row, std::int32_t key,
+                                    float dot) {
+  if (a.soft_cap == 0.0F && a.bias.data == nullptr) return dot * a.base2_logit_scale;
+  float x = dot * a.logit_scale;
+  if (a.soft_cap > 0.0F) x = a.soft_cap * device::tanh(x / a.soft_cap);
+  if (a.bias.data != nullptr) x += bias_at(a, identify_row(a, w, row), key);
+  return x * device::log2_e;
+}
+
+/// Q's rows of the block to LDS; rows beyond the tensor are zeros, and so are columns up to a whole atom.
+template <class T>
+__device__ void stage_q(const split_kv_arguments& a, const block_work& w, const device::swizzled_rows& q) {
+  const int columns = (a.head_dim_qk + 15) / 16 * 16, threads = a.shape.waves * a.shape.lanes;
+  for (int at = static_cast<int>(threadIdx.x); at < a.shape.rows * columns; at += threads) {
+    const int row = at / columns, column = at % columns;
+    const row_identity id = identify_row(a, w, row);
+    T value{};
+    if (id.exists && column < a.head_dim_qk)
+      value =
+          static_cast<const T*>(a.q.data)[id.query * a.q.stride[0] + id.head * a.q.stride[1] + column * a.q.stride[2]];
+    *reinterpret_cast<T*>(q.at(row, column * static_cast<int>(sizeof(T)))) = value;
+  }
+}
+
+__device__ inline void store_lse(const split_kv_arguments& a, const block_work& w, const row_identity& id, float lse) {
+  if (a.num_splits == 1)
+    static_cast<float*>(a.lse.data)[id.query * a.lse.stride[0] + id.head * a.lse.stride[1]] = lse;
+  else
+    static_cast<float*>(a.lse_partial.data)[w.split * a.lse_partial.stride[0] + id.query * a.lse_partial.stride[1] +
+                                            id.head * a.lse_partial.stride[2]] = lse;
+}
+
+/// Stores an element of O: to o with one split, else to the split's f32 partial.
+template <class V>
+__device__ void store_o(const split_kv_arguments& a, const block_work& w, const row_identity& id, int column, float o) {
+  if (a.num_splits == 1) {
+    const std::int64_t to = id.query * a.o.stride[0] + id.head * a.o.stride[1] + column * a.o.stride[2];
+    static_cast<V*>(a.o.data)[to] = device::from_float<V>(o);
+  } else {
+    const device_tensor& t = a.o_partial;
+    const std::int64_t to =
+        w.split * t.stride[0] + id.query * t.stride[1] + id.head * t.stride[2] + column * t.stride[3];
+    static_cast<float*>(t.data)[to] = o;
+  }
+}
+
+}  // namespace assay

@@ -140,6 +140,7 @@ typedef struct assay_contract {
   assay_matrix_atom pv_atom;
   int32_t states;
   int32_t state_roundings;
+  int32_t sum_join_roundings;
 } assay_contract;
 #endif
 

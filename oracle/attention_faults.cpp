@@ -8,6 +8,7 @@
 #include "oracle/encode.hpp"
 #include "oracle/faulty_row.hpp"
 #include "oracle/interval.hpp"
+#include "oracle/states.hpp"
 #include "oracle/tiles.hpp"
 
 namespace assay::oracle {
@@ -114,7 +115,7 @@ bool miss_rescale(const attempt& a, faulty_row& row) {
     std::size_t begin, at;
     double factor;
   };
-  const std::int64_t states = std::max(1, a.given.declared.states);
+  const std::int64_t states = num_states(a.given.declared);
   const auto tile_of = [&](std::size_t j) { return row.keys[j].key / a.given.declared.tile_keys; };
   std::vector<move> moves;
   std::vector<double> maxima(static_cast<std::size_t>(states), -infinity);

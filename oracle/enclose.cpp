@@ -103,7 +103,6 @@ class evaluation {
       for (const tracked_row& r : rows) combine(r);
   }
 
-  bool is_open_everywhere() const { return declared_.order == tile_order::any; }
   bool bounds_partials() const { return problem_.num_splits > 1 && declared_.order != tile_order::any; }
 
   /// Whether the contract leaves open in which order a row is evaluated: by itself, or as it does not say what l is
@@ -153,7 +152,7 @@ class evaluation {
       for (std::int64_t h = 0; h < view_.heads_per_group(); ++h) {
         tracked_row& r =
             rows.emplace_back(view_.first_row(seq) + i, i, head_kv * view_.heads_per_group() + h, view_.visible(seq, i),
-                              tile_.columns, is_open_everywhere() ? 1 : declared_.states);
+                              tile_.columns, num_states(declared_));
         r.query.resize(static_cast<std::size_t>(tile_.dim));
         view_.load_query(r.row, r.head, r.query.data());
         r.visited = view_.has_page_descales() && declared_.order != tile_order::any
@@ -279,7 +278,7 @@ enclosure enclose_attention(const problem& planned, std::span<const named_tensor
       (declared.tile_rows < 1 || planned.page_size % declared.tile_keys != 0 || planned.num_splits != 1))
     throw std::invalid_argument(
         "oracle: per-page descales need tile_rows, num_splits 1 and tiles that do not cross pages");
-  if (declared.states < 1 || (declared.states > 1 && planned.kv_descale == descale_kind::per_page))
+  if (num_states(declared) < 1 || (num_states(declared) > 1 && planned.kv_descale == descale_kind::per_page))
     throw std::invalid_argument("oracle: states must be 1 with per-page descales, and at least 1 without");
   return evaluation(planned, inputs, declared, counts).run();
 }

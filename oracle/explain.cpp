@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "oracle/paging.hpp"
+#include "oracle/states.hpp"
 #include "oracle/tiles.hpp"
 
 namespace assay::oracle {
@@ -92,8 +93,8 @@ element_story explain_element(const problem& planned, std::span<const named_tens
 
   const std::int64_t tile_keys = declared.tile_keys;
   const split_plan plan = plan_of(view, declared, story.sequence);
-  const std::int64_t num_states = std::max(1, declared.states);
-  std::vector<running> states(static_cast<std::size_t>(num_states));
+  const std::int64_t states_of_split = num_states(declared);
+  std::vector<running> states(static_cast<std::size_t>(states_of_split));
   for (std::size_t at = 0; at < shares.size();) {
     tile_story t;
     t.tile = shares[at].key / tile_keys;
@@ -103,7 +104,7 @@ element_story explain_element(const problem& planned, std::span<const named_tens
       std::ranges::fill(states, running{});
       if (t.split == 0 && story.sink != nothing) states.front().take(story.sink * log2_e, 0);
     }
-    running& state = states[static_cast<std::size_t>(t.tile % num_states)];
+    running& state = states[static_cast<std::size_t>(t.tile % states_of_split)];
     for (; at < shares.size() && shares[at].key / tile_keys == t.tile; ++at) {
       state.take(shares[at].logit * log2_e, shares[at].v_descale * shares[at].value);
       t.contribution += shares[at].contribution;

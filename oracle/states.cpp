@@ -51,26 +51,64 @@ void add_scaled(double factor, double factor_radius, const double* o_mid, const 
   }
 }
 
+/// l and O of all states, before the roundings of the join.
+struct joined_sums {
+  explicit joined_sums(const row_state& like)
+      : mid(like.mid.size()), radius(like.mid.size()), size(like.mid.size()), columns(like.columns) {
+    columns.reset();
+  }
+  std::vector<double> mid, radius, size;
+  column_states columns;
+  interval sum{0, 0};
+  double least_sum = infinity;
+  int with_maximum = 0, with_value = 0;
+  bool is_exact = true;  ///< all weights are 1
+
+  void add(const row_state& s, probability factor) {
+    column_states own = s.columns;
+    own.scale(!(factor.lo > 0));
+    columns.join_with(own);
+    if (s.has_maximum) {
+      ++with_maximum;
+      is_exact &= factor.lo == 1 && factor.hi == 1;
+      sum = {sum.lo + factor.lo * s.sum.lo, sum.hi + factor.hi * s.sum.hi};
+      least_sum = std::min(least_sum, s.sum.lo);  // of that which holds the maximum, whichever it is
+    }
+    if (!s.has_value) return;  // O is exactly 0
+    ++with_value;
+    const double f = (factor.lo + factor.hi) / 2;
+    add_scaled(f, std::max(factor.hi - f, f - factor.lo) * cover, s.mid.data(), s.radius.data(), mid.size(), mid.data(),
+               radius.data(), size.data());
+  }
+  /// One state that weighs 1, beside states of zeros, is joined without a rounding.
+  bool rounds_sum() const { return with_maximum > 1 || !is_exact; }
+  bool rounds_outputs() const { return with_value > 1 || !is_exact; }
+};
+
+/// `roundings` of each term of l. An l of exactly 1 is one term, the sink's or that of the maximum, which no sum rounds.
+void widen_sum(row_state& to, int roundings, double underflow) {
+  if (roundings == 0 || to.sum.hi == 0 || (to.sum.lo == 1 && to.sum.hi == 1)) return;
+  const double relative = roundings * unit * (1 + 0x1p-10);
+  to.least_sum = to.least_sum * (1 - relative) * (1 - 0x1p-50) - underflow;
+  to.sum = {std::max(to.least_sum, to.sum.lo * (1 - relative) * (1 - 0x1p-50) - underflow),
+            to.sum.hi * (1 + relative) * (1 + 0x1p-50) + underflow};
+}
+
 }  // namespace
+
+std::int32_t num_states(const contract& declared) {
+  return declared.order == tile_order::any || declared.states == 0 ? 1 : declared.states;
+}
 
 void join_states(std::span<row_state> states, const contract& declared, const logit_scale& scale) {
   row_state& to = states.front();
-  // The roundings of a term of either sum; those of l are there with one state, too.
-  const double relative = declared.state_roundings * unit * (1 + 0x1p-10);
-  const auto widen_sum = [&] {
-    if (to.sum.hi == 0) return;
-    const double underflow = static_cast<double>(states.size()) * 2 * f32_underflow;
-    to.sum = {std::max(0.0, to.sum.lo * (1 - relative) * (1 - 0x1p-50) - underflow),
-              to.sum.hi * (1 + relative) * (1 + 0x1p-50) + underflow};
-    to.least_sum = to.least_sum * (1 - relative) * (1 - 0x1p-50) - underflow;
-    to.sum.lo = std::max(to.sum.lo, to.least_sum);
-  };
+  if (declared.order == tile_order::any) return;
   for (const row_state& s : states.subspan(1)) {
     to.is_nan |= s.is_nan;
     to.is_lost |= s.is_lost;
   }
   if (to.is_nan || to.is_lost) return;
-  if (states.size() == 1) return widen_sum();
+  if (states.size() == 1) return widen_sum(to, declared.sum_join_roundings, 0);
 
   const bool has_maximum = std::ranges::any_of(states, [](const row_state& s) { return s.has_maximum; });
   if (!has_maximum) {
@@ -84,50 +122,35 @@ void join_states(std::span<row_state> states, const contract& declared, const lo
     return;
   }
 
-  const std::size_t columns = to.mid.size();
-  std::vector<double> mid(columns), radius(columns), size(columns);
-  interval sum{0, 0};
-  double least_sum = infinity;
-  int with_values = 0;
-  bool is_exact = true;
-  column_states states_of_columns = to.columns;
-  states_of_columns.reset();
-  for (row_state& s : states) {
-    probability factor{0, 0};
-    if (s.has_maximum) {
-      factor = &s == joined.certain ? probability{1, 1}
-                                    : exp2_of(gap(scale, s.w, s.error, joined.w, joined.error), declared);
-      sum = {sum.lo + factor.lo * s.sum.lo, sum.hi + factor.hi * s.sum.hi};
-      least_sum = std::min(least_sum, s.sum.lo);  // of that which holds the maximum, whichever it is
-    }
-    column_states own = s.columns;
-    own.scale(!(factor.lo > 0));
-    states_of_columns.join_with(own);
-    if (!s.has_value) continue;  // O is exactly 0
-    ++with_values;
-    is_exact &= factor.lo == 1 && factor.hi == 1;
-    const double f = (factor.lo + factor.hi) / 2;
-    add_scaled(f, std::max(factor.hi - f, f - factor.lo) * cover, s.mid.data(), s.radius.data(), columns, mid.data(),
-               radius.data(), size.data());
+  joined_sums sums(to);
+  for (const row_state& s : states) {
+    if (!s.has_maximum)
+      sums.add(s, {0, 0});
+    else if (&s == joined.certain)
+      sums.add(s, {1, 1});
+    else
+      sums.add(s, exp2_of(gap(scale, s.w, s.error, joined.w, joined.error), declared));
   }
+  const double relative = declared.state_roundings * unit * (1 + 0x1p-10);
   const double underflow = static_cast<double>(states.size()) * 2 * f32_underflow;
-  const bool rounds = with_values > 1 || !is_exact;
-  for (std::size_t c = 0; c < columns; ++c) {
-    double r = radius[c];
+  for (std::size_t c = 0; c < sums.mid.size(); ++c) {
+    double r = sums.radius[c];
     // A column of exact zeros stays one.
-    if (rounds && size[c] != 0) r = (r + relative * size[c] + underflow) * cover;
-    radius[c] = std::fabs(mid[c]) + r <= f32_largest ? r : infinity;  // false for NaN
+    if (sums.rounds_outputs() && sums.size[c] != 0) r = (r + relative * sums.size[c] + underflow) * cover;
+    to.radius[c] = std::fabs(sums.mid[c]) + r <= f32_largest ? r : infinity;  // false for NaN
   }
-  to.mid = std::move(mid);
-  to.radius = std::move(radius);
-  to.columns = std::move(states_of_columns);
-  to.has_value = with_values > 0;
+  to.mid = std::move(sums.mid);
+  to.columns = std::move(sums.columns);
+  to.has_value = sums.with_value > 0;
   to.has_maximum = true;
   to.w = joined.w;
   to.error = joined.error;
-  to.sum = sum;
-  to.least_sum = least_sum;
-  widen_sum();
+  to.sum = sums.sum;
+  to.least_sum = sums.least_sum;
+  if (sums.rounds_sum())
+    widen_sum(to, declared.sum_join_roundings + declared.state_roundings, underflow);
+  else
+    widen_sum(to, declared.sum_join_roundings, 0);
 }
 
 }  // namespace assay::oracle

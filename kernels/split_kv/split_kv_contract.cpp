@@ -28,7 +28,8 @@ contract declare_split_kv(const problem& p, int lanes) {
   c.sum_roundings = device::narrow_sum_roundings(lanes) + 1;  // within the lane, and into its l
   c.normalise_roundings = p.v_scale == 1.0F ? 1 : 2;          // O / l, then times v_scale
   c.states = split_kv_shape_of(p, split_kv_device_of(lanes)).waves;
-  c.state_roundings = device::narrow_join_roundings(lanes) + c.states;  // over lanes, and wave by wave
+  c.state_roundings = c.states;  // wave by wave
+  c.sum_join_roundings = device::narrow_join_roundings(lanes);
   declare_functions(c);
   return c;
 }

@@ -11,6 +11,8 @@ namespace assay {
 namespace {
 
 constexpr std::int64_t tile_keys = 64;
+/// Of ascending_maxima: below 64, and an odd number of groups of 16 keys, so that 2^n states take turns.
+constexpr std::int64_t ascent_keys = 48;
 constexpr double even_deviation = 0.7;                 // of logits
 constexpr double tail_query = 0.75;                    // of q's amplitude: all types hold it
 constexpr std::int64_t tagged_sequence_stride = 1021;  // a prime: neighbouring sequences' tags differ
@@ -217,8 +219,8 @@ std::uint32_t recipe::k(const place& at) const {
     case fill_kind::saturating:
       return rounded(pointed_key(at, 2 * a, a / 4, at.index == dominant_key(case_, at.sequence)));
     case fill_kind::ascending_maxima: {
-      const double large = level(case_.kv_type, at.index / tile_keys);
-      return rounded(pointed_key(at, large, large / 8, at.index % tile_keys == 0));
+      const double large = level(case_.kv_type, at.index / ascent_keys);
+      return rounded(pointed_key(at, large, large / 8, at.index % ascent_keys == 0));
     }
     case fill_kind::heavy_tail_tile:
       return rounded(pointed_key(at, a, a / 8, at.index / tile_keys == (keys - 1) / tile_keys));

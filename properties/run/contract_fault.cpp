@@ -85,6 +85,7 @@ constexpr named_field all_fields[] = {
     ASSAY_FIELD(pv_atom),
     ASSAY_FIELD(states),
     ASSAY_FIELD(state_roundings),
+    ASSAY_FIELD(sum_join_roundings),
 };
 #undef ASSAY_FIELD
 
@@ -146,8 +147,7 @@ std::string any_order_fault(const contract& c) {
                        : is_of_products ? ", bf16 or tf32"
                                         : " or bf16");
   }
-  if (c.order == tile_order::any)
-    return c.states == 1 && c.state_roundings == 0 ? "" : "states is not 1, or state_roundings not 0, without an order";
+  if (c.order == tile_order::any) return {};
   for (const named_type& t : types)
     if (t.type != dtype::f32)
       return fmt::format("{} is {}, must be f32 where an order is declared", t.name, name_of(t.type));
@@ -230,11 +230,14 @@ std::string contract_fault(const contract& c, const problem& p) {
       {"rescale_slack", c.rescale_slack + 0.0, 0, 16},
       {"normalises_p", c.normalises_p + 0.0, 0, 1},
       {"sum_epsilon", c.sum_epsilon, 0, coarsest},
-      {"states", c.states + 0.0, 1, 64},
+      {"states", c.states + 0.0, 0, 64},
       {"state_roundings", c.state_roundings + 0.0, 0, most_roundings},
+      {"sum_join_roundings", c.sum_join_roundings + 0.0, 0, most_roundings},
   };
   if (std::string fault = range_fault(fields); !fault.empty()) return fault;
   if (std::string fault = any_order_fault(c); !fault.empty()) return fault;
+  if (c.order != tile_order::any && c.states > 1 && p.kv_descale == descale_kind::per_page)
+    return fmt::format("states is {}, must be 1 with per-page descales", c.states);
   if (std::string fault = atom_fault(c.qk_atom, largest_least_exponent(p.q_type, p.k_type)); !fault.empty())
     return "qk_atom." + fault;
   if (std::string fault = atom_fault(c.pv_atom, largest_least_exponent(c.p_type, p.v_type)); !fault.empty())

@@ -62,6 +62,12 @@ std::vector<part> parts_of(const contract& c) {
     return std::string(x == split_rule::of_sequence ? "of_sequence" : "of_longest");
   };
   add(all, "tile_keys", &contract::tile_keys, c, {16, 32, 64, 128, 256, 8}, number);
+  for (const std::int32_t states : {1, 2, 4, 8})
+    if (states != std::max(1, c.states))
+      all.push_back({fmt::format("states {} (not {})", states, std::max(1, c.states)), [states](contract& changed) {
+                       changed.states = states;
+                       changed.state_roundings = std::max(changed.state_roundings, states);
+                     }});
   add(all, "p_type", &contract::p_type, c,
       {dtype::f32, dtype::f16, dtype::bf16, dtype::e4m3fn, dtype::e4m3fnuz, dtype::e5m2, dtype::e5m2fnuz}, type);
   add(all, "order", &contract::order, c, {tile_order::ascending, tile_order::descending}, order);

@@ -209,6 +209,7 @@ std::shared_ptr<library> library::built_in_unchecked() {
   auto made = std::make_shared<library>(std::move(same), beside.string());
   made->path_ = "built-in, unchecked";
   made->checks.accesses = false;
+  made->may_show_accesses = false;
   return made;
 }
 

@@ -85,6 +85,9 @@ class library {
   /// Asks the predicate. Maps the library.
   assay_status supports_case(const std::string& kernel, const problem& planned,
                              std::span<const assay_tensor> tensors) const;
+  /// Whether its kernels are compiled with the checks' calls, as far as is known. What is seen without them is little:
+  /// asynchronous copies and what else the executor does itself.
+  bool may_show_accesses = true;
   bool measures_teeth = false;  ///< of each case that passes; see teeth.hpp
   /// Runs in which nothing is checked are this library's, if there is one. It has the same kernels, compiled without
   /// the checks' calls: those take a twentieth to a tenth of a run's time although nothing answers them.

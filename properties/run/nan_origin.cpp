@@ -186,6 +186,7 @@ bool asks_for_loads(const verdict& v) {
 }
 
 std::string first_suspect_load(const library& lib, const attention_case& c) {
+  if (!lib.may_show_accesses) return {};
   inputs in = fill(c);
   load_watch watch(c, in);
   run_manner manner;

@@ -143,7 +143,7 @@ TEST_CASE("a process keeps a file of its runs of each feature, however it ends",
     }
     CHECK(hits["runs"] == 2);
     CHECK(hits["decided"] == 2);
-    CHECK(hits["tiles_one"] == 2);
+    CHECK(hits["tiles_many"] == 2);
     CHECK(hits["most_barrier_conflicts"] >= 2);  // a stage is filled and used again
     CHECK(hits["most_barrier_conflicts"] < 1000);
     CHECK(hits.size() == 5 + num_features);

@@ -115,6 +115,7 @@ TEST_CASE("split_kv does batch mode, but no descales per page", "[plan]") {
   p.q_type = p.k_type = p.v_type = dtype::f16;
   CHECK(planned("split_kv", p, [](problem& q) { q.num_splits = 1; }).code == ASSAY_OK);
   CHECK(planned("split_kv", p, [](problem& q) {
+          q.num_splits = 1;
           q.batching = q_batching::batch;
           q.max_q = q.total_q / q.num_seqs;
         }).code == ASSAY_OK);

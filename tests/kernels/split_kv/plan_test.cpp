@@ -58,7 +58,7 @@ TEST_CASE("the workspace budget is an eighth of the device, clamped, and 1.5 GiB
 TEST_CASE("an idle device is filled with splits, of 256 keys at least, and never more than 128", "[plan]") {
   problem p = decode_problem();
   assay_plan plan{};
-  REQUIRE(assay::plan_splits(p, 0, hopper(0, 1), plan).code == ASSAY_OK);
+  REQUIRE(assay::plan_splits(p, 0, hopper(0, 2), plan).code == ASSAY_OK);
   CHECK(plan.num_splits == 1);
   CHECK(plan.workspace_bytes == 0);
   REQUIRE(assay::plan_splits(p, 0, hopper(0, 304), plan).code == ASSAY_OK);

@@ -32,6 +32,7 @@ assay_status declare(const problem* p, const assay_launch* launch, contract* out
   const assay_status status = built_in_kernel().declare(&other, launch, out);
   out->tile_keys = 16;  // then the oracle takes pages of 48 keys
   out->tile_rows = 16;
+  out->states = 1;  // as with descales per page
   return status;
 }
 assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t count, const assay_launch* launch) {

@@ -96,7 +96,7 @@ TEST_CASE("combine_partials catches an output that its partials do not join to")
 }
 
 TEST_CASE("combine_partials knows how f32 rounds below its normal range") {
-  attention_case c;  // o[0, 0, 28] lies half-way between two subnormals of bf16
+  attention_case c;  // o[0, 0, 47] lies half-way between two subnormals of bf16
   c.q_type = c.kv_type = c.o_type = dtype::bf16;
   c.bias_type = dtype::f32;
   c.pool_pages = 6;
@@ -104,14 +104,14 @@ TEST_CASE("combine_partials knows how f32 rounds below its normal range") {
   c.sequences = {{.q = 1, .k = 95, .prefix_offset = {}, .pages = {0, 1, 2, 3, 4, 5}}};
   c.data.fill = fill_kind::subnormal;
   c.data.bias = bias_kind::steep;
-  c.data.seed = 3405328396;
+  c.data.seed = 228;
   const verdict v = combine_partials.check(*library::built_in(), c);
   CAPTURE(v.what);
   CHECK(v.result == outcome::pass);
   const auto faulty = corrupting_library([](call& called) {  // within its enclosure, but more than f32 rounds by
     if (!called.has("o_partial")) return;
     const tensor partial = called.view("o_partial");
-    set_bits(partial, 28, bits_at(partial, 28) + 4);
+    set_bits(partial, 47, bits_at(partial, 47) + 4);
   });
   CHECK(combine_partials.check(*faulty, c).origin == "combine_partials");
 }

@@ -84,18 +84,21 @@ TEST_CASE("what a library of an older contract.hpp does not know is neutral, and
   CHECK(fault.ends_with("quantise_roundings, rescale_roundings"));
 }
 
-TEST_CASE("states of a split are 1 to 64, and one where the order is open", "[contract]") {
-  const auto fault = [](auto edit) {
+TEST_CASE("states of a split are at most 64, and one with per-page descales", "[contract]") {
+  problem p;
+  const auto fault = [&](auto edit) {
     contract c;
     edit(c);
-    return contract_fault(c, problem{});
+    return contract_fault(c, p);
   };
-  CHECK(fault([](contract& c) { c.states = 64, c.state_roundings = 8; }).empty());
-  CHECK(fault([](contract& c) { c.states = 0; }).starts_with("states is"));
+  CHECK(fault([](contract& c) { c.states = 64, c.state_roundings = c.sum_join_roundings = 8; }).empty());
+  CHECK(fault([](contract& c) { c.states = 0; }).empty());  // as 1: of a C library that sets only what it needs
   CHECK(fault([](contract& c) { c.states = 65; }).starts_with("states is"));
-  CHECK(fault([](contract& c) { c.state_roundings = -1; }).starts_with("state_roundings is"));
-  CHECK(fault([](contract& c) { c.order = tile_order::any, c.states = 2; }) ==
-        "states is not 1, or state_roundings not 0, without an order");
+  CHECK(fault([](contract& c) { c.state_roundings = -2; }).starts_with("state_roundings is"));
+  CHECK(fault([](contract& c) { c.sum_join_roundings = -2; }).starts_with("sum_join_roundings is"));
+  CHECK(fault([](contract& c) { c.order = tile_order::any, c.states = 2; }).empty());  // where it has no meaning
+  p.kv_descale = descale_kind::per_page;
+  CHECK(fault([](contract& c) { c.states = 2; }) == "states is 2, must be 1 with per-page descales");
   CHECK(undeclared_contract(offsetof(contract, states)).states == 1);
 }
 

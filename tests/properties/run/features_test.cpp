@@ -49,8 +49,8 @@ TEST_CASE("cases of the byte form's space reach every feature", "[features][long
 }
 
 TEST_CASE("a case's features are those of its sizes and pages", "[features]") {
-  const attention_case c = from_json(R"({"version": 1, "num_splits": 4, "page_size": 16, "pool_pages": 20,
-      "causal": true, "sequences": [{"q": 2, "k": 65, "pages": [3, 3, 4, 2, 4]}, {"q": 1, "k": 64,
+  const attention_case c = from_json(R"({"version": 1, "num_splits": 4, "page_size": 4, "pool_pages": 20,
+      "causal": true, "sequences": [{"q": 2, "k": 17, "pages": [3, 3, 4, 2, 4]}, {"q": 1, "k": 16,
       "pages": [10, 3, 12, 13]}, {"q": 3, "k": 1, "pages": [0]}, {"q": 1, "k": 0, "pages": []}]})",
                                      "test");
   const detailed_run run = run_in_detail(*library::built_in(), c);

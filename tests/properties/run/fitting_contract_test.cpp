@@ -32,16 +32,17 @@ std::string hint_under(const std::function<void(contract&)>& change, const atten
 TEST_CASE("a contract that differs from the kernel in one part or two is not a wrong kernel") {
   const attention_case c = several_tiles();
   CHECK(hint_under([](contract&) {}, c).empty());  // it passes
-  CHECK(hint_under([](contract& d) { d.tile_keys = 16; }, c) ==
-        "the outputs fit another contract: tile_keys 64 (not 16)");
+  CHECK(hint_under([](contract& d) { d.tile_keys = 64; }, c) ==
+        "the outputs fit another contract: tile_keys 16 (not 64)");
+  CHECK(hint_under([](contract& d) { d.states = 1; }, c).starts_with("the outputs fit another contract: states "));
   CHECK(hint_under([](contract& d) { d.p_type = dtype::f32; }, c) ==
         "the outputs fit another contract: p_type f16 (not f32)");
   CHECK(hint_under([](contract& d) { d.order = tile_order::descending; }, c) ==
         "the outputs fit another contract: order ascending (not descending)");
   CHECK(hint_under([](contract& d) { d.base_of_lse = lse_base::two; }, c) ==
         "the outputs fit another contract: base_of_lse natural (not two)");
-  CHECK(hint_under([](contract& d) { d.tile_keys = 16, d.p_type = dtype::bf16; }, c) ==
-        "the outputs fit another contract: tile_keys 64 (not 16), p_type f16 (not bf16)");
+  CHECK(hint_under([](contract& d) { d.tile_keys = 64, d.p_type = dtype::bf16; }, c) ==
+        "the outputs fit another contract: tile_keys 16 (not 64), p_type f16 (not bf16)");
 }
 
 TEST_CASE("where no order is declared, a convention of the LSE may still be another one") {

@@ -1,4 +1,4 @@
-/// Asynchronous copies: from their start to the wait of their thread nobody may touch where they go, whatever barriers
+/// Asynchronous copies: from their start to the wait of their thread no thread may touch where they go, whatever barriers
 /// stand between.
 #include <hip/hip_runtime.h>
 
@@ -26,7 +26,7 @@ enum class flaw : std::uint8_t {
   store,         ///< the thread stores while the copy is under way
   second_copy,   ///< two copies at once
   over_readers,  ///< the copy begins while others may still read what was there
-  never_waited   ///< nobody touches it: no defect
+  never_waited   ///< no thread touches it: no defect
 };
 
 /// Thread 0 copies 16 bytes to a place of its own, another thread reads them.
@@ -125,7 +125,7 @@ TEST_CASE("A copy is a store at its start, and one of its thread at the wait", "
       INFO("flaw " << static_cast<int>(planted));
       const copy_run run(l, {planted}, reader);
       for (const seen_defect& d : run.seen) UNSCOPED_INFO(d.kind << " " << d.message);
-      // A reader that comes first has read what nobody wrote, too.
+      // A reader that comes first has read what no thread wrote, too.
       CHECK(std::ranges::any_of(run.seen, [](const seen_defect& d) { return d.kind == ASSAY_DATA_RACE; }));
     }
   });

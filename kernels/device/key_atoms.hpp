@@ -9,7 +9,9 @@
 ///   load_values<Stored>(f, values, block)     A = V^T, four atoms: columns 64 * block to 64 * block + 63
 ///   value_column<Stored>(atom, row)           which column of V a row of O^T is
 ///   to_operand(f, values)                     C's elements, rounded to T, as B
-///   multiply_keys<T>(c, steps, load_a, load_b), multiply_values<T>(c, blocks, b, load_a)
+///   multiply_keys<T, most>(c, steps, load_a, load_b), multiply_values<T>(c, blocks, b, load_a); `most` steps are
+///                                             unrolled, so that load_b may take from registers; 0: not
+///   may_hold_queries                          whether Q should stay in registers
 #pragma once
 
 #include <hip/hip_runtime.h>

@@ -111,9 +111,9 @@ class key_ring {
   /// Page ids of the group that is issued next: the loads are long done when it is.
   __device__ void look_up() {
     if (next_ >= range_.last) return;
-    const std::int32_t first = next_ * group_keys, size = range_.pages.page_size;
+    const std::int32_t first = next_ * group_keys;
     if (is_in_one_page()) {
-      const std::int32_t id = range_.pages.page_of(first), slot = first % size;  // some key of the group is live
+      const std::int32_t id = range_.pages.page_of(first), slot = range_.pages.slot_of(first);  // some key of the group is live
       ASSAY_UNROLL
       for (int i = 0; i < max_steps; ++i) places_.page[i] = id, places_.slot[i] = slot + row_of(i);
       return;
@@ -121,7 +121,7 @@ class key_ring {
     ASSAY_UNROLL
     for (int i = 0; i < max_steps; ++i) {
       const std::int32_t key = first + row_of(i);
-      places_.slot[i] = key % size;
+      places_.slot[i] = range_.pages.slot_of(key);
       places_.page[i] = row_of(i) < group_keys && range_.live.holds(key) ? range_.pages.page_of(key) : 0;
     }
   }
@@ -148,8 +148,31 @@ class key_ring {
     }
   }
 
+  /// Of rows of MaxBytes, which end with a whole chunk: with no test of each chunk.
+  template <int MaxBytes, class T>
+  __device__ void copy_whole_rows(const group_source<T>& from, const swizzled_rows& to) const {
+    const int chunk = lane() % swizzled_chunks;
+    const std::int64_t rows_further = rows_at_once() * from.pool.slot_stride;
+    const T* row_of_lane = from.pool.row(places_.page[0], places_.slot[0]);
+    ASSAY_UNROLL
+    for (int i = 0; i < max_steps; ++i) {
+      const int row = row_of(i);
+      if (largest_wave != smallest_wave && row >= group_keys) continue;
+      if (i > 0)
+        row_of_lane =
+            is_in_one_page() ? row_of_lane + rows_further : from.pool.row(places_.page[i], places_.slot[i]);
+      const bool is_live = range_.live.holds(next_ * group_keys + row);
+      const auto* const source = reinterpret_cast<const unsigned char*>(row_of_lane) + chunk * chunk_bytes;
+      unsigned char* const at = to.base + row * MaxBytes + (chunk ^ (row % swizzled_chunks)) * chunk_bytes;
+      ASSAY_UNROLL
+      for (int run = 0; run < MaxBytes; run += swizzled_run_bytes)
+        platform::begin_copy<16>(at + run, source + run, is_live);
+    }
+  }
+
   template <int MaxBytes, class T>
   __device__ void copy(const group_source<T>& from, const swizzled_rows& to) const {
+    if (range_.has_whole_vectors && from.row_bytes == MaxBytes) return copy_whole_rows<MaxBytes>(from, to);
     for_each_chunk<MaxBytes>(from, next_, [&](int, int row, int chunk, const unsigned char* source, int bytes) {
       unsigned char* const at = to.chunk(row, chunk);
       if (range_.has_whole_vectors) {
@@ -234,7 +257,7 @@ class key_ring {
       const std::int32_t key = held_at_ * group_keys + row;
       const bool is_live = range_.live.holds(key);
       const auto* const source = reinterpret_cast<const unsigned char*>(
-          from.pool.row(is_live ? range_.pages.page_of(key) : 0, key % range_.pages.page_size));
+          from.pool.row(is_live ? range_.pages.page_of(key) : 0, range_.pages.slot_of(key)));
 #pragma unroll 2
       for (int byte = lane() % swizzled_chunks * chunk_bytes; byte < from.copied_bytes; byte += swizzled_run_bytes) {
         const int live_bytes = is_live ? min_of(max_of(from.row_bytes - byte, 0), chunk_bytes) : 0;

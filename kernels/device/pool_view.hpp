@@ -5,14 +5,18 @@
 
 #include <cstdint>
 
+#include "kernels/device/divisor.hpp"
+
 namespace assay::device {
 
 /// Page ids of one sequence. Only entries of live keys may be read: what follows them may be anything.
 struct sequence_pages {
   const std::int32_t* entries;
   std::int32_t page_size;
+  divisor by_page_size;
 
-  __device__ std::int32_t page_of(std::int32_t key) const { return entries[key / page_size]; }
+  __device__ std::int32_t page_of(std::int32_t key) const { return entries[by_page_size.quotient(key)]; }
+  __device__ std::int32_t slot_of(std::int32_t key) const { return key - by_page_size.quotient(key) * page_size; }
 };
 
 /// One kv head of a pool [page][slot][head][element] in any stride order; strides count elements.

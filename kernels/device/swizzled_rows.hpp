@@ -20,9 +20,10 @@ struct swizzled_rows {
   unsigned char* base;
   int row_bytes;
 
-  __device__ unsigned char* chunk(int row, int number) const {
-    return base + row * row_bytes + ((number ^ (row % swizzled_chunks)) * chunk_bytes);
+  __device__ int chunk_offset(int row, int number) const {
+    return row * row_bytes + ((number ^ (row % swizzled_chunks)) * chunk_bytes);
   }
+  __device__ unsigned char* chunk(int row, int number) const { return base + chunk_offset(row, number); }
   /// Of byte `byte` of the row; what follows it in its chunk follows it in LDS.
   __device__ unsigned char* at(int row, int byte) const { return chunk(row, byte / chunk_bytes) + byte % chunk_bytes; }
 };

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "kernels/device/divisor.hpp"
 #include "kernels/host/device_tensor.hpp"
 #include "kernels/problem.hpp"
 
@@ -52,6 +53,7 @@ struct split_kv_arguments {
   std::int32_t heads_kv;
   std::int32_t head_dim_qk, head_dim_v;
   std::int32_t page_size;
+  device::divisor by_page_size;
   std::int32_t causal;
   std::int32_t window;
   std::int32_t num_splits;

@@ -89,6 +89,7 @@ split_kv_arguments arguments_of(const problem& p, const split_kv_tensors& t, int
   a.heads_kv = p.heads_kv;
   a.head_dim_qk = p.head_dim_qk, a.head_dim_v = p.head_dim_v;
   a.page_size = p.page_size;
+  a.by_page_size = device::divisor(p.page_size);
   a.causal = p.causal, a.window = p.window;
   a.num_splits = p.num_splits;
   a.shape = split_kv_shape_of(p, split_kv_device_of(lanes));

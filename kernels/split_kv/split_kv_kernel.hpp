@@ -28,6 +28,8 @@ struct split_kv_traits {
   using score = std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, float>;
   static constexpr int halves = Halves;
   static constexpr int atoms = MaxHeadDim / 16;
+  /// A lane keeps its share of Q in registers, where that leaves enough of them.
+  static constexpr bool holds_queries = device::may_hold_queries && MaxHeadDim <= 128;
   using ring =
       device::key_ring<StoredK, StoredV, device::swizzled_row_bytes(MaxHeadDim* static_cast<int>(sizeof(StoredK))),
                        device::swizzled_row_bytes(MaxHeadDim* static_cast<int>(sizeof(StoredV)))>;
@@ -75,28 +77,34 @@ class wave_state {
     }
   }
 
+  /// Once Q is in LDS.
+  __device__ void hold_queries(const block_lds& lds) {
+    if constexpr (Traits::holds_queries) ASSAY_UNROLL
+      for (int half = 0; half < Traits::halves; ++half) ASSAY_UNROLL
+      for (int step = 0; step < Traits::atoms; ++step)
+        if (step < steps()) device::load_queries<typename Traits::stored_k>(queries_[half][step], lds.q(half), step);
+  }
+
   /// Takes in a group of keys.
   __device__ void take(const block_lds& lds, const device::swizzled_rows& keys, const device::swizzled_rows& values,
                        std::int32_t group) {
     using element = typename Traits::element;
     using stored_k = typename Traits::stored_k;
     device::narrow_sums<typename Traits::score> s[Traits::halves];
-    device::multiply_keys<element>(
-        s, (a_.head_dim_qk + device::atom_depth - 1) / device::atom_depth,
-        [&](int step, auto& f) { device::load_keys<stored_k>(f, keys, step); },
-        [&](int half, int step, auto& f) { device::load_queries<stored_k>(f, lds.q(half), step); });
+    device::multiply_keys<element, Traits::holds_queries ? Traits::atoms : 0>(
+        s, steps(), [&](int step, auto& f) { device::load_keys<stored_k>(f, keys, step); },
+        [&](int half, int step, auto& f) {
+          if constexpr (Traits::holds_queries)
+            f = queries_[half][step];
+          else
+            device::load_queries<stored_k>(f, lds.q(half), step);
+        });
 
     device::query_fragment<value> p[Traits::halves];
     ASSAY_UNROLL
     for (int half = 0; half < Traits::halves; ++half) {
       float y[elements];
-      ASSAY_UNROLL
-      for (int i = 0; i < s[half].count(); ++i) {
-        const std::int32_t key = group * split_kv_group_keys + device::narrow_row(i);
-        y[i] = device::no_logit;
-        if (visible_[half][i % slots].holds(key))  // int32 sums are below 2^23: exact
-          y[i] = base2_logit(a_, work_, row_of(half, i), key, static_cast<float>(s[half].value[i]));
-      }
+      find_logits(half, group, s[half], y);
       weigh(half, s[half].count(), y);
       device::to_operand(p[half], y);
     }
@@ -131,12 +139,30 @@ class wave_state {
  private:
   __device__ static int lane() { return static_cast<int>(threadIdx.x) % device::wave_lanes(); }
   __device__ static int row_of(int half, int i) { return half * device::narrow_columns + device::narrow_column(i); }
+  /// Atoms along the head dimension.
+  __device__ int steps() const { return (a_.head_dim_qk + device::atom_depth - 1) / device::atom_depth; }
   /// Of 64 columns of V.
   __device__ int blocks() const { return (a_.head_dim_v + 63) / 64; }
+
+  /// Base-2 logits of a half, by its dot products; int32 sums are below 2^23: exact as floats.
+  template <class Score>
+  __device__ __forceinline__ void find_logits(int half, std::int32_t group, const device::narrow_sums<Score>& s,
+                                              float (&y)[elements]) const {
+    const bool is_plain = has_plain_logits(a_);
+    ASSAY_UNROLL
+    for (int i = 0; i < s.count(); ++i) {
+      const std::int32_t key = group * split_kv_group_keys + device::narrow_row(i);
+      const bool is_visible = visible_[half][i % slots].holds(key);
+      const auto dot = static_cast<float>(s.value[i]);
+      y[i] = is_visible && is_plain ? dot * a_.base2_logit_scale : device::no_logit;
+      if (is_visible && !is_plain) y[i] = base2_logit(a_, work_, row_of(half, i), key, dot);
+    }
+  }
 
   /// The logits of a half become probabilities, and O and l are scaled to the new maximum.
   __device__ __forceinline__ void weigh(int half, int count, float (&y)[elements]) {
     float alpha[slots];
+    bool moves = false;
     ASSAY_UNROLL
     for (int slot = 0; slot < slots; ++slot) {
       device::softmax_state& state = softmax_[half][slot];
@@ -144,6 +170,7 @@ class wave_state {
       ASSAY_UNROLL
       for (int i = slot; i < count; i += slots) top = fmaxf(top, y[i]);
       alpha[slot] = state.move(device::join_column(top, [](float x, float z) { return fmaxf(x, z); }));
+      moves |= alpha[slot] != 1.0F;
       float part[elements];
       ASSAY_UNROLL
       for (int i = slot; i < count; i += slots) part[i] = y[i] = device::exp2(y[i] - state.base());
@@ -152,6 +179,7 @@ class wave_state {
       for (int i = slot; i < width; i += slots) part[i] += part[i + width];
       state.l = fmaf(state.l, alpha[slot], part[slot]);
     }
+    if (!platform::any_lane(moves)) return;  // all alphas are 1
     ASSAY_UNROLL
     for (int atom = 0; atom < Traits::atoms; ++atom) {
       if (atom >= 4 * blocks()) continue;
@@ -165,6 +193,8 @@ class wave_state {
   device::key_range visible_[Traits::halves][slots];
   device::softmax_state softmax_[Traits::halves][slots];
   device::narrow_sums<float> o_[Traits::halves][Traits::atoms];
+  device::query_fragment<typename Traits::element> queries_[Traits::holds_queries ? Traits::halves : 1]
+                                                           [Traits::holds_queries ? Traits::atoms : 1];
 };
 
 /// Each wave's weight, in place of its m, and the joined l; one thread a row. Stores the LSE.
@@ -217,7 +247,7 @@ __global__ void __launch_bounds__(most_split_kv_waves* device::largest_wave) spl
   const std::int32_t first = work.first_group + (behind == 0 ? 0 : a.shape.waves - behind);
   const device::sequence_pages pages{a.page_indptr != nullptr ? a.pages + a.page_indptr[work.sequence]
                                                               : a.pages + work.sequence * a.block_table_stride,
-                                     a.page_size};
+                                     a.page_size, a.by_page_size};
   constexpr int k_bytes = sizeof(stored_k), v_bytes = sizeof(stored_v);
   typename Traits::ring ring(
       {{static_cast<const stored_k*>(a.k.data) + work.kv_head * a.k.stride[2], a.k.stride[0], a.k.stride[1]},
@@ -232,6 +262,7 @@ __global__ void __launch_bounds__(most_split_kv_waves* device::largest_wave) spl
   stage_q<typename Traits::element>(a, work, {lds.base, a.shape.lds.q_row_bytes});
   wave_state<Traits> state(a, work);
   __syncthreads();
+  state.hold_queries(lds);
 
   for (std::int32_t group = first; group < work.last_group; group += a.shape.waves) {
     ring.advance();

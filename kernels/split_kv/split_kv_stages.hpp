@@ -96,10 +96,14 @@ __device__ inline float bias_at(const split_kv_arguments& a, const row_identity&
   }
 }
 
-/// Base-2 logit of a visible key from the dot product. Each operation rounds once; the contract lists them.
+/// Without soft cap and bias a logit is its dot product, scaled once.
+__device__ inline bool has_plain_logits(const split_kv_arguments& a) {
+  return a.soft_cap == 0.0F && a.bias.data == nullptr;
+}
+
+/// Base-2 logit of a visible key from the dot product, with soft cap or bias. Each operation rounds once; the contract lists them.
 __device__ inline float base2_logit(const split_kv_arguments& a, const block_work& w, int row, std::int32_t key,
                                     float dot) {
-  if (a.soft_cap == 0.0F && a.bias.data == nullptr) return dot * a.base2_logit_scale;
   float x = dot * a.logit_scale;
   if (a.soft_cap > 0.0F) x = a.soft_cap * device::tanh(x / a.soft_cap);
   if (a.bias.data != nullptr) x += bias_at(a, identify_row(a, w, row), key);

@@ -33,6 +33,7 @@ __device__ inline int narrow_column(int i) {
 
 /// Lanes so far apart hold the same column of C.
 inline constexpr int narrow_stride = 16;
+inline constexpr bool may_hold_queries = false;
 
 #if !defined(__HIP_PLATFORM_ASSAY_CPU__)
 /// A float that T has, too.
@@ -156,7 +157,7 @@ __device__ inline void to_operand(query_fragment<T>& p,
 }
 
 /// c = A B over `steps` atoms, ascending. load_a(step, fragment), load_b(half, step, fragment).
-template <class T, class Acc, int Halves, class LoadA, class LoadB>
+template <class T, int, class Acc, int Halves, class LoadA, class LoadB>
 __device__ inline void multiply_keys(narrow_sums<Acc> (&c)[Halves], int steps, LoadA load_a_step, LoadB load_b_step) {
   static_assert(Halves == 1);
 #if defined(__HIP_PLATFORM_ASSAY_CPU__)

@@ -18,6 +18,7 @@ namespace assay::device {
 inline constexpr int narrow_columns = 8;
 inline constexpr int narrow_slots = 2;
 inline constexpr int narrow_stride = 4;
+inline constexpr bool may_hold_queries = true;
 
 /// Of int8 the first half.
 template <class T>
@@ -41,27 +42,30 @@ __device__ inline int narrow_column(int i) {
   return mma_lane() % 4 * 2 + i % 2;
 }
 
-__device__ inline unsigned int shared_number(const unsigned char* at) {
-  return static_cast<unsigned int>(__cvta_generic_to_shared(at));
+/// Where a chunk lies in shared memory. The base is converted, not the chunk's address, so that this is done once for
+/// all chunks.
+__device__ inline unsigned int shared_number(const swizzled_rows& rows, int row, int chunk) {
+  return static_cast<unsigned int>(__cvta_generic_to_shared(rows.base)) +
+         static_cast<unsigned int>(rows.chunk_offset(row, chunk));
 }
 /// Matrices of 8 rows of 16 bytes, whose rows lanes 8i to 8i + 7 name. Lane l gets the l % 4-th word of row l / 4;
 /// transposed, elements 2 (l % 4) and the next of column l / 4.
-__device__ inline void load_matrices(unsigned int& a, unsigned int& b, const unsigned char* row) {
+__device__ inline void load_matrices(unsigned int& a, unsigned int& b, unsigned int row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
                : "=r"(a), "=r"(b)
-               : "r"(shared_number(row))
+               : "r"(row)
                : "memory");
 }
-__device__ inline void load_matrices(unsigned int (&to)[4], const unsigned char* row) {
+__device__ inline void load_matrices(unsigned int (&to)[4], unsigned int row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-               : "r"(shared_number(row))
+               : "r"(row)
                : "memory");
 }
-__device__ inline void load_matrices_transposed(unsigned int (&to)[4], const unsigned char* row) {
+__device__ inline void load_matrices_transposed(unsigned int (&to)[4], unsigned int row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-               : "r"(shared_number(row))
+               : "r"(row)
                : "memory");
 }
 /// An 8x8 matrix of pairs in the layout of C becomes its transpose, in the layout of B.
@@ -106,10 +110,10 @@ template <class Stored, class T>
 __device__ inline void load_keys(key_fragment<T>& f, const swizzled_rows& keys, int step) {
   const int lane = mma_lane();
   if constexpr (sizeof(Stored) == 2) {
-    load_matrices(f.word, keys.chunk(lane % 16, step * 2 + lane / 16));
+    load_matrices(f.word, shared_number(keys, lane % 16, step * 2 + lane / 16));
   } else {
     unsigned int upper, lower;  // rows lane / 4, and 8 further on
-    load_matrices(upper, lower, keys.chunk(lane % 16, step));
+    load_matrices(upper, lower, shared_number(keys, lane % 16, step));
     if constexpr (std::is_same_v<Stored, std::int8_t>) {
       f.word[0] = upper, f.word[1] = lower;
     } else {
@@ -123,7 +127,7 @@ template <class Stored, class T>
 __device__ inline void load_queries(query_fragment<T>& f, const swizzled_rows& queries, int step) {
   const int lane = mma_lane();
   if constexpr (sizeof(Stored) == 2) {
-    load_matrices(f.word[0], f.word[1], queries.chunk(lane % 8, step * 2 + lane / 8 % 2));
+    load_matrices(f.word[0], f.word[1], shared_number(queries, lane % 8, step * 2 + lane / 8 % 2));
   } else if constexpr (std::is_same_v<Stored, std::int8_t>) {
     f.word[0] = *reinterpret_cast<const unsigned int*>(queries.at(lane / 4, step * 16 + lane % 4 * 4));
   } else {
@@ -139,12 +143,13 @@ __device__ inline void load_values(key_fragment<T> (&f)[4], const swizzled_rows&
   if constexpr (sizeof(Stored) == 2) {
     ASSAY_UNROLL
     for (int j = 0; j < 4; ++j)
-      load_matrices_transposed(f[j].word, values.chunk(lane % 8 + lane / 16 * 8, block * 8 + j * 2 + lane / 8 % 2));
+      load_matrices_transposed(
+          f[j].word, shared_number(values, lane % 8 + lane / 16 * 8, block * 8 + j * 2 + lane / 8 % 2));
   } else {
     ASSAY_UNROLL
     for (int j = 0; j < 4; j += 2) {
       unsigned int pairs[4];  // keys 0 to 7 and 8 to 15 of chunk j, then of the next one
-      load_matrices_transposed(pairs, values.chunk(lane % 16, block * 4 + j + lane / 16));
+      load_matrices_transposed(pairs, shared_number(values, lane % 16, block * 4 + j + lane / 16));
       ASSAY_UNROLL
       for (int i = 0; i < 4; ++i) {
         const unsigned int by_column = __byte_perm(pairs[i], 0, 0x3120);
@@ -174,10 +179,9 @@ __device__ inline void multiply_narrow(narrow_sums<std::int32_t>& c, const key_f
   mma_half(c.value, a.word, b.word[0]);
 }
 
-template <class T, class Acc, int Halves, class LoadA, class LoadB>
+template <class T, int MostSteps, class Acc, int Halves, class LoadA, class LoadB>
 __device__ inline void multiply_keys(narrow_sums<Acc> (&c)[Halves], int steps, LoadA load_a_step, LoadB load_b_step) {
-#pragma unroll 4
-  for (int i = 0; i < steps; ++i) {
+  const auto step = [&](int i) {
     key_fragment<T> a;
     load_a_step(i, a);
     ASSAY_UNROLL
@@ -186,20 +190,39 @@ __device__ inline void multiply_keys(narrow_sums<Acc> (&c)[Halves], int steps, L
       load_b_step(half, i, b);
       multiply_narrow(c[half], a, b);
     }
+  };
+  if constexpr (MostSteps > 0) {
+    if (steps == MostSteps) {  // one straight piece, in which loads go ahead of products
+      ASSAY_UNROLL
+      for (int i = 0; i < MostSteps; ++i) step(i);
+    } else {
+      ASSAY_UNROLL
+      for (int i = 0; i < MostSteps; ++i)
+        if (i < steps) step(i);
+    }
+  } else {
+#pragma unroll 4
+    for (int i = 0; i < steps; ++i) step(i);
   }
 }
 
 template <class T, int Halves, int Atoms, class LoadA>
 __device__ inline void multiply_values(narrow_sums<float> (&c)[Halves][Atoms], int blocks,
                                        const query_fragment<T> (&b)[Halves], LoadA load_a_block) {
-  ASSAY_UNROLL
-  for (int block = 0; block < Atoms / 4; ++block) {
-    if (block >= blocks) continue;
+  const auto of_block = [&](int block) {
     key_fragment<T> a[4];
     load_a_block(block, a);
     ASSAY_UNROLL
     for (int j = 0; j < 4; ++j) ASSAY_UNROLL
     for (int half = 0; half < Halves; ++half) multiply_narrow(c[half][block * 4 + j], a[j], b[half]);
+  };
+  if (Atoms <= 8 && blocks == Atoms / 4) {  // as above; larger ones have no registers for two pieces
+    ASSAY_UNROLL
+    for (int block = 0; block < Atoms / 4; ++block) of_block(block);
+  } else {
+    ASSAY_UNROLL
+    for (int block = 0; block < Atoms / 4; ++block)
+      if (block < blocks) of_block(block);
   }
 }
 

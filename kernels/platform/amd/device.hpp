@@ -134,6 +134,11 @@ __device__ inline void block_barrier() {
   __syncthreads();
 }
 
+/// Whether it holds in any lane. The whole wave must come here.
+__device__ inline bool any_lane(bool holds) {
+  return __any(holds ? 1 : 0) != 0;
+}
+
 /// Copies to LDS, done where they begin: see copies_pass_registers.
 template <int Bytes>
 __device__ inline void begin_copy(void* lds, const void* from, bool is_live) {

@@ -128,6 +128,11 @@ inline void wave_fence(ASSAY_HERE) {
   cpu::wave_barrier("wave_fence", where, cpu::every_lane);
 }
 
+/// Whether it holds in any lane of the wave, or true: to ask the others costs more than what an answer spares.
+inline bool any_lane(bool) {
+  return true;
+}
+
 /// Begins a copy of `Bytes` (8 or 16) to LDS; where it is not live nothing is read, and the destination becomes 0.
 /// Always inlined: the checker names the kernel's line.
 template <int Bytes>

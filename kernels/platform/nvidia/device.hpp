@@ -120,6 +120,11 @@ __device__ inline void wave_fence() {
   __syncwarp();
 }
 
+/// Whether it holds in any lane. The whole wave must come here.
+__device__ inline bool any_lane(bool holds) {
+  return __any_sync(0xffffffffU, holds) != 0;
+}
+
 /// Begins a copy of `Bytes` (8 or 16) to LDS; where it is not live nothing is read, and the destination becomes 0.
 template <int Bytes>
 __device__ inline void begin_copy(void* lds, const void* from, bool is_live) {

@@ -42,7 +42,7 @@ __global__ void both_products(const T* q, const Stored* k, const device::f16* v,
   stage(v_rows, v, keys, columns);
   __syncthreads();
   device::narrow_sums<Score> s[1];
-  device::multiply_keys<T>(
+  device::multiply_keys<T, 0>(
       s, dim / device::atom_depth, [&](int step, auto& f) { device::load_keys<Stored>(f, k_rows, step); },
       [&](int, int step, auto& f) { device::load_queries<Stored>(f, q_rows, step); });
   float p[sizeof(device::narrow_sums<float>) / sizeof(float)] = {};

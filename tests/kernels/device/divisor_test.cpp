@@ -1,0 +1,47 @@
+#include "kernels/device/divisor.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <cstdint>
+#include <limits>
+#include <random>
+
+using assay::device::divisor;
+
+namespace {
+
+constexpr std::int32_t largest = std::numeric_limits<std::int32_t>::max();
+
+/// Of numbers around the multiples of d, where a quotient that is off shows.
+bool divides(std::int32_t d, std::mt19937_64& random) {
+  const divisor by(d);
+  const auto is_right = [&](std::int64_t n) {
+    return n < 0 || n > largest || by.quotient(static_cast<std::int32_t>(n)) == n / d;
+  };
+  bool right = is_right(0) && is_right(largest) && is_right(largest - 1);
+  const std::int64_t most = largest / d;
+  for (int i = 0; i < 20; ++i) {
+    const std::int64_t multiple = (i < 4 ? most - i : static_cast<std::int64_t>(random() % (most + 1))) * d;
+    right = right && is_right(multiple - 1) && is_right(multiple) && is_right(multiple + 1);
+  }
+  return right;
+}
+
+}  // namespace
+
+TEST_CASE("a divisor gives the quotient of every number below 2^31", "[device]") {
+  std::mt19937_64 random(5);
+  for (std::int32_t d = 1; d <= 5000; ++d) {
+    CAPTURE(d);
+    REQUIRE(divides(d, random));
+  }
+  for (int s = 12; s < 31; ++s)
+    for (const std::int32_t d : {(1 << s) - 1, 1 << s, (1 << s) + 1, largest >> (30 - s)}) {
+      CAPTURE(d);
+      REQUIRE(divides(d, random));
+    }
+  for (int i = 0; i < 2000; ++i) {
+    const auto d = static_cast<std::int32_t>(random() % largest + 1);
+    CAPTURE(d);
+    REQUIRE(divides(d, random));
+  }
+}

@@ -6,25 +6,11 @@
 #include <cstring>
 
 namespace assay {
-
-number_format format_of(dtype type) {
-  switch (type) {
-    case dtype::f32: return {23, 127, 0x80000000U, 0x7F7FFFFFU};
-    case dtype::f16: return {10, 15, 0x8000U, 0x7BFFU};
-    case dtype::bf16: return {7, 127, 0x8000U, 0x7F7FU};
-    case dtype::e4m3fn: return {3, 7, 0x80U, 0x7EU};
-    case dtype::e4m3fnuz: return {3, 8, 0x80U, 0x7FU};
-    case dtype::e5m2: return {2, 15, 0x80U, 0x7BU};
-    case dtype::e5m2fnuz: return {2, 16, 0x80U, 0x7FU};
-    default: throw std::invalid_argument("not a float type");
-  }
-}
-
 namespace {
 
 /// The pattern of a float type that is nearest to a positive double, in integers only: the fills call it for each
 /// element.
-std::uint32_t nearest_pattern(const number_format& f, double magnitude) {
+constexpr std::uint32_t nearest_pattern(const number_format& f, double magnitude) {
   constexpr int double_mantissa_bits = 52, double_bias = 1023;
   const auto bits = std::bit_cast<std::uint64_t>(magnitude);
   // Of a subnormal double the hidden one is wrong; all of it is below half of every type's smallest unit.
@@ -32,8 +18,9 @@ std::uint32_t nearest_pattern(const number_format& f, double magnitude) {
       (bits & ((std::uint64_t{1} << double_mantissa_bits) - 1)) | (std::uint64_t{1} << double_mantissa_bits);
   const int exponent = static_cast<int>(bits >> double_mantissa_bits) - double_bias;
   const int kept_exponent = std::max(exponent, 1 - f.bias);  // that of subnormals, and no less
-  const int dropped = double_mantissa_bits - f.mantissa_bits + kept_exponent - exponent;
-  if (dropped > double_mantissa_bits + 1) return 0;  // mantissa < 2^53 is less than half of 2^54
+  // mantissa < 2^53 is less than half of 2^54: whatever drops more is 0, and of a subnormal.
+  const int dropped =
+      std::min(double_mantissa_bits - f.mantissa_bits + kept_exponent - exponent, double_mantissa_bits + 2);
   const std::uint64_t half = std::uint64_t{1} << (dropped - 1), odd = (mantissa >> dropped) & 1;
   const std::uint64_t units = (mantissa + half - 1 + odd) >> dropped;
   // The leading one of `units` adds 1 to the exponent field, so a subnormal needs none and a carry is right by itself.
@@ -41,17 +28,54 @@ std::uint32_t nearest_pattern(const number_format& f, double magnitude) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(field + units, f.last_finite));
 }
 
+/// round_to_bits() of a type that is known where it is compiled.
+template <dtype Type>
+std::uint32_t rounded(double value) {
+  if constexpr (Type == dtype::i8) {
+    // A sum this large has units of 1: it is rounded as std::nearbyint rounds, which is a call.
+    constexpr double has_units = 0x1.8p52;
+    return static_cast<std::uint8_t>(
+        static_cast<std::int8_t>(std::clamp(value, -127.0, 127.0) + has_units - has_units));
+  } else {
+    constexpr number_format f = format_of(Type);
+    const std::uint32_t bits = nearest_pattern(f, std::fabs(value));
+    const std::uint32_t sign = std::signbit(value) ? f.sign : 0;
+    return is_fnuz(Type) && bits == 0 ? 0 : bits | sign;
+  }
+}
+
+/// Calls visit<type>() for a type that numbers are rounded to.
+template <typename Visit>
+auto with_type(dtype type, Visit&& visit) {
+  switch (type) {
+    case dtype::f32: return visit.template operator()<dtype::f32>();
+    case dtype::f16: return visit.template operator()<dtype::f16>();
+    case dtype::bf16: return visit.template operator()<dtype::bf16>();
+    case dtype::e4m3fn: return visit.template operator()<dtype::e4m3fn>();
+    case dtype::e4m3fnuz: return visit.template operator()<dtype::e4m3fnuz>();
+    case dtype::e5m2: return visit.template operator()<dtype::e5m2>();
+    case dtype::e5m2fnuz: return visit.template operator()<dtype::e5m2fnuz>();
+    case dtype::i8: return visit.template operator()<dtype::i8>();
+    default: throw std::invalid_argument("no type of numbers");
+  }
+}
+
+template <typename Element>
+void store_as(void* data, std::int64_t first_element, std::span<const std::uint32_t> bits) {
+  auto* const to = static_cast<Element*>(data) + first_element;
+  for (std::size_t i = 0; i < bits.size(); ++i) to[i] = static_cast<Element>(bits[i]);
+}
+
 }  // namespace
 
 std::uint32_t round_to_bits(dtype type, double value) {
-  if (type == dtype::i8) {
-    const auto rounded = static_cast<std::int8_t>(std::clamp(std::nearbyint(value), -127.0, 127.0));
-    return static_cast<std::uint8_t>(rounded);
-  }
-  const number_format f = format_of(type);
-  const std::uint32_t bits = nearest_pattern(f, std::fabs(value));
-  if (bits == 0 && is_fnuz(type)) return 0;
-  return std::signbit(value) ? bits | f.sign : bits;
+  return with_type(type, [=]<dtype Type> { return rounded<Type>(value); });
+}
+
+void round_to_bits(dtype type, std::span<const double> values, std::span<std::uint32_t> bits) {
+  with_type(type, [=]<dtype Type> {
+    for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = rounded<Type>(values[i]);
+  });
 }
 
 std::uint32_t poison_pattern(dtype type, poison_kind kind) {
@@ -74,6 +98,14 @@ void store_bits(void* data, std::int64_t element, dtype type, std::uint32_t bits
   // Little-endian machines only, as every platform of this project is.
   const std::int64_t size = size_bytes(type);
   std::memcpy(static_cast<std::byte*>(data) + element * size, &bits, static_cast<std::size_t>(size));
+}
+
+void store_bits(void* data, std::int64_t first_element, dtype type, std::span<const std::uint32_t> bits) {
+  switch (size_bytes(type)) {
+    case 1: return store_as<std::uint8_t>(data, first_element, bits);
+    case 2: return store_as<std::uint16_t>(data, first_element, bits);
+    default: return store_as<std::uint32_t>(data, first_element, bits);
+  }
 }
 
 }  // namespace assay

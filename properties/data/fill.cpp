@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <span>
+#include <vector>
 
 #include "properties/case/number.hpp"
 #include "properties/case/operation.hpp"
@@ -61,34 +63,42 @@ class pool_content {
 void set(buffer& b, std::int64_t offset, std::uint32_t bits) {
   store_bits(b.view().data, offset, b.view().type, bits);
 }
+/// Elements along the last dimension, from its start on.
+void set_row(buffer& b, std::int64_t offset, std::span<const std::uint32_t> bits) {
+  const tensor& t = b.view();
+  const std::int64_t stride = t.stride[t.rank - 1];
+  if (stride == 1) return store_bits(t.data, offset, t.type, bits);
+  for (const std::uint32_t one : bits) set(b, offset, one), offset += stride;
+}
 void set_i32(buffer& b, std::int64_t offset, std::int64_t value) {
   set(b, offset, static_cast<std::uint32_t>(value));
 }
 
-/// All accessible elements: the ranges begin and end at whole elements, as OS pages do.
+/// All elements of these bytes: the ranges begin and end at whole elements, as OS pages do.
 template <typename Element>
-void set_all(buffer& b, std::uint32_t bits) {
-  for (const index_range& r : b.accessible())
+void set_all(buffer& b, const std::vector<index_range>& ranges, std::uint32_t bits) {
+  for (const index_range& r : ranges)
     std::fill_n(reinterpret_cast<Element*>(b.bytes(r).data()), b.bytes(r).size() / sizeof(Element),
                 static_cast<Element>(bits));
 }
 
-/// All that is accessible, what lies between rows included.
-void poison_all(buffer& b, poison_kind kind) {
+void poison(buffer& b, const std::vector<index_range>& ranges, poison_kind kind) {
   const std::uint32_t bits = poison_pattern(b.view().type, kind);
   switch (size_bytes(b.view().type)) {
-    case 1: return set_all<std::uint8_t>(b, bits);
-    case 2: return set_all<std::uint16_t>(b, bits);
-    default: return set_all<std::uint32_t>(b, bits);
+    case 1: return set_all<std::uint8_t>(b, ranges, bits);
+    case 2: return set_all<std::uint16_t>(b, ranges, bits);
+    default: return set_all<std::uint32_t>(b, ranges, bits);
   }
+}
+
+/// All that is accessible, what lies between rows included.
+void poison_all(buffer& b, poison_kind kind) {
+  poison(b, b.accessible(), kind);
 }
 
 /// What lies between the rows of a buffer whose indices are all there.
 void poison_gaps(buffer& b, poison_kind kind) {
-  const dtype type = b.view().type;
-  for (const index_range& r : b.gaps())
-    for (std::int64_t at = r.begin; at < r.end; at += size_bytes(type))
-      set(b, at / size_bytes(type), poison_pattern(type, kind));
+  poison(b, b.gaps(), kind);
 }
 
 /// Dead table entries: ids that are in no pool, and wrong ids that are in this one. `zero` is a plain 0.
@@ -107,9 +117,13 @@ class filler {
     switch (t.content) {
       case tensor_content::unwritten: return;
       case tensor_content::queries:
-        return fill_rows(b, [&](const place& at) { return specials_.q(at, recipe_.q(at, t.draw)); });
+        return fill_rows(b, [&](const place& row, std::span<std::uint32_t> bits) {
+          recipe_.q(row, t.draw, bits);
+          put_specials(row, bits, &live_specials::q);
+        });
       case tensor_content::rows_of_any_size:
-        return fill_rows(b, [&](const place& at) { return recipe_.row_of_any_size(at, t.draw); });
+        return fill_rows(
+            b, [&](const place& row, std::span<std::uint32_t> bits) { recipe_.row_of_any_size(row, t.draw, bits); });
       case tensor_content::keys: return fill_pool(b, true);
       case tensor_content::values: return fill_pool(b, false);
       case tensor_content::weights: return fill_weights(b);
@@ -144,20 +158,28 @@ class filler {
       for (std::int64_t row = 0; row < case_.sequences[s].q; ++row) visit(total_row++, s, row);
   }
 
-  /// [row, head, dim] of what `value` says of sequence, row, head and dim.
-  template <typename Value>
-  void fill_rows(buffer& b, Value&& value) const {
+  void put_specials(place at, std::span<std::uint32_t> bits,
+                    std::uint32_t (live_specials::*one)(const place&, std::uint32_t) const) const {
+    if (case_.data.specials == special_kind::none) return;
+    for (std::uint32_t& b : bits) b = (specials_.*one)(at, b), ++at.dim;
+  }
+
+  /// [row, head, dim] of what `draw` puts into a row of dims.
+  template <typename Draw>
+  void fill_rows(buffer& b, Draw&& draw) const {
     poison_gaps(b, case_.data.poison);
-    const std::int64_t heads = b.view().shape[1], dims = b.view().shape[2];
+    const std::int64_t heads = b.view().shape[1];
+    std::vector<std::uint32_t> bits(static_cast<std::size_t>(b.view().shape[2]));
+    const auto store = [&](std::int64_t row, std::int64_t h) { set_row(b, b.view().offset(row, h), bits); };
     for_each_row([&](std::int64_t total_row, std::size_t s, std::int64_t row) {
-      for (std::int64_t h = 0; h < heads; ++h)
-        for (std::int64_t d = 0; d < dims; ++d)
-          set(b, b.view().offset(total_row, h, d), value(place{static_cast<std::int64_t>(s), row, h, d}));
+      for (std::int64_t h = 0; h < heads; ++h) {
+        draw(place{static_cast<std::int64_t>(s), row, h, 0}, bits);
+        store(total_row, h);
+      }
     });
+    std::ranges::fill(bits, poison_pattern(b.view().type, case_.data.poison));
     for (std::int64_t row = b.view().shape[0] - case_.padding_rows; row < b.view().shape[0]; ++row)
-      for (std::int64_t h = 0; h < heads; ++h)
-        for (std::int64_t d = 0; d < dims; ++d)
-          set(b, b.view().offset(row, h, d), poison_pattern(b.view().type, case_.data.poison));
+      for (std::int64_t h = 0; h < heads; ++h) store(row, h);
   }
 
   void fill_row_indices(buffer& b, const planned_tensor& t) const {
@@ -183,16 +205,23 @@ class filler {
 
   void fill_pool(buffer& b, bool is_k) const {
     poison_all(b, case_.data.poison);
-    const std::int64_t dims = b.view().shape[3];
+    const tensor& t = b.view();
+    const std::int64_t dims = t.shape[3];
+    std::vector<std::uint32_t> bits(static_cast<std::size_t>(dims));
     content_.for_each_live([&](std::int64_t page, std::int64_t slot, std::int64_t s, std::int64_t key) {
-      for (std::int64_t h = 0; h < case_.heads_kv; ++h)
-        for (std::int64_t d = 0; d < dims; ++d) {
-          const place at{s, key, h, d};
-          const std::int64_t offset = case_.k_order == key_order::plain
-                                          ? b.view().offset(page, slot, h, d)
-                                          : b.view().offset(page) + preshuffled_offset(slot, d, dims);
-          set(b, offset, is_k ? specials_.k(at, recipe_.k(at)) : specials_.v(at, recipe_.v(at)));
+      for (std::int64_t h = 0; h < case_.heads_kv; ++h) {
+        const place first{s, key, h, 0};
+        is_k ? recipe_.k(first, bits) : recipe_.v(first, bits);
+        put_specials(first, bits, is_k ? &live_specials::k : &live_specials::v);
+        if (case_.k_order == key_order::plain) {
+          set_row(b, t.offset(page, slot, h), bits);
+          continue;
         }
+        constexpr std::int64_t run = 16;
+        for (std::int64_t d = 0; d < dims; d += run)
+          store_bits(t.data, t.offset(page) + preshuffled_offset(slot, d, dims), t.type,
+                     std::span(bits).subspan(static_cast<std::size_t>(d), static_cast<std::size_t>(run)));
+      }
     });
   }
 

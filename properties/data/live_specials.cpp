@@ -4,19 +4,12 @@
 
 #include "properties/case/number.hpp"
 #include "properties/case/operation.hpp"
+#include "properties/data/noise.hpp"
 
 namespace assay {
 namespace {
 
 enum draw_of : std::uint64_t { of_q = 1, of_k, of_v, of_second_v, of_weight, of_dim };
-
-/// SplitMix64's finalizer (Steele, Lea, Flood 2014).
-std::uint64_t mix(std::uint64_t x) {
-  x += 0x9E3779B97F4A7C15U;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
-  return x ^ (x >> 31);
-}
 
 std::int64_t below(std::uint64_t& chance, std::int64_t count) {
   chance = mix(chance);

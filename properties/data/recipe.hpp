@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <unordered_set>
 #include <vector>
 
 #include "properties/case/case.hpp"
+#include "properties/data/noise.hpp"
 
 namespace assay {
 
@@ -95,13 +97,13 @@ class recipe {
  public:
   explicit recipe(const attention_case& c);
 
-  /// Tensors of the same kind differ in `draw`.
-  std::uint32_t q(place at, int draw = 0) const;
+  /// Elements of a row of dims, from `first.dim` on. Tensors of the same kind differ in `draw`.
+  void q(place first, int draw, std::span<std::uint32_t> bits) const;
   /// Of a row for a cache: like q(), but `subnormal` fills heads with zeros, with subnormal numbers or, where the type
   /// has them, with numbers on both sides of those that a page's least descale, 2^-64, suffices for.
-  std::uint32_t row_of_any_size(place at, int draw) const;
-  std::uint32_t k(const place& at) const;
-  std::uint32_t v(const place& at) const;
+  void row_of_any_size(place first, int draw, std::span<std::uint32_t> bits) const;
+  void k(const place& first, std::span<std::uint32_t> bits) const;
+  void v(const place& first, std::span<std::uint32_t> bits) const;
   std::uint32_t bias(std::int64_t sequence, std::int64_t row, std::int64_t key, std::int64_t head) const;
   std::uint32_t sink(std::int64_t head) const;
   /// Bits (f32) of a row's weight of a head, and of a key's scale.
@@ -111,15 +113,14 @@ class recipe {
   std::uint32_t descale(bool is_k, const place& at) const;
 
  private:
-  std::uint64_t noise(std::uint64_t tensor, const place& at) const;
-  double normal(std::uint64_t tensor, const place& at) const;
-  double sign_of_dim(std::int64_t dim) const;
+  row_noise row(noise_stream tensor, const place& at) const;  ///< at.dim is not used
+  std::uint64_t noise(noise_stream tensor, const place& at) const;
+  double normal(noise_stream tensor, const place& at) const;
   std::int64_t padding(std::int64_t sequence) const;
-  double pointed_key(const place& at, double large, double small, bool is_pointed) const;
-  double tail_key(const place& at) const;
-  double even_key(const place& at) const;
+  double tail_size(const place& at) const;
+  double even_size() const;
   bool is_above_tail(const place& at) const;
-  double usual_descale(std::uint64_t tensor, const place& at, std::int64_t level) const;
+  double usual_descale(noise_stream tensor, const place& at, std::int64_t level) const;
   double needed_descale(bool is_k, const place& at) const;
 
   const attention_case& case_;

@@ -108,13 +108,27 @@ std::string all_of(sentences missing) {
   return fmt::format("{} refusals are missing: {}", each.size(), fmt::join(each, "; "));
 }
 
-verdict check(const library& lib, const attention_case& c) {
-  relation r(bad_problem_rejected, lib, c);
-  if (r.decided()) return r.conclude();
-  refusal_check checked(lib, c, clone(r.given()), r.base().planned);
+sentences missing_refusals(const library& lib, const attention_case& c, const relation& r, device_look look) {
+  refusal_check checked(lib, c, clone(r.given()), r.base().planned, look);
   sentences missing;
   check_scalars(checked, c, lib, missing);
   check_tensors(checked, missing);
+  note(checked.ended(), missing);
+  return missing;
+}
+
+/// Where something is missing on a device, each call is made again and looked at by itself, for the sentences.
+sentences missing_refusals(const library& lib, const attention_case& c, const relation& r) {
+  sentences missing = missing_refusals(lib, c, r, device_look::at_the_end);
+  if (missing.empty() || lib.tensors_on() == kDLCPU) return missing;
+  sentences by_call = missing_refusals(lib, c, r, device_look::after_each_call);
+  return by_call.empty() ? missing : by_call;
+}
+
+verdict check(const library& lib, const attention_case& c) {
+  relation r(bad_problem_rejected, lib, c);
+  if (r.decided()) return r.conclude();
+  sentences missing = missing_refusals(lib, c, r);
   verdict beyond;
   if (missing.empty()) beyond = verdict_beyond_space(lib, c);
   if (beyond.result == outcome::fail) missing.push_back(beyond.what);

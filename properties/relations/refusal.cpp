@@ -31,7 +31,8 @@ bool refused(const assay_status& status) {
 
 }  // namespace
 
-refusal_check::refusal_check(const library& lib, const attention_case& c, inputs given, const problem& planned)
+refusal_check::refusal_check(const library& lib, const attention_case& c, inputs given, const problem& planned,
+                             device_look look)
     : lib_(lib),
       kernel_(*lib.find(c.kernel)),
       case_(c),
@@ -39,6 +40,7 @@ refusal_check::refusal_check(const library& lib, const attention_case& c, inputs
       planned_(planned),
       described_(plan_tensors(c)),
       out_(make_outputs(planned, layout_of(c), given_, outputs_left_out(lib.support_of(c.kernel)))),
+      look_(lib.tensors_on() == kDLCPU ? device_look::after_each_call : look),
       unwritten_(clone(out_)) {
   for (planned_tensor& t : plan_outputs(planned, layout_of(c))) described_.push_back(std::move(t));
   stage();
@@ -71,6 +73,20 @@ bool refusal_check::has_written(const std::string& before) {
   return true;
 }
 
+/// Whether the last run() failed on the device: without a launch it cannot.
+bool refusal_check::has_failed(const std::string& before) const {
+  const auto wait = [&] {
+    device_driver::of(lib_.tensors_on()).finish();
+    return std::string();
+  };
+  return !on_device(wait, before).empty();
+}
+
+std::optional<std::string> refusal_check::ended() {
+  if (look_ == device_look::after_each_call || !has_written({})) return std::nullopt;
+  return noted("run() launched in spite of a broken call that it refused");
+}
+
 const planned_tensor& refusal_check::described(const std::string& name) const {
   return *std::ranges::find(described_, name, &planned_tensor::name);
 }
@@ -101,7 +117,8 @@ std::optional<std::string> refusal_check::run(const problem& broken, const std::
       fmt::format("{}{}run() did not refuse {}: ", fmt::join(found_, "; "), found_.empty() ? "" : "; ", name);
   const fault_watch watch(given_.buffers, out_.buffers, before);
   const assay_status status = kernel_.run(&broken, tensors.data(), static_cast<std::int32_t>(tensors.size()), &launch);
-  const bool launched = has_written(before) || !report.defects.empty();
+  const bool is_looked_at = look_ == device_look::after_each_call || !refused(status);
+  const bool launched = (is_looked_at ? has_written(before) : has_failed(before)) || !report.defects.empty();
   has_launched_ = has_launched_ || launched;
   if (!refused(status))
     return noted(fmt::format("run() accepted {}: status {} '{}'", name, status.code, status.message));

@@ -11,11 +11,16 @@
 
 namespace assay::relations {
 
+/// When the tensors on a device are looked at for what refused calls wrote. All of them come back for it, which takes
+/// far longer than the call. Those on the host are looked at behind each call.
+enum class device_look { after_each_call, at_the_end };
+
 /// A good problem, its tensors, and the check of calls made with broken copies of them.
 class refusal_check {
  public:
   /// `given` was made for the case; `planned` is what the library planned for it.
-  refusal_check(const library& lib, const attention_case& c, inputs given, const problem& planned);
+  refusal_check(const library& lib, const attention_case& c, inputs given, const problem& planned,
+                device_look look = device_look::after_each_call);
 
   const problem& stated() const { return given_.stated; }
   const problem& planned() const { return planned_; }
@@ -28,9 +33,14 @@ class refusal_check {
 
   /// Nothing if plan() refuses `broken` with a refusing status and a reason. Else a sentence about what it did.
   std::optional<std::string> plan(const problem& broken, const std::string& name);
-  /// The same for run(), which also must not launch or write anything.
+  /// The same for run(), which also must not launch or write anything. With `at_the_end`, what a call wrote that it
+  /// refused is left to ended().
   std::optional<std::string> run(const problem& broken, const std::vector<assay_tensor>& tensors,
                                  const std::string& name);
+
+  /// With `at_the_end`: nothing, or a sentence that calls wrote which they refused. Which ones only a look after each
+  /// call can say.
+  std::optional<std::string> ended();
 
   /// Whether some run() launched or wrote in spite of its broken call.
   bool has_launched() const { return has_launched_; }
@@ -42,6 +52,7 @@ class refusal_check {
   std::string noted(std::string wrong);
   void stage();
   bool has_written(const std::string& before);
+  bool has_failed(const std::string& before) const;
 
   const library& lib_;
   const assay_kernel& kernel_;
@@ -50,6 +61,7 @@ class refusal_check {
   problem planned_;
   std::vector<planned_tensor> described_;
   outputs out_;
+  device_look look_;
   std::string message_;
   bool has_launched_ = false;
   std::vector<std::string> found_;       ///< what was not refused so far, each once: a later call may end the process

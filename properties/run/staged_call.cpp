@@ -110,7 +110,7 @@ void staged_call::send() {
   };
   for (const staged& s : dense_) {
     fill_until(s.at + s.host.begin);
-    std::ranges::copy(s.of->bytes(s.host), sent_ + s.at + s.host.begin);
+    std::copy_n(s.of->bytes(s.host).data(), s.host.size(), sent_ + s.at + s.host.begin);
     begin = s.at + s.host.end;
   }
   fill_until(block_bytes_);

@@ -1,5 +1,8 @@
 #include "properties/case/number.hpp"
 
+#include <cmath>
+#include <vector>
+
 #include <catch2/catch_test_macros.hpp>
 
 #include "tests/properties/data/decode.hpp"
@@ -36,6 +39,27 @@ TEST_CASE("a value between two codes goes to the nearer one, a tie to the even o
   }
   CHECK(round_to_bits(dtype::i8, 2.5) == 2);
   CHECK(round_to_bits(dtype::i8, -1000) == 0x81);
+}
+
+TEST_CASE("a row of values is rounded as each of them", "[number]") {
+  std::vector<double> values = {0, -0.0, 0.5, 1.5, -2.5, 126.5, 448, 1e300, -1e300, 1e-300, 5e-324, 0x1p-10, -0x1.8p-9};
+  for (int i = 0; i < 4000; ++i) values.push_back((i % 2 == 0 ? 1 : -1) * std::ldexp(1 + i / 4000.0, i % 300 - 150));
+  std::vector<std::uint32_t> row(values.size());
+  for (const dtype type :
+       {dtype::f32, dtype::f16, dtype::bf16, dtype::e4m3fn, dtype::e4m3fnuz, dtype::e5m2, dtype::e5m2fnuz, dtype::i8}) {
+    round_to_bits(type, values, row);
+    for (std::size_t i = 0; i < row.size(); ++i) REQUIRE(row[i] == round_to_bits(type, values[i]));
+  }
+}
+
+TEST_CASE("elements are stored one behind the other, and no other is touched", "[number]") {
+  const std::vector<std::uint32_t> bits = {0x11, 0x22, 0x33};
+  std::uint16_t halves[5] = {};
+  store_bits(halves, 1, dtype::f16, bits);
+  CHECK(std::vector<int>(halves, halves + 5) == std::vector<int>{0, 0x11, 0x22, 0x33, 0});
+  std::uint8_t bytes[5] = {};
+  store_bits(bytes, 2, dtype::e4m3fn, bits);
+  CHECK(std::vector<int>(bytes, bytes + 5) == std::vector<int>{0, 0, 0x11, 0x22, 0x33});
 }
 
 TEST_CASE("poison is what its name says where the type has it", "[number]") {

@@ -222,3 +222,27 @@ TEST_CASE("subnormal: rows for a cache are zero, subnormal, or around what the l
   }
   for (const int count : {zeros, subnormals, small, large}) CHECK(count > keys / 20);
 }
+
+TEST_CASE("a row of elements is what its parts are", "[recipe]") {
+  for (const auto fill : {fill_kind::normal, fill_kind::uniform, fill_kind::saturating, fill_kind::cancelling,
+                          fill_kind::largest, fill_kind::subnormal, fill_kind::long_tail, fill_kind::even_weights}) {
+    attention_case c = plain(fill, dtype::bf16, dtype::bf16);
+    c.head_dim_qk = 200;  // more than are rounded at once
+    const recipe made(c);
+    const auto check = [](const auto& draw) {
+      std::vector<std::uint32_t> row(200), one(1);
+      draw(0, row);
+      for (std::int64_t dim = 0; dim < 200; ++dim) {
+        draw(dim, one);
+        REQUIRE(row[static_cast<std::size_t>(dim)] == one[0]);
+      }
+    };
+    using bits = std::vector<std::uint32_t>&;
+    for (const std::int64_t index : {0, 63, 64}) {
+      check([&](std::int64_t dim, bits to) { made.q({0, index, 1, dim}, 0, to); });
+      check([&](std::int64_t dim, bits to) { made.row_of_any_size({0, index, 1, dim}, 1, to); });
+      check([&](std::int64_t dim, bits to) { made.k({0, index, 1, dim}, to); });
+      check([&](std::int64_t dim, bits to) { made.v({0, index, 1, dim}, to); });
+    }
+  }
+}

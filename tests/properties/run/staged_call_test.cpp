@@ -116,6 +116,9 @@ TEST_CASE("a library of a device has to refuse broken calls on that device", "[d
   CHECK(judged(device_library([=](call& one) {
           if (is_odd(one)) set_bits(one.view("o"), 0, 0x1234);
         })) == "run() launched in spite of k with an offset of four elements, not eight");
+  CHECK(judged(device_library([=, writes = true](call& one) mutable {  // once: not when the calls are made again
+          if (is_odd(one) && writes) set_bits(one.view("o"), 0, 0x1234), writes = false;
+        })) == "run() launched in spite of a broken call that it refused");
   CHECK(judged(device_library([=](call& one) {
           if (is_odd(one)) fake<void()>("fake_driver_fail_next")();
         })) ==

@@ -1,6 +1,9 @@
 #include "properties/system/guarded_memory.hpp"
 
+#include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
 #include <cstring>
@@ -48,6 +51,35 @@ TEST_CASE("memory that was given back is the next owner's, be it large", "[memor
       },
       60);
   CHECK(child.ask("").reply == "same");
+}
+
+TEST_CASE("a smaller owner has the end of what waits, and nothing before it", "[memory]") {
+  isolated child(
+      [](const std::string&) {
+        const std::int64_t page = os_page_bytes();
+        const guarded_memory other = filled(1);
+        const std::byte* const end = [&] {
+          const guarded_memory all = filled(8000 * page);  // no other test's
+          return all.body() + all.body_bytes();
+        }();
+        const auto is_refused = [](const std::byte* at) {  // by the system, which reads it
+          return write(memfd_create("", 0), at, 1) < 0;
+        };
+        std::string text;
+        for (const std::int64_t pages : {7970, 7950, 8000, 7900}) {  // more than 256 KiB would be unused
+          const guarded_memory part(pages * page);
+          const bool has_waited = *part.body() == std::byte{1};  // fresh memory is 0
+          const bool is_end = part.body() + part.body_bytes() == end;
+          const bool ends_refused = is_refused(part.body() - 1) && is_refused(part.body() + pages * page);
+          text += fmt::format("{}{}{} ", has_waited ? "waited" : "fresh", !has_waited || is_end ? "" : ", not the end",
+                              ends_refused ? "" : ", open");
+        }
+        return text;
+      },
+      60);
+  const work_result found = child.ask("");
+  REQUIRE(found.reply.has_value());
+  CHECK(*found.reply == "waited waited waited fresh ");
 }
 
 TEST_CASE("memory that waits adds little to what owners held at once", "[memory]") {

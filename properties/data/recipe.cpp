@@ -28,6 +28,7 @@ enum stream : std::uint64_t {
   weight_stream,
   key_scale_stream,
   tail_stream,
+  far_stream,
   stream_count
 };
 
@@ -153,23 +154,41 @@ bool recipe::is_above_tail(const place& at) const {
   return at.index == static_cast<std::int64_t>(drawn % static_cast<std::uint64_t>(std::max<std::int64_t>(keys, 1)));
 }
 
+double recipe::logit_factor() const {
+  return static_cast<double>(case_.scale) * static_cast<double>(case_.q_scale) * static_cast<double>(case_.k_scale);
+}
+
 double recipe::tail_key(const place& at) const {
   constexpr double log2_e = 1.4426950408889634;
   constexpr std::int64_t of_the_head = -1, of_the_key = 0;
   const bool is_narrow = noise(tail_stream, {at.sequence, 0, at.head, of_the_head}) % 2 == 0;
   const double drawn = uniform_of(noise(tail_stream, {at.sequence, at.index, at.head, of_the_key}));
   const double octaves = is_narrow ? 25.1 + 0.9 * drawn : 25 + 15 * drawn;
-  const double factor = static_cast<double>(case_.scale) * static_cast<double>(case_.q_scale) *
-                        static_cast<double>(case_.k_scale) * log2_e;
+  const double factor = logit_factor() * log2_e;
   const double per_unit = factor * tail_query * q_amplitude_ * static_cast<double>(case_.head_dim_qk);
   return per_unit == 0 ? 0 : -octaves / per_unit * sign_of_dim(at.dim);
 }
 
 double recipe::even_key(const place& at) const {
-  const double factor = std::fabs(static_cast<double>(case_.scale) * static_cast<double>(case_.q_scale) *
-                                  static_cast<double>(case_.k_scale)) *
-                        q_amplitude_ * std::sqrt(static_cast<double>(case_.head_dim_qk));
+  const double factor = std::fabs(logit_factor()) * q_amplitude_ * std::sqrt(static_cast<double>(case_.head_dim_qk));
   return (factor == 0 ? k_amplitude_ : even_deviation / factor) * normal(k_stream, at);
+}
+
+double recipe::far_query(const place& at) const {
+  constexpr std::int64_t of_the_row = -1;
+  const std::uint64_t drawn = noise(far_stream, {at.sequence, at.index, at.head, of_the_row});
+  const double size = tail_query * (drawn % 2 == 0 ? 1 : 0.5);
+  return (drawn >> 1) % 8 == 0 ? -size : size;
+}
+
+double recipe::far_key(const place& at) const {
+  constexpr std::int64_t of_the_head = -2;
+  const double per_unit = logit_factor() * tail_query * q_amplitude_;
+  if (per_unit == 0) return k_amplitude_ * normal(k_stream, at);
+  const auto dims = static_cast<double>(case_.head_dim_qk);
+  const double level = std::exp2(4 + 7 * uniform_of(noise(far_stream, {at.sequence, 0, at.head, of_the_head})));
+  const double spread = even_deviation / (std::fabs(per_unit) * std::sqrt(dims));
+  return -level / (per_unit * dims) * sign_of_dim(at.dim) + spread * normal(k_stream, at);
 }
 
 std::uint32_t recipe::q(place at, int draw) const {
@@ -190,6 +209,7 @@ std::uint32_t recipe::q(place at, int draw) const {
       return rounded((is_last ? 1 : 3) * a * normal(q_stream, is_last ? at : pair));
     }
     case fill_kind::long_tail: return rounded(tail_query * a * sign_of_dim(at.dim));
+    case fill_kind::far_logits: return rounded(far_query(at) * a * sign_of_dim(at.dim));
     case fill_kind::largest: return largest_bits(case_.q_type, largest_query(case_), noise(q_stream, at));
     default: return rounded(a * normal(q_stream, at));
   }
@@ -234,6 +254,7 @@ std::uint32_t recipe::k(const place& at) const {
     case fill_kind::rounding_ties: return 0;
     case fill_kind::long_tail: return is_above_tail(at) ? 0 : rounded(tail_key(at));
     case fill_kind::even_weights: return rounded(even_key(at));
+    case fill_kind::far_logits: return rounded(far_key(at));
     default: return rounded(a * normal(k_stream, at));
   }
 }

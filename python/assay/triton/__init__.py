@@ -15,7 +15,7 @@ Import it before the module that has the kernels: it sets ``TRITON_INTERPRET=1``
 - :func:`check` runs a kernel on one case and returns all :class:`Fault`, one for each kind and line.
 - :func:`checking` is the checker alone, around any launches: ``with checking(Checker()) as c: kernel[grid](...)``.
 - :class:`Checker` and :class:`Region` need no Triton: they get lanes and addresses (:meth:`Checker.access`).
-- A verified kernel's faults are one finding of the origin ``exception``; its traceback has them all.
+- A verified kernel's faults are findings of the origin ``exception``, one for each line; a traceback has them all.
 """
 
 from __future__ import annotations

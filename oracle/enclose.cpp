@@ -150,9 +150,8 @@ class evaluation {
     std::vector<tracked_row> rows;
     for (std::int64_t i = 0; i < view_.row_count(seq); ++i)
       for (std::int64_t h = 0; h < view_.heads_per_group(); ++h) {
-        tracked_row& r =
-            rows.emplace_back(view_.first_row(seq) + i, i, head_kv * view_.heads_per_group() + h, view_.visible(seq, i),
-                              tile_.columns, num_states(declared_));
+        tracked_row& r = rows.emplace_back(view_.first_row(seq) + i, i, head_kv * view_.heads_per_group() + h,
+                                           view_.visible(seq, i), tile_.columns, num_states(declared_));
         r.query.resize(static_cast<std::size_t>(tile_.dim));
         view_.load_query(r.row, r.head, r.query.data());
         r.visited = view_.has_page_descales() && declared_.order != tile_order::any

@@ -85,7 +85,8 @@ struct joined_sums {
   bool rounds_outputs() const { return with_value > 1 || !is_exact; }
 };
 
-/// `roundings` of each term of l. An l of exactly 1 is one term, the sink's or that of the maximum, which no sum rounds.
+/// `roundings` of each term of l. An l of exactly 1 is one term, the sink's or that of the maximum, which no sum
+/// rounds.
 void widen_sum(row_state& to, int roundings, double underflow) {
   if (roundings == 0 || to.sum.hi == 0 || (to.sum.lo == 1 && to.sum.hi == 1)) return;
   const double relative = roundings * unit * (1 + 0x1p-10);

@@ -113,7 +113,8 @@ class key_ring {
     if (next_ >= range_.last) return;
     const std::int32_t first = next_ * group_keys;
     if (is_in_one_page()) {
-      const std::int32_t id = range_.pages.page_of(first), slot = range_.pages.slot_of(first);  // some key of the group is live
+      // Some key of the group is live.
+      const std::int32_t id = range_.pages.page_of(first), slot = range_.pages.slot_of(first);
       ASSAY_UNROLL
       for (int i = 0; i < max_steps; ++i) places_.page[i] = id, places_.slot[i] = slot + row_of(i);
       return;
@@ -159,8 +160,7 @@ class key_ring {
       const int row = row_of(i);
       if (largest_wave != smallest_wave && row >= group_keys) continue;
       if (i > 0)
-        row_of_lane =
-            is_in_one_page() ? row_of_lane + rows_further : from.pool.row(places_.page[i], places_.slot[i]);
+        row_of_lane = is_in_one_page() ? row_of_lane + rows_further : from.pool.row(places_.page[i], places_.slot[i]);
       const bool is_live = range_.live.holds(next_ * group_keys + row);
       const auto* const source = reinterpret_cast<const unsigned char*>(row_of_lane) + chunk * chunk_bytes;
       unsigned char* const at = to.base + row * MaxBytes + (chunk ^ (row % swizzled_chunks)) * chunk_bytes;

@@ -80,9 +80,9 @@ class wave_state {
   /// Once Q is in LDS.
   __device__ void hold_queries(const block_lds& lds) {
     if constexpr (Traits::holds_queries) ASSAY_UNROLL
-      for (int half = 0; half < Traits::halves; ++half) ASSAY_UNROLL
-      for (int step = 0; step < Traits::atoms; ++step)
-        if (step < steps()) device::load_queries<typename Traits::stored_k>(queries_[half][step], lds.q(half), step);
+    for (int half = 0; half < Traits::halves; ++half) ASSAY_UNROLL
+    for (int step = 0; step < Traits::atoms; ++step)
+      if (step < steps()) device::load_queries<typename Traits::stored_k>(queries_[half][step], lds.q(half), step);
   }
 
   /// Takes in a group of keys.

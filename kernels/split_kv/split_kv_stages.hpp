@@ -101,7 +101,8 @@ __device__ inline bool has_plain_logits(const split_kv_arguments& a) {
   return a.soft_cap == 0.0F && a.bias.data == nullptr;
 }
 
-/// Base-2 logit of a visible key from the dot product, with soft cap or bias. Each operation rounds once; the contract lists them.
+/// Base-2 logit of a visible key from the dot product, with soft cap or bias. Each operation rounds once; the contract
+/// lists them.
 __device__ inline float base2_logit(const split_kv_arguments& a, const block_work& w, int row, std::int32_t key,
                                     float dot) {
   float x = dot * a.logit_scale;

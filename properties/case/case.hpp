@@ -38,7 +38,8 @@ BOOST_DEFINE_ENUM_CLASS(bias_sharing, none, heads, rows)
 /// Recipes of data. They are frozen once shipped: a changed recipe gets a new name. properties/data/recipe.hpp
 /// describes each one.
 BOOST_DEFINE_ENUM_CLASS(fill_kind, normal, uniform, constant, page_tagged, saturating, ascending_maxima,
-                        heavy_tail_tile, cancelling, largest, subnormal, rounding_ties, long_tail, even_weights)
+                        heavy_tail_tile, cancelling, largest, subnormal, rounding_ties, long_tail, even_weights,
+                        far_logits)
 
 /// What a bias holds, and what sinks are: recipes as well, see properties/data/recipe.hpp.
 BOOST_DEFINE_ENUM_CLASS(bias_kind, normal, holes, left_padded, lowest, steep)

@@ -19,6 +19,7 @@ enum noise_stream : std::uint64_t {
   weight_stream,
   key_scale_stream,
   tail_stream,
+  far_stream,
   stream_count
 };
 

@@ -53,6 +53,11 @@ double amplitude(dtype type);
 ///   N times what gives logits a standard deviation of 0.7, where k's type holds that: no key dominates, and hardly one
 ///   weighs less than 2^-8 of another. v has random signs and magnitudes A (1 + U[0, 0.5)): nearly orthogonal keys of
 ///   nearly the same size, so that each page, tile and head has a pattern of its own.
+/// - far_logits: no logit of a row is near 0, so that a maximum that starts at 0, or 0 for the logit of a hidden key,
+///   shows. q is s_d A times 0.75 or 0.375, by row and head, negated in an eighth of them. k is -s_d times what makes
+///   m, in [16, 2048), of the logits' factor with 0.75 A, plus N times what gives logits a standard deviation of 0.7,
+///   where k's type holds that; m is drawn for each sequence and kv head. So logits are near -m or -m / 2, above all
+///   weights that f16 and, for most m, f32 hold; those of negated rows near m or m / 2.
 ///
 /// Bias, by its kind. The padding of a sequence is one of 1, 63, 64, 65, 128, half of its keys, all but one and,
 /// rarely, all, as far as it has so many keys.
@@ -119,6 +124,9 @@ class recipe {
   std::int64_t padding(std::int64_t sequence) const;
   double tail_size(const place& at) const;
   double even_size() const;
+  double far_query(const place& at) const;
+  void far_key(const place& at, std::span<std::uint32_t> bits) const;
+  double logit_factor() const;
   bool is_above_tail(const place& at) const;
   double usual_descale(noise_stream tensor, const place& at, std::int64_t level) const;
   double needed_descale(bool is_k, const place& at) const;

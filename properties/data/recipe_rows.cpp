@@ -98,6 +98,10 @@ bool recipe::is_above_tail(const place& at) const {
   return at.index == static_cast<std::int64_t>(drawn % static_cast<std::uint64_t>(std::max<std::int64_t>(keys, 1)));
 }
 
+double recipe::logit_factor() const {
+  return static_cast<double>(case_.scale) * static_cast<double>(case_.q_scale) * static_cast<double>(case_.k_scale);
+}
+
 /// What the signs of the dims are multiplied by.
 double recipe::tail_size(const place& at) const {
   constexpr double log2_e = 1.4426950408889634;
@@ -105,17 +109,34 @@ double recipe::tail_size(const place& at) const {
   const bool is_narrow = noise(tail_stream, {at.sequence, 0, at.head, of_the_head}) % 2 == 0;
   const double drawn = uniform_of(noise(tail_stream, {at.sequence, at.index, at.head, of_the_key}));
   const double octaves = is_narrow ? 25.1 + 0.9 * drawn : 25 + 15 * drawn;
-  const double factor = static_cast<double>(case_.scale) * static_cast<double>(case_.q_scale) *
-                        static_cast<double>(case_.k_scale) * log2_e;
+  const double factor = logit_factor() * log2_e;
   const double per_unit = factor * tail_query * q_amplitude_ * static_cast<double>(case_.head_dim_qk);
   return per_unit == 0 ? 0 : -octaves / per_unit;
 }
 
 double recipe::even_size() const {
-  const double factor = std::fabs(static_cast<double>(case_.scale) * static_cast<double>(case_.q_scale) *
-                                  static_cast<double>(case_.k_scale)) *
-                        q_amplitude_ * std::sqrt(static_cast<double>(case_.head_dim_qk));
+  const double factor = std::fabs(logit_factor()) * q_amplitude_ * std::sqrt(static_cast<double>(case_.head_dim_qk));
   return factor == 0 ? k_amplitude_ : even_deviation / factor;
+}
+
+double recipe::far_query(const place& at) const {
+  constexpr std::int64_t of_the_row = -1;
+  const std::uint64_t drawn = noise(far_stream, {at.sequence, at.index, at.head, of_the_row});
+  const double size = tail_query * (drawn % 2 == 0 ? 1 : 0.5);
+  return (drawn >> 1) % 8 == 0 ? -size : size;
+}
+
+void recipe::far_key(const place& at, std::span<std::uint32_t> bits) const {
+  constexpr std::int64_t of_the_head = -2;
+  const row_noise drawn = row(k_stream, at), signs = row(dim_stream, {});
+  const auto rounded = [&](auto&& value) { round_each(case_.kv_type, at.dim, bits, value); };
+  const double per_unit = logit_factor() * tail_query * q_amplitude_;
+  if (per_unit == 0) return rounded([&](std::int64_t dim) { return k_amplitude_ * normal_of(drawn(dim)); });
+  const auto dims = static_cast<double>(case_.head_dim_qk);
+  const double level = std::exp2(4 + 7 * uniform_of(noise(far_stream, {at.sequence, 0, at.head, of_the_head})));
+  const double spread = even_deviation / (std::fabs(per_unit) * std::sqrt(dims));
+  const double size = -level / (per_unit * dims);
+  rounded([&](std::int64_t dim) { return size * signed_by(signs(dim), 1) + spread * normal_of(drawn(dim)); });
 }
 
 void recipe::q(place at, int draw, std::span<std::uint32_t> bits) const {
@@ -139,6 +160,10 @@ void recipe::q(place at, int draw, std::span<std::uint32_t> bits) const {
     case fill_kind::long_tail:
       return rounded([&](std::int64_t dim) { return tail_query * a * signed_by(signs(dim), 1); });
     case fill_kind::largest: return largest_row(case_.q_type, largest_query(case_), drawn, at.dim, bits);
+    case fill_kind::far_logits: {
+      const double size = far_query(at) * a;
+      return rounded([&](std::int64_t dim) { return size * signed_by(signs(dim), 1); });
+    }
     default: return rounded([&](std::int64_t dim) { return a * normal_of(drawn(dim)); });
   }
 }
@@ -191,6 +216,7 @@ void recipe::k(const place& at, std::span<std::uint32_t> bits) const {
       if (const double size = is_above_tail(at) ? 0 : tail_size(at); size != 0) return along_signs(size);
       return fill_row(bits, 0U);  // not -0
     case fill_kind::even_weights: return normal(even_size());
+    case fill_kind::far_logits: return far_key(at, bits);
     default: return normal(a);
   }
 }

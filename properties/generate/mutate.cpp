@@ -49,8 +49,8 @@ attention_case as_of_kernel(const attention_case& c, const std::string& kernel) 
   const data_recipe plain;
   other.data.descale_ratio = plain.descale_ratio;
   other.data.descales = plain.descales;
-  if (other.data.fill == fill_kind::long_tail || other.data.fill == fill_kind::even_weights)
-    other.data.fill = plain.fill;
+  for (const fill_kind of_attention : {fill_kind::long_tail, fill_kind::even_weights, fill_kind::far_logits})
+    if (other.data.fill == of_attention) other.data.fill = plain.fill;
   other.data.bias = plain.bias;
   other.data.sinks = plain.sinks;
   other.schedule = c.schedule;

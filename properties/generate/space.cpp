@@ -28,6 +28,7 @@ void walk(attention_case& c, choice_source& source, const space_limits& limits, 
   find_kernel_space(c.kernel)->walk(w);
   choose_empty(w, lacked);
   w.padding_rows();
+  w.far_logits();
 }
 
 void walk(attention_case& c, choice_source& source, const space_limits& limits) {

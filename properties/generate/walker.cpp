@@ -132,7 +132,8 @@ void space_walker::data() {
   if (!limits.vary_data) return;
   had_long_tail_ = c.data.fill == fill_kind::long_tail && (describe(c).capabilities & has_softmax) != 0;
   had_even_weights_ = c.data.fill == fill_kind::even_weights && (describe(c).capabilities & has_softmax) != 0;
-  const fill_kind now = had_long_tail_ || had_even_weights_ ? fill_kind::normal : c.data.fill;
+  had_far_logits_ = c.data.fill == fill_kind::far_logits && (describe(c).capabilities & has_softmax) != 0;
+  const fill_kind now = had_long_tail_ || had_even_weights_ || had_far_logits_ ? fill_kind::normal : c.data.fill;
   c.data.fill = static_cast<fill_kind>(
       pick(options(0, static_cast<int>(fill_kind::rounding_ties)).add(4, 0).add(10, 1, 10), static_cast<int>(now)));
   c.data.seed = static_cast<std::uint64_t>(
@@ -154,6 +155,17 @@ void space_walker::even_weights() {
   constexpr std::int64_t many_keys = 64;
   const bool is_apt = c.bias_type == dtype::none && c.scale != 0 && longest() >= many_keys;
   if (limits.vary_data && flag(had_even_weights_, 60, is_apt ? 6 : 1)) c.data.fill = fill_kind::even_weights;
+}
+
+void space_walker::far_logits() {
+  if (!limits.vary_data || (describe(c).capabilities & has_softmax) == 0) return;
+  // Often where no sink takes all the weight, above all where a window hides the first tiles from some of the rows.
+  const bool is_apt = !c.sinks && c.scale != 0;
+  const bool hides_tiles = c.window != 0 && std::ranges::any_of(c.sequences, [&](const sequence& s) {
+                             return s.q > 1 && s.k > std::max<std::int64_t>(c.window, tile_keys);
+                           });
+  const std::int32_t weight = !is_apt ? 1 : hides_tiles ? 60 : 4;
+  if (flag(had_far_logits_, 60, weight)) c.data.fill = fill_kind::far_logits;
 }
 
 void space_walker::descale_sizes(std::span<const descale_size> sizes, std::int32_t usual_weight) {

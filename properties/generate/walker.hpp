@@ -104,6 +104,8 @@ class space_walker {
   void long_tail();
   /// The same of even_weights.
   void even_weights();
+  /// The same of far_logits. Drawn behind all else.
+  void far_logits();
   /// Sizes of per-page descales, the usual one first: it has the weight, all others together 4. Drawn last, as
   /// specials().
   void descale_sizes(std::span<const descale_size> sizes, std::int32_t usual_weight = 16);
@@ -112,6 +114,7 @@ class space_walker {
   choice_source& source_;
   bool had_long_tail_ = false;  ///< the walked case, before its fill was drawn
   bool had_even_weights_ = false;
+  bool had_far_logits_ = false;
 };
 
 /// Drops repetitions (1/sqrt(64) is in a list by another name as well), so that a value has one index.

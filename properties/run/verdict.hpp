@@ -1,3 +1,10 @@
+/// What else a kernel did wrong in a run that failed, at another line of its source.
+struct other_failure {
+  std::string origin;
+  std::string what;
+  bool operator==(const other_failure&) const = default;
+};
+
 /// The verdict on a case.
 #pragma once
 
@@ -23,6 +30,7 @@ struct verdict {
       origin;  ///< which check decided: "enclosure", "residual", origin_of a defect, "memory", a property's name
   std::string what;
   std::string hint;  ///< of a failure that was kept: one more line that helps to find its cause, or empty
+  std::vector<other_failure> also;  ///< of a failure, where the kernel's run tells of several
   std::vector<oracle::judgement> judgements;
   std::int64_t outputs_judged = 0;    ///< elements of the results whose enclosure is not a point
   std::int64_t outputs_sharp = 0;     ///< those of them whose enclosure admits at most two values

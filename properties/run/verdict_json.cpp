@@ -25,6 +25,20 @@ std::vector<named_bite> teeth_from(const boost::json::array& all) {
   return teeth;
 }
 
+boost::json::array to_array(const std::vector<other_failure>& others) {
+  boost::json::array all;
+  for (const other_failure& o : others) all.push_back({o.origin, o.what});
+  return all;
+}
+
+std::vector<other_failure> others_from(const boost::json::array& all) {
+  std::vector<other_failure> others;
+  for (const boost::json::value& one : all)
+    others.push_back({boost::json::value_to<std::string>(one.as_array().at(0)),
+                      boost::json::value_to<std::string>(one.as_array().at(1))});
+  return others;
+}
+
 std::string text_of(const boost::json::object& o, const char* key) {
   return boost::json::value_to<std::string>(o.at(key));
 }
@@ -46,6 +60,7 @@ std::string verdict_to_json(const verdict& v) {
                                                     {"origin", v.origin},
                                                     {"what", v.what},
                                                     {"hint", v.hint},
+                                                    {"also", to_array(v.also)},
                                                     {"outputs_judged", v.outputs_judged},
                                                     {"outputs_sharp", v.outputs_sharp},
                                                     {"rows_regressed", v.rows_regressed},
@@ -70,6 +85,7 @@ verdict verdict_from_json(const std::string& text) {
   v.origin = text_of(o, "origin");
   v.what = text_of(o, "what");
   v.hint = text_of(o, "hint");
+  v.also = others_from(o.at("also").as_array());
   v.outputs_judged = o.at("outputs_judged").to_number<std::int64_t>();
   v.outputs_sharp = o.at("outputs_sharp").to_number<std::int64_t>();
   v.rows_regressed = o.at("rows_regressed").to_number<std::int64_t>();

@@ -280,8 +280,9 @@ void add(suite_result& sum, const suite_result& shard) {
   sum.undecided.insert(sum.undecided.end(), shard.undecided.begin(), shard.undecided.end());
   sum.unwritten.insert(sum.unwritten.end(), shard.unwritten.begin(), shard.unwritten.end());
   for (const finding& f : shard.findings) {
-    const auto same =
-        std::ranges::find_if(sum.findings, [&](const finding& other) { return other.origin == f.origin; });
+    const auto same = std::ranges::find_if(sum.findings, [&](const finding& other) {
+      return failure_kind(other.origin, other.what) == failure_kind(f.origin, f.what);
+    });
     if (same == sum.findings.end()) {
       sum.findings.push_back(f);
       continue;

@@ -7,13 +7,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <sstream>
 #include <unordered_set>
+#include <utility>
 
 #include "properties/generate/shrink.hpp"
 #include "properties/generate/support_table.hpp"
 #include "properties/run/execute.hpp"
 #include "properties/run/nan_origin.hpp"
 #include "properties/run/verdict_json.hpp"
+#include "properties/suite/source_lines.hpp"
 #include "properties/system/device_driver.hpp"
 #include "properties/system/worker.hpp"
 
@@ -21,13 +24,28 @@ namespace assay {
 namespace {
 
 bool same_failure(const verdict& a, const verdict& b) {
-  return a.result == outcome::fail && b.result == outcome::fail && a.origin == b.origin;
+  return a.result == outcome::fail && b.result == outcome::fail &&
+         failure_kind(a.origin, a.what) == failure_kind(b.origin, b.what);
+}
+
+/// Of an exception: the first line of its message, and what the others say beside.
+verdict raised(const std::string& message) {
+  std::istringstream lines(message);
+  std::string line;
+  std::getline(lines, line);
+  verdict v = failed("exception", line);
+  while (std::getline(lines, line)) v.also.push_back({"exception", line});
+  return v;
 }
 
 class descent {
  public:
   descent(minimized& found, const judge_function& judge, const shrink_budget& budget, const assay_support& takes)
-      : found_(found), judge_(judge), budget_(budget), takes_(takes) {}
+      : found_(found),
+        kind_(failure_kind(found.result.origin, found.result.what)),
+        judge_(judge),
+        budget_(budget),
+        takes_(takes) {}
 
   bool spent() const {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
@@ -40,7 +58,7 @@ class descent {
       if (spent()) return false;
       if (!tried_.insert(to_json(candidate)).second) continue;
       ++found_.tries;
-      verdict v = judge_(candidate);
+      verdict v = led_by(kind_, judge_(candidate));
       if (!same_failure(v, found_.result)) continue;
       found_.smallest = std::move(candidate);
       found_.result = std::move(v);
@@ -52,6 +70,7 @@ class descent {
 
  private:
   minimized& found_;
+  std::string kind_;
   const judge_function& judge_;
   const shrink_budget& budget_;
   const assay_support& takes_;
@@ -60,6 +79,24 @@ class descent {
 };
 
 }  // namespace
+
+std::string failure_kind(const std::string& origin, const std::string& what) {
+  std::string kind = origin;
+  if (origin != "exception") return kind;
+  for (const source_place& p : places_in(what)) kind += fmt::format(" {}:{}", p.name, p.line);
+  return kind;
+}
+
+verdict led_by(const std::string& kind, verdict v) {
+  if (v.result != outcome::fail || failure_kind(v.origin, v.what) == kind) return v;
+  for (other_failure& other : v.also) {
+    if (failure_kind(other.origin, other.what) != kind) continue;
+    std::swap(v.origin, other.origin);
+    std::swap(v.what, other.what);
+    break;
+  }
+  return v;
+}
 
 minimized minimize(const attention_case& failing, const judge_function& judge, const shrink_budget& budget,
                    const assay_support& takes) {
@@ -106,7 +143,7 @@ verdict check_property(const library& lib, const property& p, const attention_ca
   } catch (const device_memory_error& e) {
     return undecided("device", e.what());
   } catch (const std::exception& e) {
-    return failed("exception", e.what());
+    return raised(e.what());
   }
 }
 

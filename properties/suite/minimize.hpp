@@ -7,6 +7,13 @@
 
 namespace assay {
 
+/// What failures are told apart by: the check that decided, and of exceptions the lines of source that the message
+/// names.
+std::string failure_kind(const std::string& origin, const std::string& what);
+
+/// The verdict with the failure of this kind first, where that is among its others; else as it is.
+verdict led_by(const std::string& kind, verdict v);
+
 /// When to stop shrinking.
 struct shrink_budget {
   double seconds = 20;
@@ -24,7 +31,8 @@ struct minimized {
 /// Judges a candidate, in this process or, if it may crash, in another.
 using judge_function = std::function<verdict(const attention_case&)>;
 
-/// Descends greedily through `simpler`: takes the first candidate that fails with the same origin, and starts over. It
+/// Descends greedily through `simpler`: takes the first candidate that fails in the same way
+/// (failure_kind), and starts over. It
 /// stays within what the kernel takes.
 minimized minimize(const attention_case& failing, const judge_function& judge, const shrink_budget& budget = {},
                    const assay_support& takes = {});

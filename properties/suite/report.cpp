@@ -121,9 +121,10 @@ std::string case_text(const attention_case& c, const std::filesystem::path& file
 std::string history_text(const suite_options& options, const finding& f) {
   if (!f.shrunk.reproduced)
     return fmt::format("case {} of seed {} failed so once, but not when repeated: it is flaky", f.index, options.seed);
-  return fmt::format("case {} of seed {}, shrunk in {} steps ({} tries) to {}; {} case{} failed like this", f.index,
-                     options.seed, f.shrunk.steps, f.shrunk.tries, shape_text(f.shrunk.smallest), f.alike,
-                     f.alike == 1 ? "" : "s");
+  const std::string alike = f.alike == 0 ? "seen beside others alone"
+                                         : fmt::format("{} case{} failed like this", f.alike, f.alike == 1 ? "" : "s");
+  return fmt::format("case {} of seed {}, shrunk in {} steps ({} tries) to {}; {}", f.index, options.seed,
+                     f.shrunk.steps, f.shrunk.tries, shape_text(f.shrunk.smallest), alike);
 }
 
 std::string finding_text(const suite_options& options, const finding& f, std::size_t most_columns) {

@@ -18,7 +18,8 @@ constexpr int most_entries = 20'000;  ///< of a root: far more than a project of
 constexpr std::uintmax_t most_source_bytes = 4 << 20;
 constexpr std::size_t most_line_bytes = 200;
 
-const std::set<std::string> source_endings = {".hpp", ".cpp", ".hip", ".h", ".c", ".cc", ".cu", ".cuh", ".cxx", ".inc"};
+const std::set<std::string> source_endings = {".hpp", ".cpp", ".hip", ".h",   ".c", ".cc",
+                                              ".cu",  ".cuh", ".cxx", ".inc", ".py"};
 
 std::multimap<std::string, fs::path> sources_below(const fs::path& root) {
   std::multimap<std::string, fs::path> found;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <utility>
 
 #include "properties/case/types.hpp"
 #include "properties/generate/arbitrary.hpp"
@@ -150,7 +151,7 @@ class tally {
     if (v.result == outcome::discard) ++result_.discards[without_numbers(v.what)];
     if (v.result == outcome::undecided)
       undecided_[index] = {index, &suite_property(options_, index), v.what, {}, v.draw};
-    if (v.result == outcome::fail) add_failure(index, v, worked.seconds);
+    if (v.result == outcome::fail) add_failures(index, v, worked.seconds);
     add_slow_case(result_.slowest, {worked.seconds, index, &suite_property(options_, index), c.kernel, types_of(c)});
   }
 
@@ -166,29 +167,35 @@ class tally {
   std::vector<finding> first_failures() const {
     std::vector<finding> first;
     first.reserve(failures_.size());
-    for (const auto& [origin, f] : failures_) first.push_back(f);
-    std::ranges::sort(first, {}, &finding::index);
+    for (const auto& [kind, f] : failures_) first.push_back(f);
+    std::ranges::sort(first, {}, [](const finding& f) { return std::pair(f.index, f.alike == 0); });
     return first;
   }
 
  private:
-  void add_failure(std::int64_t index, const verdict& v, double seconds) {
-    const auto [at, is_new] = failures_.try_emplace(v.origin);
+  /// Of a case that failed in several ways, the first one counts.
+  void add_failures(std::int64_t index, const verdict& v, double seconds) {
+    ++add_failure({v.origin, v.what}, index, v.draw, seconds).alike;
+    for (const other_failure& other : v.also) add_failure(other, index, v.draw, seconds);
+  }
+
+  finding& add_failure(const other_failure& seen, std::int64_t index, std::int64_t draw, double seconds) {
+    const auto [at, is_new] = failures_.try_emplace(failure_kind(seen.origin, seen.what));
     finding& f = at->second;
-    ++f.alike;
-    if (!is_new && f.index < index) return;
+    if (!is_new && f.index <= index) return f;
     f.index = index;
-    f.draw = v.draw;
+    f.draw = draw;
     f.met_by = &suite_property(options_, index);
-    f.origin = v.origin;
-    f.what = v.what;
+    f.origin = seen.origin;
+    f.what = seen.what;
     f.seconds = seconds;
+    return f;
   }
 
   const library& lib_;
   const suite_options& options_;
   suite_result& result_;
-  std::map<std::string, finding> failures_;  ///< by origin
+  std::map<std::string, finding> failures_;  ///< by kind
   std::map<std::int64_t, undecided_case> undecided_;
 };
 
@@ -213,23 +220,30 @@ void keep(const suite_options& options, undecided_case& u, std::vector<std::stri
 }
 
 /// Finds the smallest case that fails like the first, and writes its file.
-void shrink(const library& lib, const suite_options& options, finding& f, std::vector<std::string>& unwritten) {
+void shrink(const library& lib, const suite_options& options, const shrink_budget& budget, finding& f,
+            std::vector<std::string>& unwritten) {
   f.broken = f.met_by;
   // Candidates are no larger than the case: one that takes four times its time hangs, and must not use up the budget.
   const double limit = std::min(options.limit_seconds, std::max(10.0, 4 * f.seconds));
   const attention_case failing = suite_case(options, f.index, f.draw);
-  judge_function judge = isolated_judge(lib, enclosure_property(), limit);
+  const std::string kind = failure_kind(f.origin, f.what);
+  const auto judge_by = [&](const property& p, bool tells_loads = false) -> judge_function {
+    return [kind, judge = isolated_judge(lib, p, limit, tells_loads)](const attention_case& c) {
+      return led_by(kind, judge(c));
+    };
+  };
+  judge_function judge = judge_by(enclosure_property());
   // The enclosure needs one run, a relation two or more; and its message names the wrong value.
-  if (const verdict v = judge(failing); v.result == outcome::fail && v.origin == f.origin)
+  if (const verdict v = judge(failing); v.result == outcome::fail && failure_kind(v.origin, v.what) == kind)
     f.broken = &enclosure_property();
   else
-    judge = isolated_judge(lib, *f.broken, limit);
-  f.shrunk = minimize(failing, judge, options.budget, support_in(options, failing.kernel));
+    judge = judge_by(*f.broken);
+  f.shrunk = minimize(failing, judge, budget, support_in(options, failing.kernel));
   // Asked of the case as it was found: the smallest one fits more contracts than the kernel's own.
   f.shrunk.result.hint = isolated_hint(lib, failing, f.shrunk.result, options.limit_seconds);
   // Once for a finding: it takes another run. A flaky case may pass it.
   if (const std::string& origin = f.shrunk.result.origin; f.shrunk.reproduced && may_ask_for_loads(origin)) {
-    const verdict again = isolated_judge(lib, *f.broken, limit, true)(f.shrunk.smallest);
+    const verdict again = judge_by(*f.broken, true)(f.shrunk.smallest);
     if (again.result == outcome::fail && again.origin == origin) f.shrunk.result.first_load = again.first_load;
   }
   attention_case& c = f.shrunk.smallest;
@@ -237,6 +251,13 @@ void shrink(const library& lib, const suite_options& options, finding& f, std::v
                       f.shrunk.reproduced ? f.shrunk.result.what : f.what + ", but not when repeated",
                       f.shrunk.steps > 0 ? "shrunk" : "not shrunk", f.index, options.seed);
   f.file = write_case(options, c, f.broken->name, unwritten);
+}
+
+/// Failures of one check at many lines take no longer than one: they share its time.
+shrink_budget share_of(shrink_budget budget, const std::vector<finding>& failures, const std::string& origin) {
+  budget.seconds /=
+      static_cast<double>(std::max<std::int64_t>(1, std::ranges::count(failures, origin, &finding::origin)));
+  return budget;
 }
 
 /// A finding that this machine cannot shrink is the case as it was found.
@@ -386,11 +407,12 @@ suite_result run_suite(const library& lib, const suite_options& given) {
     if (result.total.fail == 0) throw;  // what was found before this machine gave up counts
     result.unwritten.emplace_back(e.what());
   }
-  for (finding& f : counted.first_failures()) {
+  const std::vector<finding> failures = counted.first_failures();
+  for (finding f : failures) {
     if (!options.origins.empty() && !options.origins.contains(f.origin)) continue;
     shown.show(fmt::format("shrinking case {}", f.index));
     try {
-      shrink(lib, options, f, result.unwritten);
+      shrink(lib, options, share_of(options.budget, failures, f.origin), f, result.unwritten);
     } catch (const environment_error& e) {
       result.unwritten.emplace_back(e.what());
       keep_as_found(options, f, result.unwritten);

@@ -61,12 +61,12 @@ struct finding {
   std::int64_t draw = 0;             ///< which draw of that number
   const property* met_by = nullptr;  ///< the property that the case was drawn for
   const property* broken = nullptr;  ///< by `shrunk`: the enclosure if that shows the failure, else `met_by`
-  std::string origin;                ///< in the run; the same for all cases of the kind
+  std::string origin;                ///< in the run; the same for all cases of the kind (failure_kind)
   std::string what;                  ///< in the run
   double seconds = 0;                ///< that the case took in the run
   minimized shrunk;
   std::filesystem::path file;
-  std::int64_t alike = 0;  ///< cases that failed with this origin, this one included
+  std::int64_t alike = 0;  ///< cases that failed so first; 0: it was only seen beside others
 };
 
 /// A case that the contract leaves undecided.

@@ -38,7 +38,7 @@ class Call:
         self.named, self.takes_all = _parameters(fn, operation)
 
     def __call__(self, problem: dict[str, Any], tensors: Mapping[str, _assay.Array]) -> Answer:
-        """Runs the function on a call's tensors: None, or a status, one line on what is wrong, and a traceback."""
+        """Runs the function on a call's tensors: None, or a status, a line on each fault, and a traceback."""
         try:
             self._take(self._run(problem, tensors), problem, tensors)
         except Unsupported as e:
@@ -46,7 +46,7 @@ class Call:
         except WrongOutput as e:
             return _failed, f"the kernel returned wrong outputs: {e}", ""
         except BaseException as e:  # whatever it is, it is a finding
-            return _exception, _line_of(e), _trace_of(e)
+            return _exception, "\n".join([_line_of(e), *_others_of(e)]), _trace_of(e)
         return None
 
     def _run(self, problem: dict[str, Any], tensors: Mapping[str, _assay.Array]) -> Any:
@@ -127,6 +127,11 @@ def _line_of(e: BaseException) -> str:
         return text
     last = frames[-1]
     return f"{text} (in {last.name}, {last.filename.rpartition('/')[2]}:{last.lineno})"
+
+
+def _others_of(e: BaseException) -> list[str]:
+    """One line for each further fault that the exception tells of, at other lines of the kernel."""
+    return [f"{type(e).__name__}: {line}" for line in getattr(e, "others", [])]
 
 
 def _trace_of(e: BaseException) -> str:

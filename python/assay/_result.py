@@ -31,8 +31,9 @@ class Tooth:
 class Finding:
     """A failure, shrunk: the property, what decided, one line on what is wrong and where, and the case.
 
-    ``alike``: how many cases failed in this way. ``traceback``: Python's, of an exception, a crash or a hang; of wrong
-    values of a Triton kernel, the lines that loaded dead memory; else empty. ``file``: where the case is stored.
+    ``alike``: how many cases failed in this way; 0: only beside other ways. ``traceback``: Python's, of an exception, a
+    crash or a hang; of wrong values of a Triton kernel, the lines that loaded dead memory; else empty. ``file``: where
+    the case is stored.
     """
 
     property: str

@@ -69,11 +69,14 @@ def test_a_fault_is_a_finding_with_its_line(tmp_path: Path) -> None:
     p = next(p for p in planted.PLANTED if p.name == "unwritten partials")
     kernel, _ = kernel_of(p.module, tmp_path, p.old, p.new)
     result = kernel.verify(cases=12, seed=1, jobs=2, properties=["output_enclosed"])
-    (finding,) = result.findings
+    finding, beside = result.findings  # one for each line
     assert finding.origin == "exception" and "MemoryFaults: load of 4 bytes of part_lse[" in finding.what
     assert "changed_paged_decode.py:" in finding.what and "lse = tl.load(part_lse_ptr" in finding.what
     assert "(and 1 more line at fault)" in finding.what
     assert "part[" in finding.traceback  # all lines
+    assert beside.origin == "exception" and "MemoryFaults: load of 4 bytes of part[" in beside.what
+    assert "part = tl.load(part_ptr" in beside.what and beside.alike == 0
+    assert assay.verify(kernel, cases=[beside.case]).findings[0].traceback.count("tl.load(part") == 2
 
 
 def test_all_lines_at_fault_are_reported_or_the_first(tmp_path: Path) -> None:

@@ -216,3 +216,23 @@ def test_ctrl_c_ends_a_run() -> None:
     with pytest.raises(KeyboardInterrupt):
         run(naive.split_kv, cases=10**6)
     assert time.monotonic() - begin < 60
+
+
+def from_zero(q: Any, k: Any, v: Any, block_table: Any, seqlens_k: Any, o: Any, scale: float, page_size: int) -> None:
+    """Decodes with weights of f16. Their reference is the largest logit, or 0 if that is larger."""
+    for s, keys in enumerate(seqlens_k):
+        page, slot = np.divmod(np.arange(keys), page_size)
+        ks, vs = (pool[block_table[s, page], slot].astype("f4") for pool in (k, v))
+        x = np.einsum("hd,khd->hk", q[s].astype("f4"), ks) * scale
+        p = np.exp(x - x.max(1, initial=0, keepdims=True))
+        o[s] = np.einsum("hk,khd->hd", p.astype("f2").astype("f4"), vs) / p.sum(1, keepdims=True) if keys else 0
+
+
+def test_a_maximum_that_starts_at_zero_is_found_without_bias_and_sinks() -> None:
+    supports = {"types": "f16", "group_sizes": 1, "most_rows": 1, "no_sequences_without_rows": 1, "no_live_nan": 1,
+                "no_live_infinity": 1, "no_lse": 1, "most_sequences": 16, "no_nonpositive_scale": 1}  # fmt: skip
+    result = assay.verify(from_zero, supports=supports, declares={"recipe": "flash_attention_2", "tile_keys": 64},
+                          cases=150, seed=1, jobs=2, properties=["output_enclosed"])  # fmt: skip
+    (finding,) = result.findings
+    assert finding.origin == "enclosure" and finding.case.fields["data"]["fill"] == "far_logits", result
+    assert finding.alike >= 2

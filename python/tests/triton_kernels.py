@@ -288,3 +288,23 @@ def numbers(o, of_int, n, x, small: tl.int8, half: tl.float16, wide: tl.float64)
     tl.store(o + 2, half)
     tl.store(o + 3, (wide * wide) / wide)
     tl.store(o + 4 + tl.arange(0, 1), tl.zeros((1,), tl.float16) + x)  # a block of f16 and a parameter are f32
+
+
+@triton.jit
+def extremes(a, values, indices, N: tl.constexpr):
+    """The largest and the least element, and where they are."""
+    x = tl.load(a + tl.arange(0, N))
+    largest, at = tl.max(x, 0, return_indices=True)
+    tl.store(values, largest)
+    tl.store(indices, at)
+    least, at_least = tl.min(x, 0, return_indices=True)
+    tl.store(values + 1, least)
+    tl.store(indices + 1, at_least)
+
+
+@triton.jit
+def added_in_pairs(a, o, before, n, N: tl.constexpr):
+    """Even lanes add to the first element, odd ones to the second, or, from the fifth on, two behind."""
+    i = tl.arange(0, N)
+    was = tl.atomic_add(o + i % 2 + i // 4 * 2, tl.load(a + i), mask=i < n)
+    tl.store(before + i, was, mask=i < n)

@@ -51,10 +51,7 @@ __device__ inline unsigned int shared_number(const swizzled_rows& rows, int row,
 /// Matrices of 8 rows of 16 bytes, whose rows lanes 8i to 8i + 7 name. Lane l gets the l % 4-th word of row l / 4;
 /// transposed, elements 2 (l % 4) and the next of column l / 4.
 __device__ inline void load_matrices(unsigned int& a, unsigned int& b, unsigned int row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
-               : "=r"(a), "=r"(b)
-               : "r"(row)
-               : "memory");
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];" : "=r"(a), "=r"(b) : "r"(row) : "memory");
 }
 __device__ inline void load_matrices(unsigned int (&to)[4], unsigned int row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -143,8 +140,8 @@ __device__ inline void load_values(key_fragment<T> (&f)[4], const swizzled_rows&
   if constexpr (sizeof(Stored) == 2) {
     ASSAY_UNROLL
     for (int j = 0; j < 4; ++j)
-      load_matrices_transposed(
-          f[j].word, shared_number(values, lane % 8 + lane / 16 * 8, block * 8 + j * 2 + lane / 8 % 2));
+      load_matrices_transposed(f[j].word,
+                               shared_number(values, lane % 8 + lane / 16 * 8, block * 8 + j * 2 + lane / 8 % 2));
   } else {
     ASSAY_UNROLL
     for (int j = 0; j < 4; j += 2) {

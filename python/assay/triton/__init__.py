@@ -9,12 +9,13 @@ Import it before the module that has the kernels: it sets ``TRITON_INTERPRET=1``
 ...     my_kernels.decode[(len(seqlens_k),)](q, k, v, block_table, seqlens_k, partial, q.stride(0), scale, page_size)
 >>> print(decode.verify(cases=200))  # doctest: +SKIP
 
-- A kernel of ``arrays="triton"`` gets :class:`Tensor`: the case's own memory, with the methods of PyTorch's tensors
+- :func:`kernel` makes an :class:`assay.Kernel` of one Triton kernel, by the names of its parameters.
+- A function of ``arrays="triton"`` gets :class:`Tensor`: the case's own memory, with the methods of PyTorch's tensors
   that launches need. :func:`empty`, :func:`zeros`, :func:`full`, :func:`empty_like` make temporaries.
 - :func:`check` runs a kernel on one case and returns all :class:`Fault`, one for each kind and line.
 - :func:`checking` is the checker alone, around any launches: ``with checking(Checker()) as c: kernel[grid](...)``.
 - :class:`Checker` and :class:`Region` need no Triton: they get lanes and addresses (:meth:`Checker.access`).
-- A verified kernel's faults are one finding of the origin ``exception``; its traceback has them all.
+- A verified kernel's faults are findings of the origin ``exception``, one for each line; a traceback has them all.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from assay.triton._dtypes import (
     uint8,
 )
 from assay.triton._faults import Fault, MemoryFaults, Place
+from assay.triton._launch import kernel
 from assay.triton._region import Region
 from assay.triton._tensor import Tensor, empty, empty_like, full, wrap, zeros
 
@@ -85,6 +87,7 @@ __all__ = [
     "int8",
     "int32",
     "int64",
+    "kernel",
     "uint8",
     "wrap",
     "zeros",

@@ -70,6 +70,14 @@ class MemoryFaults(Exception):  # noqa: N818  each of them is a fault
         super().__init__(f"{first}, {place.strip()}{more}")
 
     @property
+    def others(self) -> list[str]:
+        """One line on the first fault of each line of the source but that of the first."""
+        by_place = {(f.place.file, f.place.line, f.place.callers): f for f in reversed(self.faults)}
+        first = self.faults[0].place
+        by_place.pop((first.file, first.line, first.callers))
+        return [", ".join(part.strip() for part in str(f).split("\n", 1)) for f in reversed(by_place.values())]
+
+    @property
     def report(self) -> str:
         """All of them, two lines each."""
         return "\n".join(map(str, self.faults))

@@ -108,6 +108,7 @@ class _Hooks:
         patches.set(interpreter.GridExecutor, "__call__", self._launch(interpreter.GridExecutor.__call__))
         reducing = interpreter.ReduceScanOpInterface
         patches.set(reducing, "apply", _numerics.reduced_as_numbers(reducing.apply))
+        patches.set(interpreter.ReduceOps, "min_max", _numerics.extremes(interpreter.ReduceOps.min_max))
         patches.set(interpreter, "_implicit_cvt", self._convert(interpreter._implicit_cvt))
         patches.set(interpreter, "_patch_lang", self._patch_lang(interpreter._patch_lang))
         # Without debug its assertions do nothing, and cost a third of the time.
@@ -151,6 +152,8 @@ class _Hooks:
     def create_atomic_rmw(self, old: Any) -> Callable[..., Any]:
         def rmw(op: Any, ptr: Any, val: Any, mask: Any, sem: Any, scope: Any) -> Any:
             ok = self._atomic(ptr, _lanes(mask), sem, scope, "XCHG" not in str(op))
+            if _last(op) == "FADD" and str(val.dtype.scalar) == "bf16":
+                return _numerics.atomic_add_of_bf16(ptr, val, _lanes(mask) if ok is None else ok)
             return old(op, ptr, val, mask if ok is None else TensorHandle(ok, tl.int1), sem, scope)
 
         return rmw

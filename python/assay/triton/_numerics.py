@@ -7,6 +7,7 @@ made in float32, and rounded once to the nearest even.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from typing import Any
 
@@ -39,7 +40,23 @@ def _handle(numbers: Any, dtype: Any, toward_zero: bool = False) -> Any:
     if toward_zero and np.issubdtype(wanted, np.floating) and numbers.dtype.itemsize > wanted.itemsize:
         near = numbers.astype(wanted)
         return TensorHandle(np.where(np.abs(near) > np.abs(numbers), np.nextafter(near, wanted.type(0)), near), scalar)
+    if np.issubdtype(wanted, np.integer) and np.issubdtype(np.asarray(numbers).dtype, np.floating):
+        return TensorHandle(_to_integer(np.asarray(numbers), wanted), scalar)
     return TensorHandle(numbers.astype(wanted), scalar)
+
+
+def _to_integer(numbers: Any, wanted: Any) -> Any:
+    """Floats to integers as GPUs convert them: toward zero, clamped to the range, and NaN to 0.
+
+    That is what cvt.rzi of PTX and v_cvt of AMD do in 32 and 64 bits; narrower types keep the last bits of 32.
+    """
+    if wanted.itemsize < 4:
+        return _to_integer(numbers, np.dtype(np.int32)).astype(wanted)
+    limits = np.iinfo(wanted)
+    exact = np.trunc(np.nan_to_num(numbers.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf))
+    too_large, too_small = exact >= float(limits.max) + 1, exact < float(limits.min)
+    inside = np.where(too_large | too_small, 0.0, exact).astype(wanted)
+    return np.where(too_large, limits.max, np.where(too_small, limits.min, inside)).astype(wanted)
 
 
 def number(value: float, dtype: Any) -> Any:
@@ -159,6 +176,57 @@ def reduced_as_numbers(old: Callable[..., Any]) -> Callable[..., Any]:
         return tuple(back) if isinstance(made, tuple) else back[0]
 
     return apply
+
+
+def atomic_add_of_bf16(ptr: Any, val: Any, lanes: Any) -> Any:
+    """An atomic addition of these lanes, one after the other; each sum is rounded to nearest even."""
+    before = np.zeros(np.shape(ptr.data), np.uint16)
+    addends = _numbers(val)
+    for lane in np.argwhere(np.broadcast_to(lanes, before.shape)):
+        at = tuple(lane)
+        cell = ctypes.c_uint16.from_address(int(ptr.data[at]))
+        before[at] = cell.value
+        sums = decode(np.array([cell.value], np.uint16), "bf16") + np.broadcast_to(addends, before.shape)[at]
+        cell.value = int(encode(sums, "bf16")[0])
+    return TensorHandle(before, val.dtype.scalar)
+
+
+def extremes(old: Callable[..., Any]) -> Callable[..., Any]:
+    """``ReduceOps.min_max`` with NaN as Triton's combining functions have it, one element after the other.
+
+    The larger of a number and NaN is the number. With an index, a comparison with NaN is false, and the later element
+    stays: so what follows the last NaN counts, or that NaN itself at the end. The order of a GPU's tree is another one.
+    """
+
+    def min_max(self: Any, given: Any, val_reduce_op: Any, idx_reduce_op: Any = None) -> Any:
+        values = given[0] if isinstance(given, tuple) else given
+        data = values.handle.data
+        if not np.issubdtype(data.dtype, np.floating) or not np.isnan(data).any():
+            return old(self, given, val_reduce_op, idx_reduce_op)
+        if idx_reduce_op is None:
+            of_two = np.fmin if val_reduce_op is np.nanmin else np.fmax
+            return self.to_tensor(of_two.reduce(data, axis=self.axis, keepdims=self.keep_dims), values.dtype)
+        flat = data.reshape(-1) if self.axis is None else np.moveaxis(data, self.axis, -1)
+        at = _behind_last_nan(flat, idx_reduce_op)
+        best = np.take_along_axis(flat, at[..., None], -1)[..., 0]
+        if self.keep_dims:
+            kept = tuple(range(data.ndim)) if self.axis is None else self.axis
+            best, at = np.expand_dims(best, kept), np.expand_dims(at, kept)
+        value, index = self.to_tensor(best, values.dtype), self.to_tensor(at.astype(np.int32), tl.int32)
+        return index if val_reduce_op is None else (value, index)
+
+    return min_max
+
+
+def _behind_last_nan(rows: Any, idx_reduce_op: Any) -> Any:
+    """Along the last axis: the index of the extreme of what follows the last NaN, or of a NaN at the end."""
+    count = rows.shape[-1]
+    last = count - 1 - np.argmax(np.isnan(rows)[..., ::-1], -1)
+    first = np.where(np.isnan(rows).any(-1), np.minimum(last + 1, count - 1), 0)
+    counts = np.arange(count) >= first[..., None]
+    least = np.inf if idx_reduce_op is np.argmin else -np.inf
+    at = idx_reduce_op(np.where(counts & ~np.isnan(rows), rows, least), -1)
+    return np.where(at < first, first, at)  # where all that follows is as extreme as what was left out
 
 
 def _retyped(t: Any, scalar: Any) -> Any:

@@ -155,21 +155,52 @@ class Region:
         text = f"{self.name} of shape {list(self.shape)}"
         return text if self.is_dense else f"{text} and strides {list(self.strides)}"
 
-    def set_written(self, base: int, shape: Sequence[int], strides: Sequence[int], itemsize: int) -> None:
-        """The host wrote these elements: of a view of this memory; strides in elements of that size."""
+    def set_written(
+        self,
+        base: int,
+        shape: Sequence[int],
+        strides: Sequence[int],
+        itemsize: int,
+        which: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """The host wrote these elements: of a view of this memory; strides in elements of that size.
+
+        which: of the view's shape: of them the host knew what it wrote; the others hold what nothing has written.
+        """
         if not self.is_writable or 0 in tuple(shape):
             return
+        at = self._grains_of_view(base, shape, strides, itemsize)
+        known = 1 if which is None else which.reshape(-1).astype(np.int32)
+        for more in range(itemsize // self.grain):
+            self.writes[at + more] = known
+            self.reads[at + more] = 0
+            if self.atomic_writes.size:
+                self.atomic_writes[at + more] = self.atomic_reads[at + more] = 0
+
+    def are_written(
+        self, base: int, shape: Sequence[int], strides: Sequence[int], itemsize: int
+    ) -> NDArray[np.bool_] | None:
+        """Which elements of a view, as above, were written; None: all."""
+        if self.role not in _unwritten_at_first or 0 in tuple(shape):
+            return None
+        at = self._grains_of_view(base, shape, strides, itemsize)
+        are = np.ones(at.shape, np.bool_)
+        for more in range(itemsize // self.grain):
+            written = self.writes[at + more] != 0
+            if self.atomic_writes.size:
+                written |= self.atomic_writes[at + more] != 0
+            are &= written
+        return None if are.all() else are.reshape(tuple(shape))
+
+    def _grains_of_view(
+        self, base: int, shape: Sequence[int], strides: Sequence[int], itemsize: int
+    ) -> NDArray[np.int64]:
         at = np.full((), base - self.base, np.int64)
         for n, s in zip(shape, strides, strict=True):
             at = at[..., None] + np.arange(n) * (s * itemsize)
         if itemsize < self.grain:
             self.split_grains()
-        at = self.grain_of(at.reshape(-1))
-        for more in range(itemsize // self.grain):
-            self.writes[at + more] = 1
-            self.reads[at + more] = 0
-            if self.atomic_writes.size:
-                self.atomic_writes[at + more] = self.atomic_reads[at + more] = 0
+        return self.grain_of(at.reshape(-1))
 
     def keep_atomics(self) -> None:
         """From now on atomics have numbers, too."""

@@ -249,32 +249,45 @@ class Tensor:
         return self.fill_(0)
 
     def copy_(self, source: Any) -> Tensor:
-        """The host writes numbers: of a tensor, which may be of another type, or of an array."""
-        if isinstance(source, Tensor) and source.dtype == self.dtype:
-            self._host_may_write()
-            np.copyto(self.array, source.array)
-            return self._written()
-        return self._take(source.numbers() if isinstance(source, Tensor) else np.asarray(source))
+        """The host writes numbers: of a tensor, which may be of another type, or of an array.
+
+        What nothing has written in the tensor, counts as not written in the copy.
+        """
+        if not isinstance(source, Tensor):
+            return self._take(np.asarray(source))
+        known = source._known()
+        if source.dtype != self.dtype:
+            return self._take(source.numbers(), known)
+        self._host_may_write()
+        np.copyto(self.array, source.array)
+        return self._written(known)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """The host writes a part."""
         self[index].copy_(value)
 
-    def _take(self, numbers: NDArray[Any]) -> Tensor:
+    def _take(self, numbers: NDArray[Any], known: NDArray[np.bool_] | None = None) -> Tensor:
         self._host_may_write()
         name = _triton_names.get(self.dtype.name)
         with np.errstate(all="ignore"):
             self.array[...] = encode(numbers.astype(np.float64), name) if name else numbers
-        return self._written()
+        return self._written(known)
 
     def _host_may_write(self) -> None:
         if not self.region.is_writable:
             raise ValueError(f"the host writes to the input {self.region.name}")
 
-    def _written(self) -> Tensor:
+    def _written(self, known: NDArray[np.bool_] | None = None) -> Tensor:
         if self.array.size:
-            self.region.set_written(self.data_ptr(), self.shape, self.stride(), self.dtype.itemsize)
+            which = None if known is None else np.broadcast_to(known, self.shape)
+            self.region.set_written(self.data_ptr(), self.shape, self.stride(), self.dtype.itemsize, which)
         return self
+
+    def _known(self) -> NDArray[np.bool_] | None:
+        """Which elements were written; None: all."""
+        if not self.array.size:
+            return None
+        return self.region.are_written(self.data_ptr(), self.shape, self.stride(), self.dtype.itemsize)
 
     def __repr__(self) -> str:
         """Name, shape, strides and type."""

@@ -20,7 +20,7 @@ bool divides(std::int32_t d, std::mt19937_64& random) {
   bool right = is_right(0) && is_right(largest) && is_right(largest - 1);
   const std::int64_t most = largest / d;
   for (int i = 0; i < 20; ++i) {
-    const std::int64_t multiple = (i < 4 ? most - i : static_cast<std::int64_t>(random() % (most + 1))) * d;
+    const std::int64_t multiple = (i < 4 ? most - i : std::uniform_int_distribution<std::int64_t>(0, most)(random)) * d;
     right = right && is_right(multiple - 1) && is_right(multiple) && is_right(multiple + 1);
   }
   return right;
@@ -40,7 +40,7 @@ TEST_CASE("a divisor gives the quotient of every number below 2^31", "[device]")
       REQUIRE(divides(d, random));
     }
   for (int i = 0; i < 2000; ++i) {
-    const auto d = static_cast<std::int32_t>(random() % largest + 1);
+    const auto d = std::uniform_int_distribution<std::int32_t>(1, largest)(random);
     CAPTURE(d);
     REQUIRE(divides(d, random));
   }

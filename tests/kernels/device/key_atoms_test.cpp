@@ -123,17 +123,17 @@ constexpr int pool_pages = 40, pool_columns = 72, waves = 2, most_keys = 203;
 
 /// Each wave sums the columns of its keys, and of what lies behind them in LDS.
 template <class T>
-__global__ void sum_keys(const T* pool, const std::int32_t* table, int page_size, device::key_range live, int slots,
+__global__ void sum_keys(const T* pool, device::sequence_pages pages, device::key_range live, int slots,
                          bool has_whole_vectors, float* sums) {
   HIP_DYNAMIC_SHARED(uint4, lds);
   constexpr int row_bytes = device::swizzled_row_bytes(128 * static_cast<int>(sizeof(T)));
   const int wave = device::wave_of_block(), lane = static_cast<int>(threadIdx.x) % device::wave_lanes();
-  const device::group_source<T> source{{pool, page_size * pool_columns, pool_columns},
+  const device::group_source<T> source{{pool, pages.page_size * pool_columns, pool_columns},
                                        pool_columns * static_cast<int>(sizeof(T)),
                                        128 * static_cast<int>(sizeof(T))};
   const int first_group = live.first / keys, last_group = (live.last + keys - 1) / keys;
   device::key_ring<T, T, row_bytes, row_bytes> ring(
-      source, source, {{table, page_size}, live, first_group + wave, last_group, waves, has_whole_vectors},
+      source, source, {pages, live, first_group + wave, last_group, waves, has_whole_vectors},
       {reinterpret_cast<unsigned char*>(lds) + wave * slots * 2 * keys * row_bytes, row_bytes, row_bytes, slots});
   ring.start();
   for (int group = first_group + wave; group < last_group; group += waves) {
@@ -158,6 +158,7 @@ void require_ring(bool has_whole_vectors) {
     std::vector<T> pool = draw_all<T>(random, pool_pages * 48 * pool_columns);
     std::vector<std::int32_t> table(most_keys);
     for (std::int32_t& page : table) page = static_cast<std::int32_t>(random() % pool_pages);
+    const device::sequence_pages pages{table.data(), page_size, device::divisor(page_size)};
     for (const device::key_range live : {device::key_range{0, most_keys}, device::key_range{21, 150}})
       for (const int slots : {2, 3, 4})
         for (const assay_launch& l : assay::cpu::all_launches()) {
@@ -169,8 +170,7 @@ void require_ring(bool has_whole_vectors) {
           REQUIRE(assay::cpu::defects_of(l, [&] {
                     hipLaunchKernelGGL(kernel, dim3(1), dim3(static_cast<unsigned int>(waves * l.wave_size)),
                                        static_cast<unsigned int>(waves * slots * 2 * keys * row_bytes), nullptr,
-                                       pool.data(), table.data(), page_size, live, slots, has_whole_vectors,
-                                       sums.data());
+                                       pool.data(), pages, live, slots, has_whole_vectors, sums.data());
                   }).empty());
           for (int group = 0; group < 16; ++group)
             for (int column = 0; column < 128; ++column) {

@@ -2,8 +2,10 @@
 #include "properties/data/difference.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <stdexcept>
 
 #include "properties/run/execute.hpp"
+#include "properties/run/verdict_json.hpp"
 #include "tests/properties/faulty_library.hpp"
 
 namespace assay {
@@ -34,6 +36,40 @@ TEST_CASE("shrinking does not slip to another kind of failure") {
   const minimized found = minimize(testing::small_case(), judge);
   CHECK(found.result.origin == "planted");
   CHECK(most_keys(found.smallest) == 23);
+}
+
+TEST_CASE("failures are told apart by the check, and exceptions by the lines that they name") {
+  const std::string raised = "ValueError: of k (in f, decode.py:3)";
+  CHECK(failure_kind("exception", raised) == failure_kind("exception", "ValueError: of v (in f, decode.py:3)"));
+  CHECK(failure_kind("exception", raised) != failure_kind("exception", "ValueError: of k (in f, decode.py:4)"));
+  CHECK(failure_kind("exception", raised) != failure_kind("exception", raised + ", called from decode.py:9"));
+  CHECK(failure_kind("exception", "std::bad_alloc") == "exception");
+  CHECK(failure_kind("out of bounds", "store of o (kernel.hpp:12)") == "out of bounds");
+  CHECK(failure_kind("enclosure", "o[0, 1] = 3 lies outside") == "enclosure");
+}
+
+TEST_CASE("a failure beside another shrinks by itself") {
+  const auto judge = [](const attention_case& c) {
+    verdict v = failed("exception", "first (a.py:1)");
+    if (most_keys(c) >= 23) v.also = {{"exception", "second (a.py:2)"}};
+    return v;
+  };
+  const std::string second = failure_kind("exception", "second (a.py:2)");
+  const auto led = [&](const attention_case& c) { return led_by(second, judge(c)); };
+  const minimized found = minimize(testing::small_case(), led);
+  CHECK(found.result.what == "second (a.py:2)");
+  CHECK(most_keys(found.smallest) == 23);
+  CHECK(most_keys(minimize(testing::small_case(), judge).smallest) < 23);
+  CHECK(led_by("none", failed("exception", "x")).what == "x");
+}
+
+TEST_CASE("lines of an exception's message behind the first are failures beside it") {
+  const auto lib = testing::faulty_library(
+      [](testing::call&) -> assay_status { throw std::runtime_error("first (a.py:1)\nsecond (a.py:2)"); });
+  const verdict v = check_property(*lib, enclosure_property(), testing::small_case());
+  CHECK(v.what == "first (a.py:1)");
+  CHECK(v.also == std::vector<other_failure>{{"exception", "second (a.py:2)"}});
+  CHECK(verdict_from_json(verdict_to_json(v)).also == v.also);
 }
 
 TEST_CASE("a failure that does not repeat is not shrunk") {

@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
+#include <map>
 #include <set>
+#include <stdexcept>
 
 #include "properties/relations/relations.hpp"
 #include "properties/suite/report.hpp"
@@ -98,6 +100,33 @@ TEST_CASE("nothing is checked of a library whose kernels have no cases") {
   const suite_result result = run_suite(*library::built_in(), options);
   CHECK(result.total.total() == 0);
   CHECK(exit_status(result) == 1);
+}
+
+TEST_CASE("faults at several lines are as many findings, which share the time for shrinking") {
+  const auto lib = testing::faulty_library([](testing::call& c) -> assay_status {
+    const std::string always = "always (a.py:1)", rarely = "rarely (a.py:2)";
+    if (c.stated.causal != 0) throw std::runtime_error("alone (a.py:3)");
+    throw std::runtime_error(c.stated.max_k > 40 ? always + "\n" + rarely : always);
+  });
+  suite_options options = options_for(26);
+  options.budget = {.seconds = 6, .tries = 60};
+  const testing::scratch scratch;
+  options.findings = scratch.path();
+  const suite_result result = run_suite(*lib, options);
+  std::map<std::string, const finding*> found;
+  std::int64_t alike = 0;
+  for (const finding& f : result.findings) {
+    found[f.shrunk.result.what] = &f;
+    alike += f.alike;
+  }
+  REQUIRE(found.size() == 3);
+  CHECK(alike == result.total.fail);
+  REQUIRE(found.contains("rarely (a.py:2)"));
+  const finding& rare = *found.at("rarely (a.py:2)");
+  CHECK(rare.alike == 0);
+  CHECK(rare.shrunk.smallest.sequences.front().k >= 41);
+  CHECK(history_text(options, rare).find("seen beside others alone") != std::string::npos);
+  CHECK(found.at("always (a.py:1)")->shrunk.smallest.sequences.front().k < 41);
 }
 
 TEST_CASE("the number of processes moves no count", "[long]") {

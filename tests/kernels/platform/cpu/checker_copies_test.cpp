@@ -1,5 +1,5 @@
-/// Asynchronous copies: from their start to the wait of their thread no thread may touch where they go, whatever barriers
-/// stand between.
+/// Asynchronous copies: from their start to the wait of their thread no thread may touch where they go, whatever
+/// barriers stand between.
 #include <hip/hip_runtime.h>
 
 #include <algorithm>

@@ -34,6 +34,8 @@ namespace {
 constexpr int block = static_cast<int>(lane_block);
 constexpr double nearest_binades = 0x1p-12;
 constexpr double f32_least = 0x1p-126;
+constexpr double least_aligned = 0x1p-133;
+static_assert(least_alignment_exponent == -133);
 
 using lanes_of = double[block];
 
@@ -243,8 +245,10 @@ ASSAY_INLINE void join_together(const group_view& g, const double* b, std::int64
   c_tops(c, c_small, c_large);
   ends sum{};
   for (int l = 0; l < block; ++l) {
-    small[l] = larger(small[l], c_small[l]);
-    large[l] = larger(large[l], c_large[l]);
+    // Without a term the sum is 0, whatever the exponent.
+    const double at_least = c_large[l] > 0 || large[l] > 0 ? least_aligned : 0.0;
+    small[l] = larger(larger(small[l], c_small[l]), at_least);
+    large[l] = larger(larger(large[l], c_large[l]), at_least);
     add_cut(c.lo[l], c.hi[l], cutting_of(small[l], large[l], f.fraction), f.down, sum.lo[l], sum.hi[l]);
   }
   add_products(g.part[0], b, lanes, f, is_point, small, large, sum);

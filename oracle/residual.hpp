@@ -37,9 +37,10 @@
 /// 6e-10).
 ///
 /// Which rows suit: at least 8 visible keys and 8 columns; no weight that FP8's P loses (below 2^-9 of the largest) has
-/// a say; V is finite, and not all along one direction; few keys have nearly the same weight, since P's roundings of
-/// such keys are the same. Groups of a row whose keys are all alike are left out for the same reason. Other rows are
-/// left out. They are never evidence of anything.
+/// a say, nor one that is small beside the sink's, to which P may be relative; V is finite, and not all along one
+/// direction; few keys have nearly the same weight, since P's roundings of such keys are the same. Groups of a row
+/// whose keys are all alike are left out for the same reason. Other rows are left out. They are never evidence of
+/// anything.
 ///
 /// LSE has one number a row. Where 64 rows times heads suit, it is tested too: residual_lse.hpp.
 #pragma once

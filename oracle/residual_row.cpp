@@ -20,6 +20,10 @@ constexpr std::int64_t most_values = std::int64_t{1} << 23;
 /// at most 1. Such keys may have this share of the energy: their lost part of r, the same in all rows, then is below
 /// 2^-10 of sqrt(trace), where e4m3's rounding makes 2^-5 of it and other types lose nothing.
 constexpr double light_weight = 0x1p-9, light_energy = 0x1p-20;
+/// A sink is no term of o, so that keys far below it make all of o. Where P is relative to the sink, steps of P there
+/// are too coarse to be noise, or P is 0, and of several states only one has the sink. Of a key these shares of the
+/// sink's weight are 32 steps of e4m3fn's P, and 16 of f16's.
+constexpr double light_beside_sink = 0x1p-20, light_beside_sink_fp8 = 0x1p-4;
 /// Hidden neighbours that weigh more are garbage.
 constexpr double most_hidden_weight = 1024;
 /// Less of the energy outside o's direction: the contributions are collinear.
@@ -217,7 +221,9 @@ bool residual_rows::evaluate(residual_row& row, const value_block& values) {
   add_scaled(-along / size, row.exact.data(), row.residual.data(), columns);
 
   row.sums.assign(keys + 1, {});
-  const double heaviest = std::ranges::max(row.weights);
+  const double sink = std::max(0.0, 1 - std::accumulate(row.weights.begin(), row.weights.end(), 0.0));
+  const double light_below = std::max(light_weight * std::ranges::max(row.weights),
+                                      (is_fp8(planned_.v_type) ? light_beside_sink_fp8 : light_beside_sink) * sink);
   double trace = 0, whole = 0, value_trace = 0, light = 0, squares = 0;
   for (std::size_t j = 0; j < keys; ++j) {
     const double* const v = values.of(row.keys.begin + static_cast<std::int64_t>(j));
@@ -228,7 +234,7 @@ bool residual_rows::evaluate(residual_row& row, const value_block& values) {
     value_trace += value;
     squares += energy * energy;
     whole += weight * weight * all;
-    if (weight < light_weight * heaviest) light += energy;
+    if (weight < light_below) light += energy;
   }
   if (!(trace > least_outside * whole) || !std::isfinite(whole) || !(light <= light_energy * trace)) return false;
   if (!is_finite) {

@@ -23,12 +23,12 @@ struct joined_maximum {
 /// As for the keys of a tile (replay.cpp): the state with the largest w leads, and certainly holds the maximum if its
 /// least value exceeds all others' largest.
 joined_maximum maximum_of(std::span<const row_state> states) {
-  const row_state* leader = nullptr;
+  const row_state* leader = &states.front();
   double top = -infinity;
   for (const row_state& s : states) {
     if (!s.has_maximum) continue;
     top = std::max(top, s.w + s.error);
-    if (leader == nullptr || s.w > leader->w) leader = &s;
+    if (!leader->has_maximum || s.w > leader->w) leader = &s;
   }
   const bool is_alone = std::ranges::all_of(states, [&](const row_state& s) {
     return &s == leader || !s.has_maximum || s.w + s.error < leader->w - leader->error;

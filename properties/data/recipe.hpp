@@ -32,9 +32,8 @@ double amplitude(dtype type);
 /// - constant: q is A/2, k is A/4, v is 1.5 A, and so is every output.
 /// - page_tagged: v holds a code that names page and slot (page_tag below), the same in all heads and dims.
 /// - saturating: q is s_d A U[0.5, 1); one key per sequence is 2 s_d A, the others A/4 * N: one weight is nearly 1.
-/// - ascending_maxima: q as in saturating; the first of 48 keys is s_d * level(t), strictly ascending for 68 times 48
-///   keys, the others are level(t)/8 * N: the running maximum moves in every tile, and, where a kernel deals groups of
-///   16 keys to 2^n states, in every state.
+/// - ascending_maxima: q as in saturating; the first key of tile t is s_d * level(t), strictly ascending for 68 tiles,
+///   the tile's others are level(t)/8 * N: the running maximum moves in every tile.
 /// - heavy_tail_tile: q as in saturating; keys of the last, possibly partial tile are s_d A, others A/8 * N.
 /// - cancelling: q and k come in pairs of dims at 3 A, q equal and k opposite: only the last pair's dot product is
 ///   left. Keys 2i and 2i+1 are equal with opposite v, so that the weighted sum cancels.

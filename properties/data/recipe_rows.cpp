@@ -13,8 +13,6 @@ namespace assay {
 namespace {
 
 constexpr std::int64_t tile_keys = 64;
-/// Of ascending_maxima: below 64, and an odd number of groups of 16 keys, so that 2^n states take turns.
-constexpr std::int64_t ascent_keys = 48;
 constexpr double even_deviation = 0.7;  // of logits
 constexpr double tail_query = 0.75;     // of q's amplitude: all types hold it
 
@@ -197,8 +195,8 @@ void recipe::k(const place& at, std::span<std::uint32_t> bits) const {
     case fill_kind::saturating:
       return at.index == dominant_key(case_, at.sequence) ? along_signs(2 * a) : normal(a / 4);
     case fill_kind::ascending_maxima: {
-      const double large = level(type, at.index / ascent_keys);
-      return at.index % ascent_keys == 0 ? along_signs(large) : normal(large / 8);
+      const double large = level(type, at.index / tile_keys);
+      return at.index % tile_keys == 0 ? along_signs(large) : normal(large / 8);
     }
     case fill_kind::heavy_tail_tile:
       return at.index / tile_keys == (keys - 1) / tile_keys ? along_signs(a) : normal(a / 8);

@@ -7,7 +7,7 @@
 
 namespace assay {
 
-/// What failures are told apart by: the check that decided, and of exceptions the lines of source that the message
+/// By what failures differ: the check that decided, and of exceptions the lines of source that the message
 /// names.
 std::string failure_kind(const std::string& origin, const std::string& what);
 

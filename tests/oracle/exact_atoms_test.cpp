@@ -3,6 +3,7 @@
 #include "oracle/exact_atoms.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <boost/multiprecision/cpp_int.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
@@ -92,6 +93,7 @@ struct reference {
       e = std::max(e, exponent(a[i], b[i]));
     }
     if (atom.joins_c_later == 0) exponents[0] = std::max(exponents[0], of_c);
+    if (atom.joins_c_later == 0 && exponents[0]) exponents[0] = std::max(*exponents[0], -133);
     std::vector<rational> sums(exponents.size());
     for (std::size_t i = 0; i < a.size(); ++i)
       if (a[i] * b[i] != 0)
@@ -184,6 +186,12 @@ drawn draw_tile(const matrix_atom& atom, int bits, std::mt19937_64& random) {
   if (random() % 2 == 0) t.c = -t.c;
   if (random() % 8 == 0) t.c = 0;
   if (random() % 16 == 0) t.c = static_cast<double>(static_cast<float>(std::ldexp(t.c, -120)));
+  if (atom.least_exponent == -126 && random() % 4 == 0) {  // results below f32's normal range
+    for (std::vector<double>* const of : {&t.a, &t.b})
+      for (double& x : *of)
+        if (std::fabs(x) > 0x1p-40) x = std::ldexp(x, -72);  // the others are subnormals
+    t.c = random() % 2 == 0 ? 0 : static_cast<double>(static_cast<float>(std::ldexp(t.c, -140)));
+  }
   return t;
 }
 
@@ -248,6 +256,26 @@ TEST_CASE("exact atoms: oracle, cpu platform and rational arithmetic give the sa
     CHECK(wrong_cpu == 0);
     CHECK(wrong_oracle == 0);
     CHECK(open == 0);
+  }
+}
+
+TEST_CASE("exact atoms: the alignment has a least exponent, as measured", "[oracle][exact_atoms]") {
+  // mma.sync of bf16 on an H200, in units of 2^-149: -2.58856 + 3.58813 gave 1, and 4.32397 + 1.67664 gave 5.
+  const auto bf16 = [](std::uint32_t bits) { return static_cast<double>(std::bit_cast<float>(bits << 16)); };
+  struct measured {
+    std::uint32_t a[2], b[2];
+    double result;
+  };
+  for (const measured& m : {measured{{0x9A49, 0x1ACF}, {0x1AD3, 0x1A8E}, 0x1p-149},
+                            measured{{0x9A47, 0x9B4D}, {0x9B32, 0x9986}, 5 * 0x1p-149}}) {
+    drawn t{std::vector<double>(16, 0.0), std::vector<double>(16, 0.0), 0};
+    std::vector<double> b(16 * lanes, 0.0), mid(lanes, 0.0), radius(lanes, 0.0);
+    for (std::size_t k = 0; k < 2; ++k) t.a[k] = bf16(m.a[k]), t.b[k] = b[k * lanes] = bf16(m.b[k]);
+    const matrix_atom atom = hopper_atom(dtype::bf16);
+    multiply_exactly(t.a.data(), t.a.data(), b.data(), 0, 16, 16, lanes, atom, mid.data(), radius.data());
+    CHECK(mid[0] == m.result);
+    CHECK(radius[0] == 0);
+    CHECK(by_cpu(atom, t) == m.result);
   }
 }
 

@@ -177,11 +177,11 @@ void require_ring(bool has_whole_vectors) {
               const bool is_visited = group >= live.first / keys && group < (live.last + keys - 1) / keys;
               float sum = is_visited ? 0.0F : -1.0F;
               for (int key = group * keys; is_visited && column < pool_columns && key < (group + 1) * keys; ++key)
-                if (live.holds(key))
-                  sum += 3 * device::to_float(pool[static_cast<std::size_t>(
-                                 (table[static_cast<std::size_t>(key / page_size)] * page_size + key % page_size) *
-                                     pool_columns +
-                                 column)]);
+                if (live.holds(key)) {
+                  const std::int64_t row = std::int64_t{table[static_cast<std::size_t>(key / page_size)]} * page_size;
+                  const std::int64_t at = (row + key % page_size) * pool_columns + column;
+                  sum += 3 * device::to_float(pool[static_cast<std::size_t>(at)]);
+                }
               REQUIRE(sums[static_cast<std::size_t>(group * 128 + column)] == sum);
             }
         }

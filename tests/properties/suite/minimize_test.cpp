@@ -38,7 +38,7 @@ TEST_CASE("shrinking does not slip to another kind of failure") {
   CHECK(most_keys(found.smallest) == 23);
 }
 
-TEST_CASE("failures are told apart by the check, and exceptions by the lines that they name") {
+TEST_CASE("failures differ by the check, and exceptions by the lines that they name") {
   const std::string raised = "ValueError: of k (in f, decode.py:3)";
   CHECK(failure_kind("exception", raised) == failure_kind("exception", "ValueError: of v (in f, decode.py:3)"));
   CHECK(failure_kind("exception", raised) != failure_kind("exception", "ValueError: of k (in f, decode.py:4)"));

@@ -95,6 +95,7 @@ float join_together(const matrix_atom& atom, std::span<const scaled> products, c
   std::int32_t exponent = c.exponent;
   for (const scaled& p : products) exponent = std::max(exponent, p.exponent);
   if (exponent == none) return 0.0F;
+  exponent = std::max(exponent, least_alignment_exponent);
   const std::int32_t low = exponent - atom.fraction_bits;
   std::int64_t sum = c.mantissa == 0 ? 0 : moved(c.mantissa, c.low - low, atom.alignment);
   for (const scaled& p : products)

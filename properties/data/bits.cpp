@@ -1,38 +1,12 @@
 #include "properties/data/bits.hpp"
 
 #include <cmath>
-#include <stdexcept>
 
 #include "oracle/decode.hpp"
+#include "properties/case/number.hpp"
 
 namespace assay {
 namespace {
-
-/// How a float type lays out its bits. `last_finite` is the largest finite pattern without its sign.
-struct float_layout {
-  int mantissa_bits;
-  int bias;
-  std::uint32_t sign;
-  std::uint32_t last_finite;
-};
-
-float_layout layout_of(dtype type) {
-  switch (type) {
-    case dtype::f32: return {23, 127, 0x80000000U, 0x7F7FFFFFU};
-    case dtype::f16: return {10, 15, 0x8000U, 0x7BFFU};
-    case dtype::bf16: return {7, 127, 0x8000U, 0x7F7FU};
-    case dtype::e4m3fn: return {3, 7, 0x80U, 0x7EU};
-    case dtype::e4m3fnuz: return {3, 8, 0x80U, 0x7FU};
-    case dtype::e5m2: return {2, 15, 0x80U, 0x7BU};
-    case dtype::e5m2fnuz: return {2, 16, 0x80U, 0x7FU};
-    case dtype::i8:
-    case dtype::i32:
-    case dtype::i64:
-    case dtype::tf32:
-    case dtype::none: break;
-  }
-  throw std::invalid_argument("not a float type");
-}
 
 bool is_integer(dtype type) {
   return type == dtype::i8 || type == dtype::i32;
@@ -60,14 +34,14 @@ std::uint32_t poison_bits(dtype type) {
 
 std::uint32_t one_bits(dtype type) {
   if (is_integer(type)) return 1;
-  const float_layout at = layout_of(type);
+  const number_format at = format_of(type);
   return static_cast<std::uint32_t>(at.bias) << at.mantissa_bits;
 }
 
 std::uint32_t other_bits(dtype type, std::uint32_t bits) {
   if (type == dtype::i8) return ~bits & 0xFFU;
   if (type == dtype::i32) return ~bits;
-  const float_layout at = layout_of(type);
+  const number_format at = format_of(type);
   const std::uint32_t magnitude = bits & ~at.sign;
   // A flipped zero would be NaN in the fnuz types and equal to zero in the others.
   if (magnitude == 0 || magnitude > at.last_finite) return one_bits(type);
@@ -76,12 +50,12 @@ std::uint32_t other_bits(dtype type, std::uint32_t bits) {
 
 std::uint32_t other_scale_bits(std::uint32_t bits) {
   constexpr std::uint32_t top_of_mantissa = 1U << 22U;
-  const bool is_positive = bits > 0 && bits <= layout_of(dtype::f32).last_finite;
+  const bool is_positive = bits > 0 && bits <= format_of(dtype::f32).last_finite;
   return is_positive && bits != top_of_mantissa ? bits ^ top_of_mantissa : one_bits(dtype::f32);
 }
 
 std::optional<std::uint32_t> scaled_bits(dtype type, std::uint32_t bits, int exponent) {
-  const float_layout at = layout_of(type);
+  const number_format at = format_of(type);
   const std::uint32_t magnitude = bits & ~at.sign;
   if (magnitude > at.last_finite || std::isnan(oracle::decode(type, bits))) return std::nullopt;
   if (magnitude == 0) return bits;

@@ -132,6 +132,25 @@ TEST_CASE("a kernel that joins its states wrongly leaves the enclosure, as one d
   CHECK(judge(bounds, testing::views(written))[0].worst_factor > 1);
 }
 
+TEST_CASE("l, whose parts lanes join, may err by as many roundings as are declared, and not by more",
+          "[oracle][states]") {
+  for (const std::int32_t states : {1, 3}) {
+    options o;
+    o.sequences = {{2, 90}};
+    const testing::setting s = testing::make_setting(o);
+    contract c = small_tiles(dtype::f16);
+    c.states = states;
+    c.state_roundings = states == 1 ? 0 : 2 * states;
+    c.sum_join_roundings = 2000;
+    for (std::uint64_t seed = 0; seed < 5; ++seed) CHECK(outside(s, c, seed) == 0);
+    contract fewer = c;
+    fewer.sum_join_roundings = 3;
+    const std::vector<testing::memory> written = testing::scalar_kernel(s, c, 1).run();
+    const auto judged = judge(enclose(s.stated, s.tensors(), fewer), testing::views(written));
+    CHECK(std::ranges::any_of(judged, [](const auto& j) { return j.outside > 0; }));
+  }
+}
+
 TEST_CASE("what is not finite in a state reaches the joined row, whatever the state weighs", "[oracle][states]") {
   constexpr double special[] = {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()};
   for (const double value : special)

@@ -58,6 +58,9 @@ __device__ inline float __shfl_xor(float value, int lane_mask, int) {
   return __builtin_bit_cast(float,
                             __builtin_amdgcn_ds_bpermute((lane ^ lane_mask) * 4, __builtin_bit_cast(int, value)));
 }
+__device__ inline int __any(int predicate) {
+  return __builtin_amdgcn_ballot_w64(predicate != 0) != 0 ? 1 : 0;
+}
 __device__ inline float fmaf(float a, float b, float c) {
   return __builtin_fmaf(a, b, c);
 }

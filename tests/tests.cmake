@@ -74,6 +74,7 @@ foreach(name IN LISTS fuzz_targets)
   add_test(NAME "${name} finds nothing in the corpus, as any bytes and as cases" COMMAND ${name} ${sample_inputs})
   set_tests_properties("${name} finds nothing in the corpus, as any bytes and as cases" PROPERTIES LABELS fuzz)
 endforeach()
+add_script_test("the patches of kernels apply" unit faults/apply.sh)
 add_script_test("the faults of the harness apply to its sources, and their tests exist" unit faults/harness/run --applies)
 add_script_test("the launcher builds its own sources, one at a time, and exits with 3 where it cannot" unit
   launcher_test.sh)

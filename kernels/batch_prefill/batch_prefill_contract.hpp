@@ -7,6 +7,6 @@
 namespace assay {
 
 /// For the platform that this is compiled for. `p` has passed the kernel's checks.
-contract declare_batch_prefill(const problem& p);
+contract declare_batch_prefill(const problem& p, int lanes);
 
 }  // namespace assay

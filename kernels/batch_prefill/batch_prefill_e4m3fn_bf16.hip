@@ -1,6 +1,6 @@
-/// Q, K and V in e4m3fn, O in bf16.
+/// Q, K and V in e4m3fn, multiplied as f16, and O in bf16.
 #include "kernels/batch_prefill/batch_prefill_kernel.hpp"
 
-void assay::launch_prefill_e4m3fn_bf16(const prefill_arguments& arguments, prefill_grid grid) {
-  launch_prefill<assay::device::e4m3fn, assay::device::bf16>(arguments, grid);
+void assay::launch_prefill_e4m3fn_bf16(const prefill_arguments& arguments, unsigned int blocks) {
+  launch_prefill<device::f16, device::e4m3fn, device::bf16>(arguments, blocks);
 }

@@ -7,6 +7,8 @@
 
 #include "kernels/batch_prefill/batch_prefill_arguments.hpp"
 #include "kernels/batch_prefill/batch_prefill_contract.hpp"
+#include "kernels/batch_prefill/prefill_shape.hpp"
+#include "kernels/device/key_ring.hpp"
 #include "kernels/host/bind.hpp"
 #include "kernels/host/check.hpp"
 #include "kernels/host/host.hpp"
@@ -22,6 +24,8 @@ struct prefill_types {
 };
 
 constexpr prefill_types prefill_table[] = {
+    {dtype::f16, dtype::f16, launch_prefill_f16},
+    {dtype::bf16, dtype::bf16, launch_prefill_bf16},
     {dtype::e4m3fn, dtype::bf16, launch_prefill_e4m3fn_bf16},
     {dtype::e4m3fn, dtype::f16, launch_prefill_e4m3fn_f16},
     {dtype::e4m3fnuz, dtype::f16, launch_prefill_e4m3fnuz_f16},
@@ -55,10 +59,6 @@ assay_status check_features(const problem& p) {
   return {};
 }
 
-std::int32_t row_tiles_of(const problem& p) {
-  return static_cast<std::int32_t>((std::int64_t{p.max_q} + prefill_tile_rows - 1) / prefill_tile_rows);
-}
-
 assay_status check_extents(const problem& p) {
   const std::pair<const char*, std::int32_t> dims[] = {{"head_dim_qk", p.head_dim_qk}, {"head_dim_v", p.head_dim_v}};
   for (const auto& [name, value] : dims)
@@ -66,14 +66,17 @@ assay_status check_extents(const problem& p) {
       return refuse(ASSAY_UNSUPPORTED, "%s %d is no multiple of %d from 64 to %d", name, value, prefill_head_dim_step,
                     prefill_max_head_dim);
   constexpr std::int32_t int32_max = std::numeric_limits<std::int32_t>::max();
-  if (p.max_q > int32_max - prefill_tile_rows) return refuse(ASSAY_UNSUPPORTED, "max_q %d exceeds 2^31", p.max_q);
-  constexpr std::int64_t most_blocks = max_grid_blocks(prefill_waves * 64);  // no GPU here has wider waves
+  constexpr std::int32_t least_rows = prefill_least_waves * prefill_wave_rows;  // of a block
+  if (p.max_q > int32_max - least_rows) return refuse(ASSAY_UNSUPPORTED, "max_q %d exceeds 2^31", p.max_q);
+  constexpr std::int64_t most_blocks = max_grid_blocks(prefill_most_threads);
+  const std::int32_t row_tiles = prefill_row_tiles(p, least_rows);
   std::int64_t blocks = std::int64_t{p.heads_q} * p.num_seqs;
-  if (__builtin_mul_overflow(blocks, std::int64_t{row_tiles_of(p)}, &blocks) || blocks > most_blocks)
-    return refuse(ASSAY_UNSUPPORTED, "row tiles %d times heads_q %d times num_seqs %d exceed a grid's %lld",
-                  row_tiles_of(p), p.heads_q, p.num_seqs, static_cast<long long>(most_blocks));
-  // The last look-up is for the third tile behind the last one.
-  if (p.max_k > int32_max - 4 * prefill_tile_keys) return refuse(ASSAY_UNSUPPORTED, "max_k %d exceeds 2^31", p.max_k);
+  if (__builtin_mul_overflow(blocks, std::int64_t{row_tiles}, &blocks) || blocks > most_blocks)
+    return refuse(ASSAY_UNSUPPORTED, "row tiles %d times heads_q %d times num_seqs %d exceed a grid's %lld", row_tiles,
+                  p.heads_q, p.num_seqs, static_cast<long long>(most_blocks));
+  // The ring's next tile may lie behind the last one.
+  if (p.max_k > int32_max - (device::most_ring_slots + 1) * prefill_tile_keys)
+    return refuse(ASSAY_UNSUPPORTED, "max_k %d exceeds 2^31", p.max_k);
   return {};
 }
 
@@ -95,7 +98,7 @@ assay_status plan(const problem* p, std::int64_t budget_bytes, assay_plan* chose
 assay_status declare(const problem* p, const assay_launch* launch, contract* declared) {
   if (const assay_status status = check(p, true); status.code != ASSAY_OK) return status;
   if (launch == nullptr || declared == nullptr) return refuse(ASSAY_REJECTED, "launch or contract is null");
-  *declared = declare_batch_prefill(*p);
+  *declared = declare_batch_prefill(*p, platform::wave_size(*launch));
   return {};
 }
 
@@ -123,15 +126,17 @@ prefill_arguments arguments_of(const problem& p, const paged_tensors& t, const a
   a.page_indptr = has_table ? nullptr : integers(t.page_indptr);
   a.prefix_offset = integers(t.prefix_offset);
   a.max_q = p.max_q;
-  a.row_tiles = row_tiles_of(p);
+  a.shape = prefill_shape_of(p, platform::wave_size(launch));
+  a.row_tiles = prefill_row_tiles(p, a.shape.rows);
   a.heads_q = p.heads_q;
   a.group = p.heads_q / p.heads_kv;
   a.head_dim_qk = p.head_dim_qk, a.head_dim_v = p.head_dim_v;
   a.page_size = p.page_size;
+  a.by_page_size = device::divisor(p.page_size);
+  a.has_whole_vectors = static_cast<std::int32_t>(has_whole_vectors(t.k) && has_whole_vectors(t.v));
   a.causal = p.causal;
   a.logit_scale = scales.natural, a.base2_logit_scale = scales.base2;
   a.soft_cap = p.soft_cap, a.v_scale = p.v_scale;
-  a.lds = lay_out_prefill(p.head_dim_qk, p.head_dim_v, platform::device_has_few_registers(launch));
   return a;
 }
 
@@ -146,10 +151,9 @@ assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t num
   if (const assay_status status = bind_tensors(expectations(*p, bound), given); status.code != ASSAY_OK) return status;
   if (p->num_seqs == 0 || p->max_q == 0) return {};  // there may be padding rows
 
-  const prefill_grid grid{static_cast<unsigned int>(row_tiles_of(*p) * p->heads_q * p->num_seqs),
-                          static_cast<unsigned int>(prefill_waves * platform::wave_size(*launch))};
+  const prefill_arguments arguments = arguments_of(*p, bound, *launch);
   const platform::launch_guard guard(*launch, given);
-  find_launcher (*p)(arguments_of(*p, bound, *launch), grid);
+  find_launcher (*p)(arguments, static_cast<unsigned int>(arguments.row_tiles * p->heads_q * p->num_seqs));
   if (const assay_status status = launch_outcome("batch_prefill"); status.code != ASSAY_OK) return status;
   return launch_outcome("batch_prefill");
 }

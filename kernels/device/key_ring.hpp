@@ -1,5 +1,5 @@
-/// A wave's own way for keys and values, from a paged pool to LDS: groups of 16 keys, of which some are on their way
-/// while an earlier one is at work. No other wave touches the ring, so that it needs no barrier of the block.
+/// The way of keys and values from a paged pool to LDS: groups of keys, of which some are on their way while an earlier
+/// one is at work. A ring is one wave's own, and needs no barrier of the block then, or the block's.
 ///
 /// Copies are asynchronous, into the slots of a ring. Where copies pass through registers, the ring has one slot, and
 /// the next group waits in the lane's registers, or, where these are few, is loaded when the one before it is done.
@@ -19,6 +19,26 @@ namespace assay::device {
 
 inline constexpr int most_ring_slots = 4;
 
+/// Whose a ring is: a wave's, for groups of 16 keys.
+struct wave_crew {
+  static constexpr int group_keys = device::group_keys;
+  static constexpr int least_members = smallest_wave, most_members = largest_wave;
+  __device__ static int members() { return wave_lanes(); }
+  __device__ static int member() { return static_cast<int>(threadIdx.x) % wave_lanes(); }
+  __device__ static void fence() { platform::wave_fence(); }
+};
+
+/// All waves of a block, for groups of `Keys`. All of them must make the ring's calls together.
+template <int Keys, int LeastThreads, int MostThreads>
+struct block_crew {
+  static constexpr int group_keys = Keys;
+  static constexpr int least_members = LeastThreads, most_members = MostThreads;
+  int threads;
+  __device__ int members() const { return threads; }
+  __device__ static int member() { return static_cast<int>(threadIdx.x); }
+  __device__ static void fence() { __syncthreads(); }
+};
+
 /// K or V of one kv head.
 template <class T>
 struct group_source {
@@ -27,7 +47,7 @@ struct group_source {
   int copied_bytes;  ///< that are copied: zeros behind row_bytes, which the matrix unit reads, too
 };
 
-/// Where a wave's groups lie, and who of the block's waves takes which: wave w takes groups w, w + waves, ...
+/// Where a crew's groups lie: it takes groups first, first + step, ... below last.
 struct group_range {
   sequence_pages pages;
   key_range live;  ///< keys outside are never read, and are zeros in LDS
@@ -40,19 +60,17 @@ struct ring_place {
   unsigned char* base;
   int k_row_bytes, v_row_bytes;  ///< of LDS: swizzled_row_bytes()
   int slots;
-  __device__ swizzled_rows k(int slot) const {
-    return {base + slot * group_keys * (k_row_bytes + v_row_bytes), k_row_bytes};
-  }
-  __device__ swizzled_rows v(int slot) const { return {k(slot).base + group_keys * k_row_bytes, v_row_bytes}; }
 };
 
 /// MaxBytes: of a row in LDS.
-template <class StoredK, class StoredV, int MaxKBytes, int MaxVBytes>
+template <class StoredK, class StoredV, int MaxKBytes, int MaxVBytes, class Crew = wave_crew>
 class key_ring {
  public:
+  static constexpr int group_keys = Crew::group_keys;
+
   __device__ key_ring(const group_source<StoredK>& k, const group_source<StoredV>& v, const group_range& range,
-                      const ring_place& place)
-      : k_(k), v_(v), range_(range), place_(place), next_(range.first) {
+                      const ring_place& place, Crew crew = {})
+      : k_(k), v_(v), range_(range), place_(place), crew_(crew), next_(range.first) {
     if constexpr (!is_late) look_up();
   }
 
@@ -61,18 +79,18 @@ class key_ring {
     for (int i = 0; i < ahead(); ++i) issue();
   }
 
-  /// Waits until the wave's next group is in LDS, and starts another one. What the wave read of the group before is
+  /// Waits until the crew's next group is in LDS, and starts another one. What was read of the group before is
   /// overwritten.
   __device__ void advance() {
     if constexpr (platform::copies_pass_registers) {
-      platform::wave_fence();
+      crew_.fence();
       if constexpr (is_late) slot_ = platform::unknown_zero();
       store_held();
-      platform::wave_fence();
+      crew_.fence();
       issue();
     } else {
       wait_for_oldest();
-      platform::wave_fence();
+      crew_.fence();
       slot_ = slot_ + 1 == place_.slots ? 0 : slot_ + 1;
       issue();
     }
@@ -81,31 +99,39 @@ class key_ring {
   /// After the last group, before the ring's memory is used for something else.
   __device__ void finish() {
     if constexpr (!platform::copies_pass_registers) platform::wait_for_copies<0>();
-    platform::wave_fence();
+    crew_.fence();
   }
 
-  __device__ swizzled_rows keys() const { return place_.k(slot_); }
-  __device__ swizzled_rows values() const { return place_.v(slot_); }
+  __device__ swizzled_rows keys() const { return k_of(slot_); }
+  __device__ swizzled_rows values() const { return v_of(slot_); }
 
  private:
   /// A group is loaded when the one before it is done.
   static constexpr bool is_late = platform::copies_pass_registers && platform::has_few_registers;
 
-  /// A lane copies one chunk of 16 bytes in eight: 8 lanes side by side make 128 bytes of a row.
-  static constexpr int max_steps = group_keys * swizzled_chunks / smallest_wave;
+  /// A thread copies one chunk of 16 bytes in eight: 8 threads side by side make 128 bytes of a row.
+  static constexpr int max_steps = group_keys * swizzled_chunks / Crew::least_members;
   static constexpr int max_copies(int max_bytes) { return max_bytes / swizzled_run_bytes * max_steps; }
-  __device__ static int rows_at_once() { return wave_lanes() / swizzled_chunks; }
-  __device__ static int lane() { return static_cast<int>(threadIdx.x) % wave_lanes(); }
-  __device__ static int row_of(int step) { return lane() / swizzled_chunks + step * rows_at_once(); }
+  __device__ int rows_at_once() const { return crew_.members() / swizzled_chunks; }
+  __device__ int row_of(int step) const { return crew_.member() / swizzled_chunks + step * rows_at_once(); }
+  /// Larger crews take fewer steps.
+  static constexpr bool may_be_larger = Crew::most_members != Crew::least_members;
 
-  /// Page and slot of the lane's rows of a group.
+  __device__ swizzled_rows k_of(int slot) const {
+    return {place_.base + slot * group_keys * (place_.k_row_bytes + place_.v_row_bytes), place_.k_row_bytes};
+  }
+  __device__ swizzled_rows v_of(int slot) const {
+    return {k_of(slot).base + group_keys * place_.k_row_bytes, place_.v_row_bytes};
+  }
+
+  /// Page and slot of the thread's rows of a group.
   struct row_places {
     std::int32_t page[max_steps];
     std::int32_t slot[max_steps];
   };
 
   __device__ int ahead() const { return platform::copies_pass_registers ? 1 : place_.slots - 1; }
-  /// Groups of 16 keys do not cross pages.
+  /// Groups do not cross pages.
   __device__ bool is_in_one_page() const { return range_.pages.page_size % group_keys == 0; }
 
   /// Page ids of the group that is issued next: the loads are long done when it is.
@@ -127,14 +153,14 @@ class key_ring {
     }
   }
 
-  /// move(i, lane's row, chunk, source, live bytes of 16) for each chunk of the lane.
+  /// move(i, thread's row, chunk, source, live bytes of 16) for each chunk of the thread.
   template <int MaxBytes, class T, class Move>
   __device__ void for_each_chunk(const group_source<T>& from, std::int32_t group, Move move) const {
-    const int chunk = lane() % swizzled_chunks;
+    const int chunk = crew_.member() % swizzled_chunks;
     ASSAY_UNROLL
     for (int i = 0; i < max_steps; ++i) {
       const int row = row_of(i);
-      if (largest_wave != smallest_wave && row >= group_keys) continue;  // larger waves take fewer steps
+      if (may_be_larger && row >= group_keys) continue;
       const bool is_live = range_.live.holds(group * group_keys + row);
       const auto* const source =
           reinterpret_cast<const unsigned char*>(from.pool.row(places_.page[i], places_.slot[i]));
@@ -152,17 +178,18 @@ class key_ring {
   /// Of rows of MaxBytes, which end with a whole chunk: with no test of each chunk.
   template <int MaxBytes, class T>
   __device__ void copy_whole_rows(const group_source<T>& from, const swizzled_rows& to) const {
-    const int chunk = lane() % swizzled_chunks;
+    const int chunk = crew_.member() % swizzled_chunks;
     const std::int64_t rows_further = rows_at_once() * from.pool.slot_stride;
-    const T* row_of_lane = from.pool.row(places_.page[0], places_.slot[0]);
+    const T* row_of_thread = from.pool.row(places_.page[0], places_.slot[0]);
     ASSAY_UNROLL
     for (int i = 0; i < max_steps; ++i) {
       const int row = row_of(i);
-      if (largest_wave != smallest_wave && row >= group_keys) continue;
+      if (may_be_larger && row >= group_keys) continue;
       if (i > 0)
-        row_of_lane = is_in_one_page() ? row_of_lane + rows_further : from.pool.row(places_.page[i], places_.slot[i]);
+        row_of_thread =
+            is_in_one_page() ? row_of_thread + rows_further : from.pool.row(places_.page[i], places_.slot[i]);
       const bool is_live = range_.live.holds(next_ * group_keys + row);
-      const auto* const source = reinterpret_cast<const unsigned char*>(row_of_lane) + chunk * chunk_bytes;
+      const auto* const source = reinterpret_cast<const unsigned char*>(row_of_thread) + chunk * chunk_bytes;
       unsigned char* const at = to.base + row * MaxBytes + (chunk ^ (row % swizzled_chunks)) * chunk_bytes;
       ASSAY_UNROLL
       for (int run = 0; run < MaxBytes; run += swizzled_run_bytes)
@@ -190,8 +217,8 @@ class key_ring {
       if constexpr (!is_late) hold(next_);
     } else {
       if (next_ < range_.last) {
-        copy<MaxKBytes>(k_, place_.k(issue_slot_));
-        copy<MaxVBytes>(v_, place_.v(issue_slot_));
+        copy<MaxKBytes>(k_, k_of(issue_slot_));
+        copy<MaxVBytes>(v_, v_of(issue_slot_));
       }
       platform::commit_copies();  // an empty group, too: the wait counts them
       issue_slot_ = issue_slot_ + 1 == place_.slots ? 0 : issue_slot_ + 1;
@@ -235,11 +262,11 @@ class key_ring {
   }
   __device__ void store_held() {
     if constexpr (is_late) {
-      copy_late(k_, place_.k(0));
-      copy_late(v_, place_.v(0));
+      copy_late(k_, k_of(0));
+      copy_late(v_, v_of(0));
     } else {
-      store_held<MaxKBytes>(k_, place_.k(0), held_k_);
-      store_held<MaxVBytes>(v_, place_.v(0), held_v_);
+      store_held<MaxKBytes>(k_, k_of(0), held_k_);
+      store_held<MaxVBytes>(v_, v_of(0), held_v_);
     }
   }
   template <int MaxBytes, class T, class Held>
@@ -259,7 +286,8 @@ class key_ring {
       const auto* const source = reinterpret_cast<const unsigned char*>(
           from.pool.row(is_live ? range_.pages.page_of(key) : 0, range_.pages.slot_of(key)));
 #pragma unroll 2
-      for (int byte = lane() % swizzled_chunks * chunk_bytes; byte < from.copied_bytes; byte += swizzled_run_bytes) {
+      for (int byte = crew_.member() % swizzled_chunks * chunk_bytes; byte < from.copied_bytes;
+           byte += swizzled_run_bytes) {
         const int live_bytes = is_live ? min_of(max_of(from.row_bytes - byte, 0), chunk_bytes) : 0;
         *reinterpret_cast<uint4*>(to.chunk(row, byte / chunk_bytes)) =
             load_chunk(source + byte, live_bytes, range_.has_whole_vectors);
@@ -271,6 +299,7 @@ class key_ring {
   group_source<StoredV> v_;
   group_range range_;
   ring_place place_;
+  [[no_unique_address]] Crew crew_;
   std::int32_t next_;  ///< to be issued
   row_places places_ = {};
   int slot_ = platform::copies_pass_registers ? 0 : -1, issue_slot_ = 0;

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kernels/device/divisor.hpp"
+#include "kernels/device/vector.hpp"
 
 namespace assay::device {
 
@@ -17,6 +18,18 @@ struct sequence_pages {
 
   __device__ std::int32_t page_of(std::int32_t key) const { return entries[by_page_size.quotient(key)]; }
   __device__ std::int32_t slot_of(std::int32_t key) const { return key - by_page_size.quotient(key) * page_size; }
+};
+
+/// Page ids of one sequence. Look-ups run ahead of the sequence's end without a branch; the clamp keeps them in the
+/// table, at the last page that holds a key which the block sees.
+struct clamped_pages {
+  const std::int32_t* entries;
+  std::int32_t page_size;
+  std::int32_t max_page_table_idx;  ///< mandatory: entries behind it may be anything, or not be there
+
+  __device__ std::int32_t look_up(std::int32_t key) const {
+    return entries[min_of(key / page_size, max_page_table_idx)];
+  }
 };
 
 /// One kv head of a pool [page][slot][head][element] in any stride order; strides count elements.

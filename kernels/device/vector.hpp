@@ -70,19 +70,6 @@ __device__ inline unsigned int element(const packed<1>& v, int i) {
   return (words[i / 4] >> (8 * (i % 4))) & 0xFFU;
 }
 
-/// Four rows of four bytes, transposed: byte j of `to[i]` is byte i of `rows[j]`.
-__device__ inline void transpose_bytes(const unsigned int (&rows)[4], unsigned int (&to)[4]) {
-  constexpr unsigned int even = 0x00FF00FFU, low = 0x0000FFFFU;
-  const auto interleave_even = [](unsigned int a, unsigned int b) { return (a & even) | (b & even) << 8; };
-  const auto interleave_odd = [](unsigned int a, unsigned int b) { return (a >> 8 & even) | (b & ~even); };
-  const unsigned int top[2] = {interleave_even(rows[0], rows[1]), interleave_odd(rows[0], rows[1])};
-  const unsigned int bottom[2] = {interleave_even(rows[2], rows[3]), interleave_odd(rows[2], rows[3])};
-  for (int i = 0; i < 2; ++i) {
-    to[i] = (top[i] & low) | bottom[i] << 16;
-    to[i + 2] = top[i] >> 16 | (bottom[i] & ~low);
-  }
-}
-
 template <class T>
 __device__ inline T min_of(T a, T b) {
   return b < a ? b : a;

@@ -19,4 +19,11 @@ inline device_tensor to_device(const tensor& t) {
   return d;
 }
 
+/// Whether the rows of all pages, slots and heads of a pool begin, and end, at multiples of 16 bytes.
+inline bool has_whole_vectors(const tensor& t) {
+  const auto is_whole = [&](std::int64_t elements) { return elements * size_bytes(t.type) % 16 == 0; };
+  return reinterpret_cast<std::uintptr_t>(t.data) % 16 == 0 && is_whole(t.stride[0]) && is_whole(t.stride[1]) &&
+         is_whole(t.stride[2]) && is_whole(t.shape[3]);
+}
+
 }  // namespace assay

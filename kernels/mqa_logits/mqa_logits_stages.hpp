@@ -9,7 +9,7 @@
 #include "kernels/device/math.hpp"
 #include "kernels/device/mma.hpp"
 #include "kernels/device/mma/columns.hpp"
-#include "kernels/device/tile_in_flight.hpp"
+#include "kernels/device/pool_view.hpp"
 #include "kernels/mqa_logits/mqa_logits_arguments.hpp"
 
 namespace assay {

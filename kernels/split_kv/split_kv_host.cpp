@@ -61,13 +61,6 @@ assay_status declare(const problem* p, const assay_launch* launch, contract* dec
 
 using split_kv_tensors = attention_tensors;
 
-/// Whether the rows of all pages, slots and heads begin, and end, at multiples of 16 bytes.
-bool has_whole_vectors(const tensor& t) {
-  const auto is_whole = [&](std::int64_t elements) { return elements * size_bytes(t.type) % 16 == 0; };
-  return reinterpret_cast<std::uintptr_t>(t.data) % 16 == 0 && is_whole(t.stride[0]) && is_whole(t.stride[1]) &&
-         is_whole(t.stride[2]) && is_whole(t.shape[3]);
-}
-
 split_kv_arguments arguments_of(const problem& p, const split_kv_tensors& t, int lanes) {
   const auto integers = [](const tensor& from) { return static_cast<const std::int32_t*>(from.data); };
   const bool has_table = p.page_table == page_table_kind::block_table;

@@ -63,16 +63,7 @@ class fitter {
     const std::vector<type_choice> all = supported_types(c_.kernel, s_);
     const type_choice now{c_.q_type, c_.kv_type, c_.o_type};
     if (all.empty() || std::ranges::find(all, now) != all.end()) return;
-    const type_choice& t = all[choice_of(c_, 0) % all.size()];
-    c_.q_type = t.q;
-    c_.kv_type = t.kv;
-    c_.o_type = t.o;
-    if (!is_fp8(t.kv)) c_.kv_descale = descale_kind::per_tensor;
-    if (c_.kv_descale == descale_kind::per_tensor)
-      c_.data.descale_ratio = 1.0F, c_.data.descales = descale_size::near_1;
-    set_usual_scales(c_);
-    if (!has_infinities(t.q) && !has_infinities(v_type(c_)) && c_.data.specials != special_kind::none)
-      c_.data.specials = special_kind::nans;
+    give_types(c_, all[choice_of(c_, 0) % all.size()]);
   }
 
   void bias_type() {
@@ -342,8 +333,9 @@ attention_case smallest_case(std::string_view kernel, const assay_support& s) {
 }
 
 std::string impossible_support(std::string_view kernel, const assay_support& s) {
-  if (!types_in(s).empty() && supported_types(kernel, s).empty())
-    return fmt::format("{}: no case can have any of the types that it declares", kernel);
+  if (find_kernel_space(kernel) != nullptr && supported_types(kernel, s).empty())
+    return fmt::format("{}: no case can have any of the types that it {}", kernel,
+                       types_in(s).empty() ? "takes" : "declares");
   try {
     smallest_case(kernel, s);
     return {};

@@ -291,6 +291,17 @@ void set_usual_scales(attention_case& c) {
   if (is_extreme(c.scale)) c.scale = usual_scale(c);
 }
 
+void give_types(attention_case& c, const type_choice& t) {
+  c.q_type = t.q;
+  c.kv_type = t.kv;
+  c.o_type = t.o;
+  if (!is_fp8(t.kv)) c.kv_descale = descale_kind::per_tensor;
+  if (c.kv_descale == descale_kind::per_tensor) c.data.descale_ratio = 1.0F, c.data.descales = descale_size::near_1;
+  set_usual_scales(c);
+  if (!has_infinities(t.q) && !has_infinities(v_type(c)) && c.data.specials != special_kind::none)
+    c.data.specials = special_kind::nans;
+}
+
 bool every_row_sees_a_key(const attention_case& c) {
   const visibility mask = visibility_of(c);
   return std::ranges::all_of(c.sequences, [&](const sequence& s) {
@@ -326,6 +337,9 @@ std::vector<type_choice> supported_types(std::string_view kernel, const assay_su
   for (const assay_types& d : declared)
     if (const type_choice t = as_choice(d); std::ranges::find(all, t) == all.end() && may_be_drawn(kernel, t))
       all.push_back(t);
+  // FP8 values have descales of one kind or the other; the logits' keys have scales of their own.
+  if (s.no_page_descales != 0 && s.no_tensor_descales != 0 && operation_of(kernel) != of_mqa_logits)
+    std::erase_if(all, [](const type_choice& t) { return is_fp8(t.kv); });
   return all;
 }
 

@@ -36,6 +36,9 @@ float usual_scale(const attention_case& c);
 /// Sets the scales that undo the amplitude of quantised types, and a usual softmax scale where that was of their kind.
 void set_usual_scales(attention_case& c);
 
+/// Gives a case other types, and takes or changes what does not suit them: scales, descales per page, infinities.
+void give_types(attention_case& c, const type_choice& t);
+
 /// Whether every row of the case sees a key.
 bool every_row_sees_a_key(const attention_case& c);
 

@@ -14,11 +14,16 @@ constexpr std::int64_t usual_rows = 130;  // just beyond two blocks
 
 void types(space_walker& w) {
   attention_case& c = w.c;
-  static constexpr dtype in[] = {dtype::e4m3fn, dtype::e4m3fnuz};
+  static constexpr dtype in[] = {dtype::e4m3fn, dtype::e4m3fnuz, dtype::bf16, dtype::f16};
   static constexpr dtype out[] = {dtype::f16, dtype::bf16};
   if (w.limits.vary_arithmetic) {
-    w.set_one_of<dtype>(c.q_type, in, 5);
-    w.set_one_of<dtype>(c.o_type, out, 4);
+    // Four of five are FP8: descales per page need many cases.
+    const auto now = std::ranges::find(in, c.q_type) - std::begin(in);
+    c.q_type = in[w.pick(options(0, 3).add(5, 0).add(3, 1).add(2, 2, 3), now)];
+    if (is_fp8(c.q_type))
+      w.set_one_of<dtype>(c.o_type, out, 4);
+    else
+      c.o_type = c.q_type;
   } else {
     c.q_type = in[0];
     c.o_type = out[0];
@@ -153,8 +158,8 @@ void walk(space_walker& w) {
   if (w.limits.vary_memory) {
     // Weights of large cases are such that favour_rare() leaves them alone: it would make these descales rarer.
     const std::int32_t unit = large == none ? 1 : 8;
-    c.kv_descale = w.flag(c.kv_descale == descale_kind::per_page, 2 * unit, 4 * unit) ? descale_kind::per_page
-                                                                                      : descale_kind::per_tensor;
+    const bool per_page = is_fp8(c.kv_type) && w.flag(c.kv_descale == descale_kind::per_page, 2 * unit, 10 * unit);
+    c.kv_descale = per_page ? descale_kind::per_page : descale_kind::per_tensor;
     page_size(w, large);
   }
   if (large == none) {
@@ -187,10 +192,9 @@ void walk(space_walker& w) {
 }
 
 constexpr type_choice types_of_kernel[] = {
-    {dtype::e4m3fn, dtype::e4m3fn, dtype::f16},
-    {dtype::e4m3fn, dtype::e4m3fn, dtype::bf16},
-    {dtype::e4m3fnuz, dtype::e4m3fnuz, dtype::f16},
-    {dtype::e4m3fnuz, dtype::e4m3fnuz, dtype::bf16},
+    {dtype::e4m3fn, dtype::e4m3fn, dtype::f16},     {dtype::e4m3fn, dtype::e4m3fn, dtype::bf16},
+    {dtype::e4m3fnuz, dtype::e4m3fnuz, dtype::f16}, {dtype::e4m3fnuz, dtype::e4m3fnuz, dtype::bf16},
+    {dtype::bf16, dtype::bf16, dtype::bf16},        {dtype::f16, dtype::f16, dtype::f16},
 };
 
 constexpr const char* reached =

@@ -72,7 +72,7 @@ void draw_decode(attention_case& c, draws& d) {
 void draw_prefill(attention_case& c, draws& d) {
   set_heads(c, 2, 1, 128);
   set_scales(c);
-  c.kv_descale = d.coin() ? descale_kind::per_page : descale_kind::per_tensor;
+  c.kv_descale = d.coin() && is_fp8(c.kv_type) ? descale_kind::per_page : descale_kind::per_tensor;
   c.page_size = c.kv_descale == descale_kind::per_page ? 1024 : d.one_of({16, 1024});
   c.causal = d.coin();
   c.num_splits = 1;

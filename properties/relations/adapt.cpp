@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <vector>
 
 #include "properties/case/operation.hpp"
 #include "properties/case/tensor_plan.hpp"
 #include "properties/generate/kernel_space.hpp"
+#include "properties/generate/support_table.hpp"
 
 namespace assay::relations {
 
@@ -28,9 +30,15 @@ void ensure_rows(attention_case& c, std::size_t s, std::int32_t count) {
     for (sequence& other : c.sequences) other.q = c.sequences[s].q;
 }
 
-void ensure_per_page_descales(attention_case& c) {
+void ensure_per_page_descales(attention_case& c, const assay_support& takes) {
   const kernel_space* known = find_kernel_space(c.kernel);
   if (c.kv_descale == descale_kind::per_page || known == nullptr || known->per_page_keys == 0) return;
+  if (!is_fp8(c.kv_type)) {
+    std::vector<type_choice> quantised = supported_types(c.kernel, takes);
+    std::erase_if(quantised, [](const type_choice& t) { return !is_fp8(t.kv); });
+    if (quantised.empty()) return;
+    give_types(c, quantised[static_cast<std::size_t>(c.data.seed % quantised.size())]);
+  }
   c.kv_descale = descale_kind::per_page;
   c.data.descale_ratio = 1.1F;
   c.page_size = static_cast<std::int32_t>(pages_for(c.page_size, known->per_page_keys) * known->per_page_keys);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "properties/case/case.hpp"
+#include "properties/case/support.hpp"
 
 namespace assay::relations {
 
@@ -14,7 +15,8 @@ void ensure_keys(attention_case& c, std::size_t s, std::int32_t count);
 /// At least `count` query rows in sequence s; in batch mode, in all sequences.
 void ensure_rows(attention_case& c, std::size_t s, std::int32_t count);
 
-/// Per-page descales, with pages large enough for what the kernel does, in the order of their first use.
-void ensure_per_page_descales(attention_case& c);
+/// Per-page descales, with pages large enough for what the kernel does, in the order of their first use. Other types
+/// become FP8 ones, where the kernel takes any.
+void ensure_per_page_descales(attention_case& c, const assay_support& takes);
 
 }  // namespace assay::relations

@@ -113,8 +113,8 @@ void make_tiny(attention_case& c) {
   c.v_scale = space_walker::extreme_scale / static_cast<float>(amplitude(v_type(c)));
 }
 
-void adapt(attention_case& c, const assay_support& /*takes*/) {
-  ensure_per_page_descales(c);
+void adapt(attention_case& c, const assay_support& takes) {
+  ensure_per_page_descales(c, takes);
   ensure_sequences(c, 1);
   ensure_rows(c, 0, 1);
   ensure_keys(c, 0, 1);

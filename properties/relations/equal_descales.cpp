@@ -76,8 +76,8 @@ verdict check(const library& lib, const attention_case& c) {
   return r.conclude();
 }
 
-void adapt(attention_case& c, const assay_support& /*takes*/) {
-  ensure_per_page_descales(c);
+void adapt(attention_case& c, const assay_support& takes) {
+  ensure_per_page_descales(c, takes);
   ensure_sequences(c, 1);
   ensure_rows(c, 0, 1);
   ensure_keys(c, 0, 1);

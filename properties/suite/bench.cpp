@@ -174,11 +174,14 @@ bench_result measure(const library& lib, const library& unchecked) {
                               {dtype::bf16, dtype::e4m3fn},
                               {dtype::bf16, dtype::e4m3fnuz}})
     result.sharp.push_back(measure_sharpness(lib, sharpness_case(q, kv)));
-  if (lib.has("batch_prefill"))
+  if (lib.has("batch_prefill")) {
+    for (const dtype type : {dtype::f16, dtype::bf16})
+      result.sharp.push_back(measure_sharpness(lib, prefill_case(type, type, 1.0F)));
     for (const dtype type : {dtype::e4m3fn, dtype::e4m3fnuz})
       for (const dtype o_type : {dtype::f16, dtype::bf16})
         for (const float ratio : {1.0F, 1.03F})
           result.sharp.push_back(measure_sharpness(lib, prefill_case(type, o_type, ratio)));
+  }
   if (lib.has("mqa_logits"))
     for (const dtype type : {dtype::e4m3fn, dtype::e4m3fnuz})
       result.sharp.push_back(measure_sharpness(lib, logits_case(type)));

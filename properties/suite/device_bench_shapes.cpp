@@ -54,13 +54,14 @@ void add_decoding(std::vector<bench_shape>& shapes) {
 }
 
 void add_prefill(std::vector<bench_shape>& shapes) {
-  for (const std::int32_t keys : {2 * k, 8 * k}) {
-    attention_case c = grouped_heads("batch_prefill", dtype::e4m3fn, dtype::e4m3fn, dtype::bf16, 64);
-    c.page_table = page_table_kind::page_list;
-    c.num_splits = 1;
-    deal_pages(c, 1, keys, keys);
-    shapes.push_back({fmt::format("prefill 1 x {}, causal, pages of 64", in_k(keys)), std::move(c)});
-  }
+  for (const dtype type : {dtype::bf16, dtype::e4m3fn})
+    for (const std::int32_t keys : {2 * k, 8 * k}) {
+      attention_case c = grouped_heads("batch_prefill", type, type, dtype::bf16, 64);
+      c.page_table = page_table_kind::page_list;
+      c.num_splits = 1;
+      deal_pages(c, 1, keys, keys);
+      shapes.push_back({fmt::format("prefill 1 x {}, causal, pages of 64", in_k(keys)), std::move(c)});
+    }
 }
 
 /// DeepSeek's indexer: 64 heads, two new tokens.

@@ -25,30 +25,29 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-/// The kernels from which cases of a property are drawn.
-std::vector<std::string> kernels_for(const property& p, const suite_options& options) {
-  std::vector<std::string> names;
-  for (const std::string& name : drawable(options.kernels)) {
-    const bool is_shown =
-        applies(p, name) && left_out(p, name, support_of(options.supports, name), options.traits).empty();
-    if (is_shown && !types_of_run(options, name).empty()) names.push_back(name);
-  }
-  return names;
-}
-
 /// What the kernel takes, in the types of the run.
 assay_support support_in(const suite_options& options, const std::string& kernel) {
   assay_support s = support_of(options.supports, kernel);
   if (options.types.empty()) return s;
   std::vector<assay_types> wanted;
-  for (const assay_types& t : types_in(s)) {
-    const std::string name = types_text(static_cast<dtype>(t.q), static_cast<dtype>(t.kv), static_cast<dtype>(t.o));
-    if (std::ranges::find(options.types, name) != options.types.end()) wanted.push_back(t);
-  }
-  if (wanted.empty()) return s;
+  for (const type_choice& t : supported_types(kernel, s))
+    if (std::ranges::find(options.types, types_text(t.q, t.kv, t.o)) != options.types.end())
+      wanted.push_back(
+          {static_cast<std::int32_t>(t.q), static_cast<std::int32_t>(t.kv), static_cast<std::int32_t>(t.o)});
+  if (wanted.empty() || wanted.size() > std::size(s.types)) return s;
   std::ranges::fill(s.types, assay_types{});
   std::ranges::copy(wanted, s.types);
   return s;
+}
+
+/// The kernels from which cases of a property are drawn.
+std::vector<std::string> kernels_for(const property& p, const suite_options& options) {
+  std::vector<std::string> names;
+  for (const std::string& name : drawable(options.kernels)) {
+    const bool is_shown = applies(p, name) && left_out(p, name, support_in(options, name), options.traits).empty();
+    if (is_shown && !types_of_run(options, name).empty()) names.push_back(name);
+  }
+  return names;
 }
 
 bool declares_types(const suite_options& options, std::span<const std::string> kernels) {
@@ -354,7 +353,7 @@ std::vector<std::string> left_out_lines(const suite_options& options) {
   for (const std::string& kernel : drawable(options.kernels))
     for (const property* p : options.left_out) {
       if (!applies(*p, kernel)) continue;
-      const std::string why = left_out(*p, kernel, support_of(options.supports, kernel), options.traits);
+      const std::string why = left_out(*p, kernel, support_in(options, kernel), options.traits);
       if (!why.empty()) lines.push_back(fmt::format("{}: {} ({})", kernel, p->name, why));
     }
   return lines;

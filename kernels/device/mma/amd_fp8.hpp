@@ -33,30 +33,6 @@ __device__ inline word_place word_coordinate(int i) {
   return {lane % 16, (holds_twice ? 0 : lane / 16 * 4 * words_per_fragment) + 4 * i};
 }
 
-inline constexpr int max_row_slots = accumulator_elements;
-inline constexpr int row_sum_roundings = 4;  // one element a row and atom in a lane; 16 lanes share a row
-
-__host__ __device__ constexpr int row_slots() {
-  return max_row_slots;
-}
-__device__ constexpr int row_slot(int i) {
-  return i;
-}
-__device__ inline int row_of(int slot) {
-  return c_row(slot);
-}
-__device__ inline bool leads_row() {
-  return mma_lane() % 16 == 0;
-}
-
-template <class Join>
-__device__ inline void reduce_rows(float (&values)[max_row_slots], Join join) {
-#pragma unroll
-  for (float& value : values)
-#pragma unroll
-    for (int distance = 1; distance < 16; distance *= 2) value = join(value, __shfl_xor(value, distance, 16));
-}
-
 __device__ inline std::uint32_t multiply_pair(std::uint32_t a, std::uint32_t b) {
   using half2 = lanes_of<_Float16, 2>;
   return __builtin_bit_cast(std::uint32_t, __builtin_bit_cast(half2, a) * __builtin_bit_cast(half2, b));

@@ -24,47 +24,6 @@ inline word_place word_coordinate(int i) {
   return {lane % 16, lane / 16 * 2 * lane_share() + 4 * i};
 }
 
-inline constexpr int max_row_slots = 8;
-inline constexpr int row_sum_roundings = 4;  // one element a row and atom in a lane; 16 lanes share a row
-
-inline int row_slots() {
-  return lane_share();
-}
-inline int row_slot(int i) {
-  return i;
-}
-inline int row_of(int slot) {
-  return c_row(slot);
-}
-inline bool leads_row() {
-  return cpu::lane_id() % 16 == 0;
-}
-
-// As in cpu.hpp.
-ASSAY_BEGIN_NOT_CHECKED
-
-/// The join of a row, to each of its 16 lanes.
-template <class Join>
-void join_rows(cpu::wave_records& records) {
-  const int slots = 256 / records.size;
-  for (int first = 0; first < records.size; first += 16)
-    for (int slot = 0; slot < slots; ++slot) {
-      float value[16];
-      for (int i = 0; i < 16; ++i) value[i] = static_cast<const float*>(records.lane[first + i])[slot];
-      for (int width = 8; width > 0; width /= 2)
-        for (int i = 0; i < width; ++i) value[i] = Join{}(value[i], value[i + width]);
-      for (int i = 0; i < 16; ++i) static_cast<float*>(records.lane[first + i])[slot] = value[0];
-    }
-}
-
-#pragma clang attribute pop
-
-/// The whole wave must come here: a lane that has left would be missed.
-template <class Join>
-void reduce_rows(float (&values)[max_row_slots], Join, ASSAY_HERE) {
-  cpu::wave_rendezvous("reduce_rows", where, values, &join_rows<Join>);
-}
-
 /// Values of all codes.
 template <class T>
 struct code_table {

@@ -5,12 +5,6 @@
 ///   adjacent_words                      words i to i + adjacent_words - 1 lie side by side, for multiples i of it
 ///   mma_panel<T, MaxSteps>(c, columns, steps, load_a, load_b)
 ///       c[n] += A_0 B_0n + A_1 B_1n + ... for n < columns; load_a(i, fragment), load_b(n, i, fragment)
-///   max_row_slots, row_slots(), row_slot(i), row_of(slot), leads_row()
-///       the rows in which a lane has elements of C: how many, which of them element i belongs to, which row of the
-///       tile that is, and whether the lane is the first one of the row
-///   reduce_rows(values, joined)         values[slot] = joined(.., ..) over the lanes that share that row
-///   row_sum_roundings                   most additions that an element of one atom passes through on its way into the
-///                                       sum of its row: within the lane, then in reduce_rows
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -56,12 +50,5 @@ __device__ inline std::uint32_t widen_pair(std::uint32_t word, int first, Multip
   const std::uint32_t nan = is_fnuz ? sign & ~(rest + 0x007F007FU) : (rest + 0x00010001U) & 0x00800080U;
   return pair | nan * 0xFCU;
 }
-
-struct larger {
-  __device__ __forceinline__ float operator()(float a, float b) const { return fmaxf(a, b); }
-};
-struct sum {
-  __device__ __forceinline__ float operator()(float a, float b) const { return a + b; }
-};
 
 }  // namespace assay::device

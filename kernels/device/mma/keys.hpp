@@ -157,18 +157,25 @@ __device__ inline void to_operand(query_fragment<T>& p,
 }
 
 /// c = A B over `steps` atoms, ascending. load_a(step, fragment), load_b(half, step, fragment).
-template <class T, int, class Acc, int Halves, class LoadA, class LoadB>
+template <class T, int MostSteps, class Acc, int Halves, class LoadA, class LoadB>
 __device__ inline void multiply_keys(narrow_sums<Acc> (&c)[Halves], int steps, LoadA load_a_step, LoadB load_b_step) {
   static_assert(Halves == 1);
 #if defined(__HIP_PLATFORM_ASSAY_CPU__)
   mma_chain<T>(c[0], steps, load_a_step, [&](int i, auto& f) { load_b_step(0, i, f); });
 #else
-#pragma unroll 1  // atoms are convergent: by an unknown number no compiler unrolls them
-  for (int i = 0; i < steps; ++i) {
+  const auto step = [&](int i) {
     fragment<T> a, b;
     load_a_step(i, a);
     load_b_step(0, i, b);
     mma(c[0], a, b);
+  };
+  if constexpr (MostSteps > 0) {
+    ASSAY_UNROLL
+    for (int i = 0; i < MostSteps; ++i)
+      if (i < steps) step(i);
+  } else {
+#pragma unroll 1  // atoms are convergent: by an unknown number no compiler unrolls them
+    for (int i = 0; i < steps; ++i) step(i);
   }
 #endif
 }

@@ -23,34 +23,23 @@ __device__ inline word_place word_coordinate(int i) {
   return {lane / 4 + 8 * (i % 2), 16 * (i / 2) + lane % 4 * 4};
 }
 
-inline constexpr int max_row_slots = 2;
-inline constexpr int row_sum_roundings = 3 + 2;  // four elements a row and atom in a lane; 4 lanes share a row
-
-__host__ __device__ constexpr int row_slots() {
-  return max_row_slots;
-}
-__device__ constexpr int row_slot(int i) {
-  return i / 2 % 2;
-}
-__device__ inline int row_of(int slot) {
-  return mma_lane() / 4 + 8 * slot;
-}
-__device__ inline bool leads_row() {
-  return mma_lane() % 4 == 0;
-}
-
-template <class Join>
-__device__ inline void reduce_rows(float (&values)[max_row_slots], Join join) {
-#pragma unroll
-  for (float& value : values)
-#pragma unroll
-    for (int distance = 1; distance < 4; distance *= 2) value = join(value, __shfl_xor(value, distance, 4));
-}
-
 __device__ inline std::uint32_t multiply_pair(std::uint32_t a, std::uint32_t b) {
   std::uint32_t product;
   asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(product) : "r"(a), "r"(b));
   return product;
+}
+
+/// The two lower bytes of a word as a pair of f16, exactly; by the hardware's conversion where there is one.
+template <class T>
+__device__ inline std::uint32_t widened_pair(std::uint32_t bytes) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+  if constexpr (std::is_same_v<T, e4m3fn>) {
+    std::uint32_t pair;
+    asm("{.reg .b16 low, high; mov.b32 {low, high}, %1; cvt.rn.f16x2.e4m3x2 %0, low;}" : "=r"(pair) : "r"(bytes));
+    return pair;
+  }
+#endif
+  return widen_pair<T>(bytes, 0, multiply_pair);
 }
 
 /// A fragment in f16: pair i of word w at 2 * w + i.
@@ -61,7 +50,7 @@ template <class T>
 __device__ inline wide_fragment widen(const fp8_fragment& from) {
   wide_fragment to;
 #pragma unroll
-  for (int i = 0; i < 8; ++i) to.pair[i] = widen_pair<T>(from.word[i / 2], i % 2 * 2, multiply_pair);
+  for (int i = 0; i < 8; ++i) to.pair[i] = widened_pair<T>(from.word[i / 2] >> (i % 2 * 16));
   return to;
 }
 

@@ -86,13 +86,7 @@ __device__ inline unsigned int round_pair(float low, float high) {
 /// The two lower bytes of a word as a pair of T, exactly.
 template <class Stored, class T>
 __device__ inline unsigned int widened_pair(unsigned int bytes) {
-  unsigned int pair;
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
-  if constexpr (std::is_same_v<Stored, e4m3fn>)
-    asm("{.reg .b16 low, high; mov.b32 {low, high}, %1; cvt.rn.f16x2.e4m3x2 %0, low;}" : "=r"(pair) : "r"(bytes));
-  else
-#endif
-    pair = widen_pair<Stored>(bytes, 0, multiply_pair);
+  unsigned int pair = widened_pair<Stored>(bytes);
   if constexpr (std::is_same_v<T, bf16>) {
     float low, high;
     asm("{.reg .b16 a, b; mov.b32 {a, b}, %2; cvt.f32.f16 %0, a; cvt.f32.f16 %1, b;}"

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "kernels/batch_prefill/batch_prefill_arguments.hpp"
+#include "kernels/batch_prefill/prefill_shape.hpp"
 #include "kernels/library.h"
 #include "tests/kernels/batch_prefill/prefill_setting.hpp"
 #include "tests/kernels/platform/cpu/launching.hpp"
@@ -142,39 +143,49 @@ TEST_CASE("batch_prefill's run() names the tensor that is missing or too much, a
   CHECK(t.o.front() == 0xFFFF);
 }
 
-TEST_CASE("batch_prefill's LDS fits into 48 KiB for all head dimensions, and its parts do not overlap", "[plan]") {
-  for (int qk = 64; qk <= prefill_max_head_dim; qk += prefill_head_dim_step)
-    for (int v = 64; v <= prefill_max_head_dim; v += prefill_head_dim_step) {
-      const prefill_lds at = lay_out_prefill(qk, v, true);
-      const bool fits = at.k_stride >= qk && at.k_slot_bytes >= prefill_tile_keys * at.k_stride &&
-                        at.v_at >= 2 * at.k_slot_bytes && at.v_slot_bytes >= v * prefill_key_stride &&
-                        at.p_at >= at.v_at + 2 * at.v_slot_bytes &&
-                        at.q_at >= at.p_at + prefill_tile_rows * prefill_key_stride &&
-                        at.size_bytes >= at.q_at + prefill_tile_rows * at.k_stride && at.size_bytes <= 48 * 1024 &&
-                        at.k_stride % 8 == 0 && at.v_at % 8 == 0 && at.p_at % 8 == 0 && at.q_at % 8 == 0 &&
-                        lay_out_prefill(qk, v, false).size_bytes == at.q_at;
-      if (!fits) FAIL("head dimensions " << qk << " and " << v);
-    }
+TEST_CASE("batch_prefill's ring and Q fit into a block's LDS for all types and head dimensions", "[plan]") {
+  problem p = prefill_problem();
+  for (const dtype type : {dtype::e4m3fn, dtype::f16})
+    for (const int rows : {1, 64, 65, 1000})
+      for (const int lanes : {32, 64})
+        for (int qk = 64; qk <= prefill_max_head_dim; qk += prefill_head_dim_step)
+          for (int v = 64; v <= prefill_max_head_dim; v += prefill_head_dim_step) {
+            p.q_type = p.k_type = p.v_type = type;
+            p.max_q = rows, p.head_dim_qk = qk, p.head_dim_v = v;
+            const prefill_shape s = prefill_shape_of(p, lanes);
+            const auto element_bytes = static_cast<std::int32_t>(size_bytes(type));
+            const bool fits = s.lanes == lanes && s.rows == s.waves * prefill_wave_rows && s.slots >= 2 &&
+                              s.k_row_bytes >= qk * element_bytes && s.k_row_bytes % 128 == 0 &&
+                              s.v_row_bytes >= v * element_bytes && s.v_row_bytes % 128 == 0 &&
+                              s.lds_bytes >= s.slots * prefill_tile_keys * (s.k_row_bytes + s.v_row_bytes) &&
+                              s.lds_bytes >= s.rows * qk * 2 && s.lds_bytes <= 64 * 1024;
+            if (!fits) FAIL("rows " << rows << ", lanes " << lanes << ", head dimensions " << qk << " and " << v);
+          }
 }
 
-TEST_CASE("batch_prefill declares what it folds, merges and shifts", "[plan]") {
+TEST_CASE("batch_prefill declares what it folds, merges and multiplies", "[plan]") {
   const assay_launch launch = cpu::parameters(64);
   problem p = prefill_problem();
   p.num_splits = 1;
   contract c;
   REQUIRE(kernel("batch_prefill").declare(&p, &launch, &c).code == ASSAY_OK);
   CHECK(c.fuses_logits == 1);
-  CHECK(c.p_shift == 8);
-  CHECK(c.p_type == dtype::e4m3fn);
+  CHECK(c.p_shift == 0);
+  CHECK(c.p_type == dtype::f16);
   CHECK(c.merge_roundings == 0);
-  CHECK(c.tile_rows == 64);
-  CHECK(c.qk.products == 32);
+  CHECK(c.tile_rows == 16);
+  CHECK(c.qk.products == 16);
+  CHECK(c.sum_roundings == 5);
+  CHECK(c.sum_join_roundings == 2);
   p.q_type = p.k_type = p.v_type = dtype::e4m3fnuz;
   p.soft_cap = 30.0F;
   p.kv_descale = descale_kind::per_page;
   REQUIRE(kernel("batch_prefill").declare(&p, &launch, &c).code == ASSAY_OK);
   CHECK(c.fuses_logits == 0);
-  CHECK(c.p_shift == 7);
-  CHECK(c.p_type == dtype::e4m3fnuz);
+  CHECK(c.p_type == dtype::f16);
   CHECK(c.merge_roundings == 2);
+  p.kv_descale = descale_kind::per_tensor;
+  p.q_type = p.k_type = p.v_type = p.o_type = dtype::bf16;
+  REQUIRE(kernel("batch_prefill").declare(&p, &launch, &c).code == ASSAY_OK);
+  CHECK(c.p_type == dtype::bf16);
 }

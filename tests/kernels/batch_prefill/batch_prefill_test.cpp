@@ -1,4 +1,4 @@
-/// batch_prefill against the definition of attention in binary64. The bound is that of an FP8 P, which is loose: what
+/// batch_prefill against the definition of attention in binary64. The bound is that of a bf16 P, which is loose: what
 /// it sees is structure (tiles, pages, masks, descales, dead memory), not roundings, which are the enclosure's
 /// business.
 #include <catch2/catch_test_macros.hpp>
@@ -48,6 +48,20 @@ TEST_CASE("batch_prefill takes both FP8 types, both output types and all head di
                           .o_type = o_type,
                           .head_dim_qk = dim,
                           .head_dim_v = 192 - dim,
+                          .v_scale = 0.3F});
+}
+
+TEST_CASE("batch_prefill takes f16 and bf16, whose rows are longer", "[prefill]") {
+  for (const dtype type : {dtype::f16, dtype::bf16})
+    for (const int dim : {64, 80, 96, 112, 128})
+      for (const bool causal : {false, true})
+        check_both_waves({.sequences = {{70, 200}, {1, 65}},
+                          .type = type,
+                          .o_type = type,
+                          .heads_q = 2,
+                          .head_dim_qk = dim,
+                          .head_dim_v = 192 - dim,
+                          .causal = causal,
                           .v_scale = 0.3F});
 }
 

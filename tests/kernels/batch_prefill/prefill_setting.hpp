@@ -39,6 +39,21 @@ struct setting {
 
 std::string text(const setting& s);
 
+/// Elements of one or two bytes, NaN at first.
+class codes {
+ public:
+  codes() = default;
+  codes(dtype type, std::int64_t count);
+  void set(std::int64_t i, std::uint16_t code);
+  std::uint16_t get(std::int64_t i) const;
+  std::int64_t size() const { return static_cast<std::int64_t>(bytes_.size()) / element_bytes_; }
+  const void* data() const { return bytes_.data(); }
+
+ private:
+  std::int64_t element_bytes_ = 1;
+  std::vector<std::uint8_t> bytes_;
+};
+
 /// The tensors of a setting and what the kernel makes of them.
 class trial {
  public:
@@ -66,7 +81,7 @@ class trial {
 
   setting setting_;
   std::vector<std::vector<std::int32_t>> pages_;  // of each sequence
-  std::vector<std::uint8_t> q_, k_, v_;
+  codes q_, k_, v_;
   std::vector<float> k_descale_, v_descale_;
   std::vector<std::int32_t> first_query_, cu_seqlens_q_, seqlens_k_;
   guarded<std::int32_t> table_, indptr_;

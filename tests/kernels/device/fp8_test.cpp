@@ -97,25 +97,6 @@ void check_atoms(int wave_size, int steps, int columns) {
   CHECK(same_bits(c, wanted));
 }
 
-/// Each lane brings value(row, column) for the rows and columns in which it has elements of C.
-__global__ void reduce(const float* values, float* largest, float* total) {
-  float tops[device::max_row_slots] = {}, sums[device::max_row_slots] = {};
-  device::accumulator<float> c;
-  for (int slot = 0; slot < device::row_slots(); ++slot) tops[slot] = -HUGE_VALF;
-  for (int i = 0; i < c.count(); ++i) {
-    const float value = values[device::c_row(i) * 16 + device::c_column(i)];
-    tops[device::row_slot(i)] = fmaxf(tops[device::row_slot(i)], value);
-    sums[device::row_slot(i)] += value;
-  }
-  device::reduce_rows(tops, device::larger{});
-  device::reduce_rows(sums, device::sum{});
-  for (int slot = 0; slot < device::row_slots(); ++slot) {
-    if (!device::leads_row()) continue;
-    largest[device::row_of(slot)] = tops[slot];
-    total[device::row_of(slot)] = sums[slot];
-  }
-}
-
 std::uint32_t multiply_f16_pair(std::uint32_t a, std::uint32_t b) {
   const auto product = [](std::uint32_t x, std::uint32_t y) {
     const float exact = device::to_float(device::f16{static_cast<std::uint16_t>(x)}) *
@@ -170,34 +151,7 @@ TEST_CASE("an FP8 NaN reaches its column through rows of zeros", "[device]") {
   }
 }
 
-TEST_CASE("rows are reduced over the lanes that share them, and each has one leader", "[device]") {
-  for (const int wave_size : {32, 64}) {
-    std::vector<float> values(256), largest(16, NAN), total(16, NAN);
-    for (std::size_t i = 0; i < 256; ++i) values[i] = static_cast<float>(i * 37 % 101) - 50.0F;
-    const assay::cpu::launch_scope scope(assay::cpu::parameters(wave_size));
-    hipLaunchKernelGGL(reduce, dim3(1), dim3(static_cast<unsigned int>(wave_size)), 0, nullptr, values.data(),
-                       largest.data(), total.data());
-    REQUIRE(hipGetLastError() == hipSuccess);
-    for (std::size_t row = 0; row < 16; ++row) {
-      float top = -HUGE_VALF, sum = 0;  // small integers: exact
-      for (std::size_t column = 0; column < 16; ++column) {
-        top = std::max(top, values[row * 16 + column]);
-        sum += values[row * 16 + column];
-      }
-      CHECK(largest[row] == top);
-      CHECK(total[row] == sum);
-    }
-  }
-}
-
 TEST_CASE("FP8 codes are widened to f16 in pairs, exactly, NaN to NaN", "[device]") {
   CHECK(wrongly_widened<device::e4m3fn>() == 0);
   CHECK(wrongly_widened<device::e4m3fnuz>() == 0);
-}
-
-TEST_CASE("four rows of four bytes are transposed", "[device]") {
-  const unsigned int rows[4] = {0x03020100U, 0x13121110U, 0x23222120U, 0x33323130U};
-  unsigned int columns[4];
-  device::transpose_bytes(rows, columns);
-  for (unsigned int i = 0; i < 4; ++i) CHECK(columns[i] == 0x30201000U + 0x01010101U * i);
 }

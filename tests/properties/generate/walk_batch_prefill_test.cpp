@@ -61,6 +61,7 @@ std::set<std::string> classes_of(const attention_case& c) {
   add_if(c.head_dim_qk != c.head_dim_v, "two head dims");
   add_if(c.q_type == dtype::e4m3fnuz, "fnuz");
   add_if(c.o_type == dtype::bf16, "bf16");
+  add_if(!is_fp8(c.q_type), "16-bit");
   add_if(c.heads_q > c.heads_kv, "group");
   return in;
 }
@@ -74,14 +75,14 @@ TEST_CASE("cases of batch_prefill are what the kernel does", "[space]") {
         INFO(to_json(c));
         REQUIRE(c.kernel == "batch_prefill");
         REQUIRE_NOTHROW(validate(c));
-        REQUIRE((c.q_type == dtype::e4m3fn || c.q_type == dtype::e4m3fnuz));
         REQUIRE(c.kv_type == c.q_type);
         REQUIRE((c.o_type == dtype::f16 || c.o_type == dtype::bf16));
+        REQUIRE((c.q_type == c.o_type || c.q_type == dtype::e4m3fn || c.q_type == dtype::e4m3fnuz));
         for (const std::int32_t dim : {c.head_dim_qk, c.head_dim_v})
           REQUIRE((dim % 16 == 0 && dim >= 64 && dim <= 128));
         REQUIRE((c.window == 0 && c.bias_type == dtype::none && !c.sinks && c.num_splits <= 1));
         REQUIRE(c.scale * c.q_scale * c.k_scale > 0);
-        if (c.kv_descale == descale_kind::per_page) REQUIRE(c.page_size % 64 == 0);
+        if (c.kv_descale == descale_kind::per_page) REQUIRE((c.page_size % 64 == 0 && is_fp8(c.kv_type)));
         if (c.kv_descale == descale_kind::per_tensor) REQUIRE(c.data.descale_ratio == 1);
       },
       prefill);
@@ -106,7 +107,7 @@ TEST_CASE("edges of batch_prefill are drawn often", "[space]") {
   };
   for (int tiles = 0; tiles <= 4; ++tiles) check("tiles " + std::to_string(tiles), 0.06);
   for (const char* name : {"last tile full", "last tile has one key", "several sequences", "paged", "causal", "group",
-                           "fnuz", "bf16", "two head dims"})
+                           "fnuz", "bf16", "16-bit", "two head dims"})
     check(name, 0.1);
   for (const char* name :
        {"rows around a block", "two blocks", "rows that see nothing", "same page twice", "consecutive, even first",

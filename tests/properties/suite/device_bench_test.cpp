@@ -60,7 +60,7 @@ TEST_CASE("a device's benchmark runs each shape and says what it read and comput
 
 TEST_CASE("the kernels take the shapes of the benchmark") {
   const std::vector<bench_shape> shapes = bench_shapes(*library::built_in());
-  CHECK(shapes.size() == 12 + 2 + 3);
+  CHECK(shapes.size() == 12 + 4 + 3);
   for (const bench_shape& s : shapes) {
     INFO(s.name);
     problem planned;

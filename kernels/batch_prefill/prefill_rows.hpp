@@ -1,0 +1,265 @@
+/// A wave's 16 query rows of batch_prefill: Q, O and the softmax of each row, in registers.
+#pragma once
+
+#include <hip/hip_runtime.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/batch_prefill/batch_prefill_arguments.hpp"
+#include "kernels/batch_prefill/prefill_work.hpp"
+#include "kernels/device/convert.hpp"
+#include "kernels/device/key_atoms.hpp"
+#include "kernels/device/math.hpp"
+#include "kernels/device/softmax.hpp"
+#include "kernels/device/swizzled_rows.hpp"
+
+namespace assay {
+
+/// Types and extents of an instantiation. T: at the matrix unit; Stored: of Q, K and V; Out: of O. IsCapped: there is a
+/// soft cap, whose hyperbolic tangents would take registers, and most of the code, of those without.
+template <class T, class Stored, class Out, int MaxHeadDim, bool IsCapped>
+struct prefill_traits {
+  using element = T;
+  using stored = Stored;
+  using output = Out;
+  static constexpr int atoms = MaxHeadDim / 16;
+  static constexpr int halves = prefill_wave_rows / device::narrow_columns;
+  static constexpr bool is_capped = IsCapped;
+  /// The logits' factor, which is above 0, waits until exp2 takes a dot product, in one operation with the subtraction
+  /// of the maximum. Then exp2's argument exceeds 0 by the rounding of the largest logit: of f16's and bf16's logits,
+  /// which reach 2^40, infinite sums would come.
+  static constexpr bool folds = device::is_fp8<Stored> && !IsCapped;
+  static constexpr int row_bytes = device::swizzled_row_bytes(MaxHeadDim * static_cast<int>(sizeof(Stored)));
+};
+
+/// Descales of a tile's page.
+struct prefill_descales {
+  float k = 1.0F, v = 1.0F;
+};
+
+template <class Traits>
+class prefill_rows {
+  using element = typename Traits::element;
+  using stored = typename Traits::stored;
+  using sums = device::narrow_sums<float>;
+  static constexpr int halves = Traits::halves;
+  static constexpr int slots = device::narrow_slots;
+  static constexpr int groups = prefill_tile_keys / device::group_keys;
+
+ public:
+  __device__ prefill_rows(const prefill_arguments& a, const prefill_work& w)
+      : a_(a), work_(w), first_row_(w.first_row + device::wave_of_block() * prefill_wave_rows) {
+    if (!exist()) return;
+    visible_to_all_ = w.visible_to(a, first_row_);
+    visible_to_any_ = w.visible_to(a, device::min_of(w.rows, first_row_ + prefill_wave_rows) - 1);
+    ASSAY_UNROLL
+    for (int half = 0; half < halves; ++half) ASSAY_UNROLL
+    for (int slot = 0; slot < slots; ++slot)
+      visible_keys_[half][slot] = w.visible_to(a, first_row_ + row_of(half, slot));
+  }
+
+  /// The wave's rows of Q to LDS, which has room for them, and from there to registers. Rows and columns beyond the
+  /// tensor are zeros. Lanes take eight elements at once, whatever their stride.
+  __device__ __forceinline__ void load_queries(unsigned char* lds) {
+    constexpr int chunk = device::chunk_bytes / static_cast<int>(sizeof(element));
+    const int row_bytes = device::swizzled_row_bytes(a_.head_dim_qk * static_cast<int>(sizeof(element)));
+    const device::swizzled_rows rows{lds + device::wave_of_block() * prefill_wave_rows * row_bytes, row_bytes};
+    const int chunks = a_.head_dim_qk / chunk;
+    for (int at = lane(); at < prefill_wave_rows * chunks; at += device::wave_lanes()) {
+      const std::int32_t row = at / chunks, first = at % chunks * chunk;
+      alignas(device::chunk_bytes) element values[chunk] = {};
+      if (first_row_ + row < work_.rows) {
+        const stored* const from = static_cast<const stored*>(a_.q.data) +
+                                   (work_.first_query + first_row_ + row) * a_.q.stride[0] +
+                                   work_.head * a_.q.stride[1];
+        ASSAY_UNROLL
+        for (int i = 0; i < chunk; ++i) values[i] = to_element(from[(first + i) * a_.q.stride[2]]);
+      }
+      *reinterpret_cast<uint4*>(rows.chunk(row, at % chunks)) = *reinterpret_cast<const uint4*>(values);
+    }
+    platform::wave_fence();
+    ASSAY_UNROLL
+    for (int half = 0; half < halves; ++half) {
+      const device::swizzled_rows of_half{rows.base + half * device::narrow_columns * row_bytes, row_bytes};
+      ASSAY_UNROLL
+      for (int step = 0; step < Traits::atoms; ++step)
+        if (step < steps()) device::load_queries<stored>(queries_[half][step], of_half, step);
+    }
+  }
+
+  /// Takes in a tile of keys. S = Q K^T, softmax, O = O * alpha * ratio + P V.
+  __device__ __forceinline__ void take(const device::swizzled_rows& keys, const device::swizzled_rows& values,
+                                       std::int32_t tile, const prefill_descales& descales) {
+    const std::int32_t first_key = tile * prefill_tile_keys;
+    if (first_key >= visible_to_any_) return;
+    sums s[groups][halves];
+    ASSAY_UNROLL
+    for (int group = 0; group < groups; ++group)
+      device::multiply_keys<element, Traits::atoms>(
+          s[group], steps(), [&](int step, auto& f) { device::load_keys<stored>(f, rows_of_group(keys, group), step); },
+          [&](int half, int step, auto& f) { f = queries_[half][step]; });
+
+    // O is kept in units of the last tile's v descale, so that P V needs no pass of its own.
+    const float ratio = held_v_descale_ == descales.v || first_key == 0 ? 1.0F : held_v_descale_ / descales.v;
+    held_v_descale_ = descales.v;
+    const bool is_whole = first_key + prefill_tile_keys <= visible_to_all_;
+    bool moves = false;
+    float factors[halves][slots];
+    ASSAY_UNROLL
+    for (int half = 0; half < halves; ++half) {
+      if (is_whole)
+        weigh<false>(half, first_key, descales.k, s, factors[half]);
+      else
+        weigh<true>(half, first_key, descales.k, s, factors[half]);
+      ASSAY_UNROLL
+      for (int slot = 0; slot < slots; ++slot) {
+        factors[half][slot] *= ratio;
+        moves |= factors[half][slot] != 1.0F;
+      }
+    }
+    if (platform::any_lane(moves)) scale_outputs(factors);
+
+    ASSAY_UNROLL
+    for (int group = 0; group < groups; ++group) {
+      device::query_fragment<element> p[halves];
+      ASSAY_UNROLL
+      for (int half = 0; half < halves; ++half) device::to_operand(p[half], s[group][half].value);
+      const device::swizzled_rows rows = rows_of_group(values, group);
+      device::multiply_values(o_, blocks(), p,
+                              [&](int block, auto& f) { device::load_values<stored>(f, rows, block); });
+    }
+  }
+
+  /// Normalises and stores O, with the last v descale, and the LSE.
+  __device__ __forceinline__ void store() const {
+    if (!exist()) return;
+    ASSAY_UNROLL
+    for (int half = 0; half < halves; ++half) {
+      float l[slots];
+      ASSAY_UNROLL
+      for (int slot = 0; slot < slots; ++slot) {
+        device::softmax_state state = softmax_[half][slot];
+        l[slot] = state.l = device::join_column(state.l, [](float x, float y) { return x + y; });
+        const std::int32_t row = first_row_ + row_of(half, slot);
+        if (lane() < device::narrow_stride && row < work_.rows)
+          static_cast<float*>(
+              a_.lse.data)[(work_.first_query + row) * a_.lse.stride[0] + work_.head * a_.lse.stride[1]] = state.lse();
+      }
+      store_outputs(half, l);
+    }
+  }
+
+ private:
+  __device__ bool exist() const { return first_row_ < work_.rows; }
+  __device__ static int lane() { return static_cast<int>(threadIdx.x) % device::wave_lanes(); }
+  /// Of the wave's rows the one to which element (or slot) i of a half belongs.
+  __device__ static int row_of(int half, int i) { return half * device::narrow_columns + device::narrow_column(i); }
+  /// Atoms along the head dimension.
+  __device__ int steps() const { return a_.head_dim_qk / device::atom_depth; }
+  /// Of 64 columns of V.
+  __device__ int blocks() const { return (a_.head_dim_v + 63) / 64; }
+  __device__ static device::swizzled_rows rows_of_group(const device::swizzled_rows& rows, int group) {
+    return {rows.base + group * device::group_keys * rows.row_bytes, rows.row_bytes};
+  }
+  __device__ static element to_element(stored x) {
+    if constexpr (std::is_same_v<stored, element>)
+      return x;
+    else
+      return device::to_compute<element>(x);
+  }
+
+  /// The dot products of a half become probabilities, 0 for hidden keys; factors[slot] is what sums of the state before
+  /// are to be scaled by.
+  template <bool HasHidden>
+  __device__ __forceinline__ void weigh(int half, std::int32_t first_key, float k_descale, sums (&s)[groups][halves],
+                                        float (&factors)[slots]) {
+    const float scale = a_.logit_scale * k_descale, base2_scale = a_.base2_logit_scale * k_descale;
+    ASSAY_UNROLL
+    for (int slot = 0; slot < slots; ++slot) {
+      float top = device::no_logit;
+      ASSAY_UNROLL
+      for (int group = 0; group < groups; ++group) ASSAY_UNROLL
+      for (int i = slot; i < s[group][half].count(); i += slots) {
+        float& value = s[group][half].value[i];
+        if constexpr (Traits::is_capped)
+          value = a_.soft_cap * device::tanh(value * scale / a_.soft_cap) * device::log2_e;
+        else if constexpr (!Traits::folds)
+          value *= base2_scale;
+        if constexpr (HasHidden) {  // whatever a hidden key made of it, NaN included
+          const std::int32_t key = first_key + group * device::group_keys + device::narrow_row(i);
+          value = key < visible_keys_[half][slot] ? value : device::no_logit;
+        }
+        top = fmaxf(top, value);
+      }
+      top = device::join_column(top, [](float x, float y) { return fmaxf(x, y); });
+      device::softmax_state& state = softmax_[half][slot];
+      factors[slot] = state.move(Traits::folds && top != device::no_logit ? top * base2_scale : top);
+
+      const float base = state.base();
+      float sum[groups];
+      ASSAY_UNROLL
+      for (int group = 0; group < groups; ++group) {
+        sums& of_group = s[group][half];
+        float part[sizeof(sums) / sizeof(float)];
+        ASSAY_UNROLL
+        for (int i = slot; i < of_group.count(); i += slots) {
+          float& value = of_group.value[i];
+          const float argument = Traits::folds ? fmaf(value, base2_scale, -base) : value - base;
+          // -inf times a factor that is 0, by a tiny descale, is NaN.
+          part[i] = value = value == device::no_logit ? 0.0F : device::exp2(argument);
+        }
+        ASSAY_UNROLL
+        for (int width = of_group.count() / 2; width >= slots; width /= 2) ASSAY_UNROLL
+        for (int i = slot; i < width; i += slots) part[i] += part[i + width];
+        sum[group] = part[slot];
+      }
+      static_assert(groups == 4);
+      state.l = fmaf(state.l, factors[slot], (sum[0] + sum[1]) + (sum[2] + sum[3]));
+    }
+  }
+
+  __device__ __forceinline__ void scale_outputs(const float (&factors)[halves][slots]) {
+    ASSAY_UNROLL
+    for (int half = 0; half < halves; ++half) ASSAY_UNROLL
+    for (int atom = 0; atom < Traits::atoms; ++atom) {
+      if (atom >= 4 * blocks()) continue;
+      ASSAY_UNROLL
+      for (int i = 0; i < o_[half][atom].count(); ++i) o_[half][atom].value[i] *= factors[half][i % slots];
+    }
+  }
+
+  __device__ __forceinline__ void store_outputs(int half, const float (&l)[slots]) const {
+    using output = typename Traits::output;
+    float scale[slots];
+    ASSAY_UNROLL
+    for (int slot = 0; slot < slots; ++slot) scale[slot] = a_.v_scale * held_v_descale_ / l[slot];
+    ASSAY_UNROLL
+    for (int atom = 0; atom < Traits::atoms; ++atom) {
+      if (atom >= 4 * blocks()) continue;
+      ASSAY_UNROLL
+      for (int i = 0; i < o_[half][atom].count(); ++i) {
+        const std::int32_t row = first_row_ + row_of(half, i);
+        const std::int32_t column = device::value_column<stored>(atom, device::narrow_row(i));
+        if (row >= work_.rows || column >= a_.head_dim_v) continue;
+        // + 0 makes a negative zero positive: its sign would tell of keys that the row does not see.
+        const float o = l[i % slots] == 0.0F ? 0.0F : o_[half][atom].value[i] * scale[i % slots] + 0.0F;
+        static_cast<output*>(a_.o.data)[(work_.first_query + row) * a_.o.stride[0] + work_.head * a_.o.stride[1] +
+                                        column * a_.o.stride[2]] = device::from_float<output>(o);
+      }
+    }
+  }
+
+  const prefill_arguments& a_;
+  const prefill_work& work_;
+  std::int32_t first_row_;           ///< of the wave, counted in the sequence
+  std::int32_t visible_to_all_ = 0;  ///< keys before it are visible to all the rows, as far as they exist
+  std::int32_t visible_to_any_ = 0;  ///< keys from there on are hidden from all
+  std::int32_t visible_keys_[halves][slots] = {};
+  float held_v_descale_ = 1.0F;  ///< O is in units of it
+  device::softmax_state softmax_[halves][slots];
+  device::query_fragment<element> queries_[halves][Traits::atoms];
+  sums o_[halves][Traits::atoms];
+};
+
+}  // namespace assay

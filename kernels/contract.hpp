@@ -36,7 +36,7 @@
 ///   `state_roundings` roundings; one state that weighs 1 beside states of zeros through none. Where m_s is -inf, f_s
 ///   is 0, and 0 * NaN and 0 * inf may be formed or left out. There are no per-page descales then. Before that, or at
 ///   the end of a split with one state, a term of l passes through up to `sum_join_roundings` additions (the parts of l
-///   that lanes hold); an l of one term passes through none. Kernels that quantise P (batch_prefill) differ in this,
+///   that lanes hold); an l of one term passes through none. Kernels that quantise P or have descales differ in this,
 ///   each by its own field of `contract`:
 ///   - per-page descales: c2 (or c1) of a tile is f32(c2 * kd), kd that of the tile's page: one more rounding, which
 ///     `constant_roundings` does not count. Tiles do not cross pages then (page_size is a multiple of tile_keys).

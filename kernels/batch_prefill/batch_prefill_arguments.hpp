@@ -16,16 +16,16 @@ inline constexpr int prefill_tile_keys = 64;
 inline constexpr int prefill_max_head_dim = 128;
 inline constexpr int prefill_head_dim_step = 16;  ///< head dimensions are multiples of it
 inline constexpr int prefill_least_waves = 4;
-inline constexpr int prefill_least_threads = prefill_least_waves * 32;
 inline constexpr int prefill_most_threads = prefill_least_waves * 64;
 
 /// Rows, waves and LDS of a block. LDS holds the slots of the ring, swizzled (kernels/device/swizzled_rows.hpp): of
-/// each tile K, then V. Before the first tile the block's rows of Q lie there.
+/// each tile K, then V. The block's rows of Q lie there before the first tile, or behind it, where they stay.
 struct prefill_shape {
   std::int32_t rows, waves;
   std::int32_t lanes;  ///< of a wave
   std::int32_t slots;
   std::int32_t k_row_bytes, v_row_bytes;
+  std::int32_t q_at;
   std::int32_t lds_bytes;
 };
 

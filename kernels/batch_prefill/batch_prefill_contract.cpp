@@ -20,7 +20,7 @@ contract declare_batch_prefill(const problem& p, int lanes) {
   c.p_type = compute_type;
   c.p_flush = device::flushed_below(compute_type);
   c.p_shift = 0;
-  c.fuses_logits = is_fp8(p.q_type) && p.soft_cap == 0.0F ? 1 : 0;
+  c.fuses_logits = 0;
   c.tile_rows = prefill_wave_rows;       // a wave leaves out the tiles behind those that its rows see
   c.merge_roundings = per_page ? 2 : 0;  // the quotient of two descales, and its product with alpha
   c.constant_roundings = 1;

@@ -53,9 +53,6 @@ assay_status check_features(const problem& p) {
   if (p.kv_descale == descale_kind::per_page && p.page_size % prefill_tile_keys != 0)
     return refuse(ASSAY_UNSUPPORTED, "page_size %d is no multiple of %d, so that tiles would cross descales",
                   p.page_size, prefill_tile_keys);
-  // The largest logit is found among dot products, so their factor must not turn the order around.
-  if (!(logit_scales_of(p).base2 > 0.0F))
-    return refuse(ASSAY_UNSUPPORTED, "scale times q_scale times k_scale is not above 0");
   return {};
 }
 
@@ -126,7 +123,7 @@ prefill_arguments arguments_of(const problem& p, const paged_tensors& t, const a
   a.page_indptr = has_table ? nullptr : integers(t.page_indptr);
   a.prefix_offset = integers(t.prefix_offset);
   a.max_q = p.max_q;
-  a.shape = prefill_shape_of(p, platform::wave_size(launch));
+  a.shape = prefill_shape_of(p, platform::wave_size(launch), platform::device_has_few_registers(launch));
   a.row_tiles = prefill_row_tiles(p, a.shape.rows);
   a.heads_q = p.heads_q;
   a.group = p.heads_q / p.heads_kv;
@@ -154,7 +151,6 @@ assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t num
   const prefill_arguments arguments = arguments_of(*p, bound, *launch);
   const platform::launch_guard guard(*launch, given);
   find_launcher (*p)(arguments, static_cast<unsigned int>(arguments.row_tiles * p->heads_q * p->num_seqs));
-  if (const assay_status status = launch_outcome("batch_prefill"); status.code != ASSAY_OK) return status;
   return launch_outcome("batch_prefill");
 }
 

@@ -1,7 +1,7 @@
 /// Batch prefill over a paged cache. A block takes the rows of one sequence and one query head, 16 rows a wave, and
 /// walks over their keys in tiles of 64, which travel to LDS in a ring that its waves share. Q, P and O stay in
-/// registers; P goes from the one product to the other without LDS. FP8 is widened exactly on its way to the matrix
-/// unit. Descales per page are loaded while the tile before theirs is at work.
+/// registers (Q in LDS, where these are few); P goes from the one product to the other without LDS. FP8 is widened
+/// exactly on its way to the matrix unit. Descales per page are loaded while the tile before theirs is at work.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -28,7 +28,7 @@ __device__ inline prefill_descales load_descales(const prefill_arguments& a, con
 template <class Traits>
 __global__ void __launch_bounds__(prefill_most_threads) batch_prefill_block(prefill_arguments a) {
   using stored = typename Traits::stored;
-  using crew = device::block_crew<prefill_tile_keys, prefill_least_threads, prefill_most_threads>;
+  using crew = device::block_crew<prefill_tile_keys, prefill_least_waves * device::smallest_wave, prefill_most_threads>;
   using ring_type = device::key_ring<stored, stored, Traits::row_bytes, Traits::row_bytes, crew>;
   HIP_DYNAMIC_SHARED(uint4, dynamic_lds);
   auto* const lds = reinterpret_cast<unsigned char*>(dynamic_lds);
@@ -37,8 +37,8 @@ __global__ void __launch_bounds__(prefill_most_threads) batch_prefill_block(pref
   if (work.first_row >= work.rows) return;
   prefill_rows<Traits> rows(a, work);
   if (work.tiles > 0) {
-    rows.load_queries(lds);
-    __syncthreads();  // the ring takes the place of Q
+    rows.load_queries(lds + a.shape.q_at);
+    __syncthreads();  // the ring may take the place of Q
 
     const device::sequence_pages pages{a.page_indptr != nullptr ? a.pages + a.page_indptr[work.sequence]
                                                                 : a.pages + work.sequence * a.block_table_stride,

@@ -26,10 +26,7 @@ struct prefill_traits {
   static constexpr int atoms = MaxHeadDim / 16;
   static constexpr int halves = prefill_wave_rows / device::narrow_columns;
   static constexpr bool is_capped = IsCapped;
-  /// The logits' factor, which is above 0, waits until exp2 takes a dot product, in one operation with the subtraction
-  /// of the maximum. Then exp2's argument exceeds 0 by the rounding of the largest logit: of f16's and bf16's logits,
-  /// which reach 2^40, infinite sums would come.
-  static constexpr bool folds = device::is_fp8<Stored> && !IsCapped;
+  static constexpr bool holds_queries = !platform::has_few_registers;
   static constexpr int row_bytes = device::swizzled_row_bytes(MaxHeadDim * static_cast<int>(sizeof(Stored)));
 };
 
@@ -59,12 +56,12 @@ class prefill_rows {
       visible_keys_[half][slot] = w.visible_to(a, first_row_ + row_of(half, slot));
   }
 
-  /// The wave's rows of Q to LDS, which has room for them, and from there to registers. Rows and columns beyond the
-  /// tensor are zeros. Lanes take eight elements at once, whatever their stride.
+  /// The wave's rows of Q to LDS, and from there to registers, where these are not few: then LDS may be used again.
+  /// Rows and columns beyond the tensor are zeros. Lanes take eight elements at once, whatever their stride.
   __device__ __forceinline__ void load_queries(unsigned char* lds) {
     constexpr int chunk = device::chunk_bytes / static_cast<int>(sizeof(element));
     const int row_bytes = device::swizzled_row_bytes(a_.head_dim_qk * static_cast<int>(sizeof(element)));
-    const device::swizzled_rows rows{lds + device::wave_of_block() * prefill_wave_rows * row_bytes, row_bytes};
+    rows_of_q_ = {lds + device::wave_of_block() * prefill_wave_rows * row_bytes, row_bytes};
     const int chunks = a_.head_dim_qk / chunk;
     for (int at = lane(); at < prefill_wave_rows * chunks; at += device::wave_lanes()) {
       const std::int32_t row = at / chunks, first = at % chunks * chunk;
@@ -76,16 +73,13 @@ class prefill_rows {
         ASSAY_UNROLL
         for (int i = 0; i < chunk; ++i) values[i] = to_element(from[(first + i) * a_.q.stride[2]]);
       }
-      *reinterpret_cast<uint4*>(rows.chunk(row, at % chunks)) = *reinterpret_cast<const uint4*>(values);
+      *reinterpret_cast<uint4*>(rows_of_q_.chunk(row, at % chunks)) = *reinterpret_cast<const uint4*>(values);
     }
     platform::wave_fence();
-    ASSAY_UNROLL
-    for (int half = 0; half < halves; ++half) {
-      const device::swizzled_rows of_half{rows.base + half * device::narrow_columns * row_bytes, row_bytes};
-      ASSAY_UNROLL
-      for (int step = 0; step < Traits::atoms; ++step)
-        if (step < steps()) device::load_queries<stored>(queries_[half][step], of_half, step);
-    }
+    if constexpr (Traits::holds_queries) ASSAY_UNROLL
+    for (int half = 0; half < halves; ++half) ASSAY_UNROLL
+    for (int step = 0; step < Traits::atoms; ++step)
+      if (step < steps()) device::load_queries<stored>(queries_[half][step], queries_of(half), step);
   }
 
   /// Takes in a tile of keys. S = Q K^T, softmax, O = O * alpha * ratio + P V.
@@ -96,9 +90,14 @@ class prefill_rows {
     sums s[groups][halves];
     ASSAY_UNROLL
     for (int group = 0; group < groups; ++group)
-      device::multiply_keys<element, Traits::atoms>(
+      device::multiply_keys<element, Traits::holds_queries ? Traits::atoms : 0>(
           s[group], steps(), [&](int step, auto& f) { device::load_keys<stored>(f, rows_of_group(keys, group), step); },
-          [&](int half, int step, auto& f) { f = queries_[half][step]; });
+          [&](int half, int step, auto& f) {
+            if constexpr (Traits::holds_queries)
+              f = queries_[half][step];
+            else
+              device::load_queries<stored>(f, queries_of(half), step);
+          });
 
     // O is kept in units of the last tile's v descale, so that P V needs no pass of its own.
     const float ratio = held_v_descale_ == descales.v || first_key == 0 ? 1.0F : held_v_descale_ / descales.v;
@@ -162,6 +161,9 @@ class prefill_rows {
   __device__ static device::swizzled_rows rows_of_group(const device::swizzled_rows& rows, int group) {
     return {rows.base + group * device::group_keys * rows.row_bytes, rows.row_bytes};
   }
+  __device__ device::swizzled_rows queries_of(int half) const {
+    return {rows_of_q_.base + half * device::narrow_columns * rows_of_q_.row_bytes, rows_of_q_.row_bytes};
+  }
   __device__ static element to_element(stored x) {
     if constexpr (std::is_same_v<stored, element>)
       return x;
@@ -170,7 +172,8 @@ class prefill_rows {
   }
 
   /// The dot products of a half become probabilities, 0 for hidden keys; factors[slot] is what sums of the state before
-  /// are to be scaled by.
+  /// are to be scaled by. Logits are rounded before the maximum is taken from them: in one operation with that their
+  /// rounding would be left, by which exp2's argument may exceed 0 so far that sums are infinite.
   template <bool HasHidden>
   __device__ __forceinline__ void weigh(int half, std::int32_t first_key, float k_descale, sums (&s)[groups][halves],
                                         float (&factors)[slots]) {
@@ -184,7 +187,7 @@ class prefill_rows {
         float& value = s[group][half].value[i];
         if constexpr (Traits::is_capped)
           value = a_.soft_cap * device::tanh(value * scale / a_.soft_cap) * device::log2_e;
-        else if constexpr (!Traits::folds)
+        else
           value *= base2_scale;
         if constexpr (HasHidden) {  // whatever a hidden key made of it, NaN included
           const std::int32_t key = first_key + group * device::group_keys + device::narrow_row(i);
@@ -194,7 +197,7 @@ class prefill_rows {
       }
       top = device::join_column(top, [](float x, float y) { return fmaxf(x, y); });
       device::softmax_state& state = softmax_[half][slot];
-      factors[slot] = state.move(Traits::folds && top != device::no_logit ? top * base2_scale : top);
+      factors[slot] = state.move(top);
 
       const float base = state.base();
       float sum[groups];
@@ -205,9 +208,7 @@ class prefill_rows {
         ASSAY_UNROLL
         for (int i = slot; i < of_group.count(); i += slots) {
           float& value = of_group.value[i];
-          const float argument = Traits::folds ? fmaf(value, base2_scale, -base) : value - base;
-          // -inf times a factor that is 0, by a tiny descale, is NaN.
-          part[i] = value = value == device::no_logit ? 0.0F : device::exp2(argument);
+          part[i] = value = device::exp2(value - base);
         }
         ASSAY_UNROLL
         for (int width = of_group.count() / 2; width >= slots; width /= 2) ASSAY_UNROLL
@@ -258,7 +259,9 @@ class prefill_rows {
   std::int32_t visible_keys_[halves][slots] = {};
   float held_v_descale_ = 1.0F;  ///< O is in units of it
   device::softmax_state softmax_[halves][slots];
-  device::query_fragment<element> queries_[halves][Traits::atoms];
+  device::swizzled_rows rows_of_q_ = {};
+  device::query_fragment<element> queries_[Traits::holds_queries ? halves : 1]
+                                          [Traits::holds_queries ? Traits::atoms : 1];
   sums o_[halves][Traits::atoms];
 };
 

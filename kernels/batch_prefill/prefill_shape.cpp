@@ -8,24 +8,29 @@
 
 namespace assay {
 
-prefill_shape prefill_shape_of(const problem& p, int lanes) {
+prefill_shape prefill_shape_of(const problem& p, int lanes, bool keeps_q) {
   const auto row_bytes = [](std::int32_t elements, dtype type) {
     return device::swizzled_row_bytes(elements * static_cast<std::int32_t>(size_bytes(type)));
   };
-  constexpr std::int32_t few_rows = prefill_least_waves * prefill_wave_rows;
-  constexpr int threads = std::min(prefill_most_threads, platform::most_threads_of_block);
+  constexpr std::int32_t few_rows = 2 * prefill_least_waves * prefill_wave_rows;
   prefill_shape s{};
   s.lanes = lanes;
-  s.waves = p.max_q <= few_rows ? prefill_least_waves : std::max(prefill_least_waves, threads / lanes);
+  s.waves = p.max_q <= few_rows ? prefill_least_waves : prefill_most_threads / lanes;
   s.rows = s.waves * prefill_wave_rows;
   s.k_row_bytes = row_bytes(p.head_dim_qk, p.k_type);
   s.v_row_bytes = row_bytes(p.head_dim_v, p.v_type);
   const std::int32_t slot_bytes = prefill_tile_keys * (s.k_row_bytes + s.v_row_bytes);
-  // At most 32 KiB each, and 32 KiB of Q: two slots fit into the least LDS that a platform has.
+  const std::int32_t q_bytes = s.rows * row_bytes(p.head_dim_qk, dtype::f16);
+  // Slots and Q are at most 32 KiB each, and platforms of few registers have one slot: all fit into the 64 KiB that a
+  // block has at least.
   constexpr int least_slots = platform::copies_pass_registers ? 1 : 2;
   constexpr int most_slots = platform::copies_pass_registers ? 1 : device::most_ring_slots;
-  s.slots = std::clamp(platform::lds_bytes().of_block / slot_bytes, least_slots, most_slots);
-  s.lds_bytes = std::max(s.slots * slot_bytes, s.rows * row_bytes(p.head_dim_qk, dtype::f16));
+  // Of small blocks two share a compute unit; CUDA's runtime takes 1 KiB of each.
+  const platform::lds_sizes lds = platform::lds_bytes();
+  const int limit = s.waves > prefill_least_waves ? lds.of_block : std::min(lds.of_block, lds.of_unit / 2 - 1024);
+  s.slots = std::clamp(limit / slot_bytes, least_slots, most_slots);
+  s.q_at = keeps_q ? s.slots * slot_bytes : 0;
+  s.lds_bytes = std::max(s.slots * slot_bytes, s.q_at + q_bytes);
   return s;
 }
 

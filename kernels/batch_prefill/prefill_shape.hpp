@@ -8,9 +8,10 @@
 
 namespace assay {
 
-/// Four waves; where more fit into prefill_most_threads and some sequence has rows for them, as many as fit. The ring
-/// has as many slots as fit into a block's LDS. `p` has passed the kernel's checks; `lanes`: of a wave.
-prefill_shape prefill_shape_of(const problem& p, int lanes);
+/// Four waves; where some sequence has rows for more than two such blocks, as many as prefill_most_threads has. The
+/// ring has as many slots as fit into the LDS. `p` has passed the kernel's checks; `lanes`: of a wave; `keeps_q`: Q
+/// stays in LDS.
+prefill_shape prefill_shape_of(const problem& p, int lanes, bool keeps_q);
 
 /// Row tiles of the sequence with most rows.
 std::int32_t prefill_row_tiles(const problem& p, std::int32_t rows_of_block);

@@ -3,8 +3,9 @@
 /// swizzled_rows. Stored: as K or V lies there; T: as the unit multiplies it. In device/mma, per platform:
 ///   key_fragment<T>, query_fragment<T>, narrow_sums<Acc>    a lane's share of A, of B, and of C
 ///   narrow_row(i), narrow_column(i)     coordinates of element i of C: a key (or a column of V), and a query
-///   narrow_slots                        columns in which a lane has elements of C: element i is in slot i %
-///   narrow_slots load_keys<Stored>(f, keys, step)          A = K, 16 elements from 16 * step on
+///   narrow_slots                        columns in which a lane has elements of C: element i is in slot
+///                                       i % narrow_slots
+///   load_keys<Stored>(f, keys, step)          A = K, 16 elements from 16 * step on
 ///   load_queries<Stored>(f, queries, step)    B = Q^T of the same elements; Stored is K's
 ///   load_values<Stored>(f, values, block)     A = V^T, four atoms: columns 64 * block to 64 * block + 63
 ///   value_column<Stored>(atom, row)           which column of V a row of O^T is

@@ -139,8 +139,8 @@ class key_ring {
     if (next_ >= range_.last) return;
     const std::int32_t first = next_ * group_keys;
     if (is_in_one_page()) {
-      // Some key of the group is live.
-      const std::int32_t id = range_.pages.page_of(first), slot = range_.pages.slot_of(first);
+      // Some key of the group is live. By a key of the thread's own, so that the address is in 64 bits of its own, too.
+      const std::int32_t id = range_.pages.page_of(first + row_of(0)), slot = range_.pages.slot_of(first);
       ASSAY_UNROLL
       for (int i = 0; i < max_steps; ++i) places_.page[i] = id, places_.slot[i] = slot + row_of(i);
       return;
@@ -244,26 +244,40 @@ class key_ring {
   template <class Held>
   using if_held = std::conditional_t<platform::copies_pass_registers && !is_late, Held, nothing>;
 
-  __device__ static uint4 load_chunk(const unsigned char* from, int bytes, bool is_whole) {
+  template <bool IsWhole>
+  __device__ static uint4 load_chunk(const unsigned char* from, int bytes) {
     if (bytes == 0) return make_uint4(0, 0, 0, 0);
-    if (is_whole) return *reinterpret_cast<const uint4*>(from);
+    if constexpr (IsWhole) return *reinterpret_cast<const uint4*>(from);
     const uint2 low = *reinterpret_cast<const uint2*>(from);
     const uint2 high = bytes > 8 ? *reinterpret_cast<const uint2*>(from + 8) : uint2{};
     return make_uint4(low.x, low.y, high.x, high.y);
   }
+  template <bool IsWhole, int MaxBytes, class T, class Held>
+  __device__ void hold(const group_source<T>& from, std::int32_t group, Held& held) const {
+    for_each_chunk<MaxBytes>(from, group, [&](int i, int, int, const unsigned char* source, int bytes) {
+      held.chunk[i] = load_chunk<IsWhole>(source, bytes);
+    });
+  }
+  /// The two ways are apart from the outside on: of a choice for each chunk the compiler makes loads of 4 bytes.
   __device__ void hold(std::int32_t group) {
     if (group >= range_.last) return;
-    for_each_chunk<MaxKBytes>(k_, group, [&](int i, int, int, const unsigned char* source, int bytes) {
-      held_k_.chunk[i] = load_chunk(source, bytes, range_.has_whole_vectors);
-    });
-    for_each_chunk<MaxVBytes>(v_, group, [&](int i, int, int, const unsigned char* source, int bytes) {
-      held_v_.chunk[i] = load_chunk(source, bytes, range_.has_whole_vectors);
-    });
+    if (range_.has_whole_vectors) {
+      hold<true, MaxKBytes>(k_, group, held_k_);
+      hold<true, MaxVBytes>(v_, group, held_v_);
+    } else {
+      hold<false, MaxKBytes>(k_, group, held_k_);
+      hold<false, MaxVBytes>(v_, group, held_v_);
+    }
   }
   __device__ void store_held() {
     if constexpr (is_late) {
-      copy_late(k_, k_of(0));
-      copy_late(v_, v_of(0));
+      if (range_.has_whole_vectors) {
+        copy_late<true>(k_, k_of(0));
+        copy_late<true>(v_, v_of(0));
+      } else {
+        copy_late<false>(k_, k_of(0));
+        copy_late<false>(v_, v_of(0));
+      }
     } else {
       store_held<MaxKBytes>(k_, k_of(0), held_k_);
       store_held<MaxVBytes>(v_, v_of(0), held_v_);
@@ -277,7 +291,7 @@ class key_ring {
   }
 
   /// Loads and stores group `held_at_`, a few chunks at a time.
-  template <class T>
+  template <bool IsWhole, class T>
   __device__ void copy_late(const group_source<T>& from, const swizzled_rows& to) const {
 #pragma unroll 1
     for (int row = row_of(0); row < group_keys; row += rows_at_once()) {
@@ -289,8 +303,7 @@ class key_ring {
       for (int byte = crew_.member() % swizzled_chunks * chunk_bytes; byte < from.copied_bytes;
            byte += swizzled_run_bytes) {
         const int live_bytes = is_live ? min_of(max_of(from.row_bytes - byte, 0), chunk_bytes) : 0;
-        *reinterpret_cast<uint4*>(to.chunk(row, byte / chunk_bytes)) =
-            load_chunk(source + byte, live_bytes, range_.has_whole_vectors);
+        *reinterpret_cast<uint4*>(to.chunk(row, byte / chunk_bytes)) = load_chunk<IsWhole>(source + byte, live_bytes);
       }
     }
   }

@@ -38,8 +38,8 @@ void head_dims(space_walker& w) {
   w.head_dim(w.c.head_dim_v, 16, options(4, 8).add(2, 4).add(6, same).add(2, 4, 8));
 }
 
-/// Pages of per-page descales hold whole tiles; with an odd number of them the page boundaries fall on both slots of
-/// the pipeline's double buffers.
+/// Pages of per-page descales hold whole tiles; with an odd number of them the page boundaries fall on all slots of a
+/// ring.
 void page_size(space_walker& w, large_kind large) {
   attention_case& c = w.c;
   if (c.kv_descale == descale_kind::per_page) {
@@ -72,7 +72,7 @@ options row_options(std::int64_t least, std::int64_t most) {
   return o.add(2, 6, 62).add(1, 66, most);
 }
 
-/// One, two, three and four tiles have paths of their own through the prologue; then both parities of the ring.
+/// One to five tiles: fewer than a ring has slots, as many, and more.
 options key_options(std::int64_t page, std::int64_t most) {
   options o(0, most);
   o.add(2, 0).add(2, 1).add(2, 2, 62);
@@ -120,13 +120,12 @@ void lengths(space_walker& w) {
   }
 }
 
-/// The row maximum is folded with the logits' factor, so all factors are positive. Logits have a standard deviation of
-/// 1 to 4 on normal data mostly: the softmax is neither flat nor a maximum.
+/// Logits have a standard deviation of 1 to 4 on normal data mostly: the softmax is neither flat nor a maximum.
 void arithmetic(space_walker& w) {
   attention_case& c = w.c;
   const float root = 1.0F / std::sqrt(static_cast<float>(c.head_dim_qk));
   const float extreme = space_walker::extreme_scale;
-  const float scales[] = {root, 2.0F * root, 4.0F * root, 1.7F * root, 0.5F * root, 1.0F, extreme * root};
+  const float scales[] = {root, 2.0F * root, 4.0F * root, 1.7F * root, 0.5F * root, 1.0F, extreme * root, -root, 0.0F};
   w.set_one_of<float>(c.scale, distinct(scales), 5);
   w.logit_descales();
   w.v_descale(c.v_scale, c.kv_type);

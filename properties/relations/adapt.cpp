@@ -37,7 +37,7 @@ void ensure_per_page_descales(attention_case& c, const assay_support& takes) {
     std::vector<type_choice> quantised = supported_types(c.kernel, takes);
     std::erase_if(quantised, [](const type_choice& t) { return !is_fp8(t.kv); });
     if (quantised.empty()) return;
-    give_types(c, quantised[static_cast<std::size_t>(c.data.seed % quantised.size())]);
+    give_types(c, quantised[static_cast<std::size_t>(c.data.seed / 16 % quantised.size())]);
   }
   c.kv_descale = descale_kind::per_page;
   c.data.descale_ratio = 1.1F;

@@ -107,7 +107,7 @@ class counting {
     add(keys_past_tile, in_last == 1);
     const std::int64_t in_page = s.k % case_.page_size;
     add(keys_around_page, s.k > 0 && case_.page_size > 2 && (in_page <= 1 || in_page == case_.page_size - 1));
-    add(rows_of_two_blocks, run_.ran.declared.tile_rows > 1 && s.q > run_.ran.declared.tile_rows);
+    add(rows_of_two_blocks, run_.ran.declared.tile_rows > 1 && s.q > std::max(64, run_.ran.declared.tile_rows));
     if (!has(has_columns)) return;
     const std::int64_t chunk = 2 * tile_, in_chunk = s.k % chunk;
     add(keys_around_chunk, s.k > 1 && (in_chunk <= 1 || in_chunk == chunk - 1));

@@ -46,9 +46,10 @@ bool has_several_rows(const attention_case& c, const execution& /*ran*/) {
 }
 
 bool has_row_blocks(const attention_case& c, const execution& ran) {
-  // Where the contract leaves the order open, blocks are as of usual kernels.
-  const std::int32_t rows = ran.declared.order == tile_order::any ? 64 : ran.declared.tile_rows;
-  return rows > 0 && std::ranges::any_of(c.sequences, [&](const sequence& s) { return s.q > rows; });
+  // Blocks are as of usual kernels at least: tile_rows may be a wave's, and says nothing where the order is open.
+  const std::int32_t rows = std::max(64, ran.declared.tile_rows);
+  const bool has_blocks = ran.declared.order == tile_order::any || ran.declared.tile_rows > 0;
+  return has_blocks && std::ranges::any_of(c.sequences, [&](const sequence& s) { return s.q > rows; });
 }
 
 bool has_rows_without_keys(const attention_case& c, const execution& /*ran*/) {

@@ -79,9 +79,6 @@ TEST_CASE("what batch_prefill does not do is unsupported, with a reason", "[plan
   unsupported("head_dim_qk", [](problem& p) { p.head_dim_qk = 72; });
   unsupported("head_dim_v", [](problem& p) { p.head_dim_v = 144; });
   unsupported("head_dim_v", [](problem& p) { p.head_dim_v = 48; });
-  unsupported("scale", [](problem& p) { p.scale = 0.0F; });
-  unsupported("scale", [](problem& p) { p.k_scale = -1.0F; });
-  unsupported("scale", [](problem& p) { p.q_scale = p.k_scale = 1e-30F; });  // not above 0 as an f32
   unsupported("page_size", [](problem& p) {
     p.kv_descale = descale_kind::per_page;
     p.page_size = 32;
@@ -152,7 +149,7 @@ TEST_CASE("batch_prefill's ring and Q fit into a block's LDS for all types and h
           for (int v = 64; v <= prefill_max_head_dim; v += prefill_head_dim_step) {
             p.q_type = p.k_type = p.v_type = type;
             p.max_q = rows, p.head_dim_qk = qk, p.head_dim_v = v;
-            const prefill_shape s = prefill_shape_of(p, lanes);
+            const prefill_shape s = prefill_shape_of(p, lanes, false);
             const auto element_bytes = static_cast<std::int32_t>(size_bytes(type));
             const bool fits = s.lanes == lanes && s.rows == s.waves * prefill_wave_rows && s.slots >= 2 &&
                               s.k_row_bytes >= qk * element_bytes && s.k_row_bytes % 128 == 0 &&
@@ -163,13 +160,13 @@ TEST_CASE("batch_prefill's ring and Q fit into a block's LDS for all types and h
           }
 }
 
-TEST_CASE("batch_prefill declares what it folds, merges and multiplies", "[plan]") {
+TEST_CASE("batch_prefill declares what it sums, merges and multiplies", "[plan]") {
   const assay_launch launch = cpu::parameters(64);
   problem p = prefill_problem();
   p.num_splits = 1;
   contract c;
   REQUIRE(kernel("batch_prefill").declare(&p, &launch, &c).code == ASSAY_OK);
-  CHECK(c.fuses_logits == 1);
+  CHECK(c.fuses_logits == 0);
   CHECK(c.p_shift == 0);
   CHECK(c.p_type == dtype::f16);
   CHECK(c.merge_roundings == 0);

@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 
+#include "kernels/device/convert.hpp"
 #include "tests/kernels/batch_prefill/prefill_setting.hpp"
 #include "tests/kernels/platform/cpu/launching.hpp"
 
@@ -113,5 +114,27 @@ TEST_CASE("batch_prefill gives the same bits under every schedule and on every r
     const std::vector<std::uint16_t> expected = check(s, cpu::parameters(wave_size));
     for (const assay_launch& launch : cpu::all_launches())
       if (launch.wave_size == wave_size) CHECK(check(s, launch) == expected);
+  }
+}
+
+TEST_CASE("batch_prefill takes blocks of eight waves, where sequences have more than 128 rows", "[prefill]") {
+  for (const dtype type : {dtype::e4m3fn, dtype::bf16})
+    for (const bool causal : {false, true})
+      check_both_waves({.sequences = {{300, 300}, {129, 70}, {5, 400}},
+                        .type = type,
+                        .o_type = dtype::bf16,
+                        .heads_q = 2,
+                        .head_dim_qk = 80,
+                        .head_dim_v = 128,
+                        .causal = causal});
+}
+
+TEST_CASE("batch_prefill's sums stay finite, however large the logits are", "[prefill]") {
+  for (const dtype type : {dtype::e4m3fn, dtype::bf16}) {
+    prefill::trial t({.sequences = {{3, 200}}, .type = type, .o_type = dtype::bf16});
+    t.scalars.scale = 0x1p40F;
+    REQUIRE(t.run(cpu::parameters(32)).code == ASSAY_OK);
+    for (const float lse : t.lse) CHECK(std::isfinite(lse));
+    for (const std::uint16_t o : t.o) CHECK(std::isfinite(to_float(device::bf16{o})));
   }
 }

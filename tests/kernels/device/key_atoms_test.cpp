@@ -209,7 +209,7 @@ TEST_CASE("chunks of a column lie in different banks in eight rows that follow e
     std::vector<bool> is_taken(8);
     for (int row = 0; row < 8; ++row) {
       const device::swizzled_rows rows{nullptr, 256};
-      const auto place = reinterpret_cast<std::uintptr_t>(rows.chunk(row, chunk)) / 16 % 8;
+      const auto place = static_cast<std::size_t>(rows.chunk_offset(row, chunk) / 16 % 8);
       CHECK_FALSE(is_taken[place]);
       is_taken[place] = true;
     }

@@ -229,13 +229,45 @@ def counts(function):
     }
 
 
+def first_registers(operands):
+    """The vector registers of the first operand, which is the result of all but stores: v7, or v[2:5]."""
+    named = re.match(r"v(\d+)\b|v\[(\d+):(\d+)\]", operands)
+    if not named:
+        return range(0)
+    first = int(named[1] or named[2])
+    return range(first, int(named[1] or named[3]) + 1)
+
+
+def entries(function):
+    """Indices of the instructions that a branch goes to."""
+    targets = {i.target for i in function.instructions if is_branch(i)}
+    places = {n for n, i in enumerate(function.instructions) if i.address is not None and i.address in targets}
+    return places | set(function.labels.values())
+
+
+def offset_is_zero(function, at, entered):
+    """Whether the offset from a scalar base, a register of the instruction at index `at`, was set to 0 on the only way to
+    it: then the address is the 64 bits of the base."""
+    code = function.instructions
+    offset = re.fullmatch(r"v(\d+)", code[at].operands.split(",")[0 if "store" in code[at].name else 1].strip())
+    if not offset:
+        return False
+    for n in range(at - 1, -1, -1):
+        if n + 1 in entered or re.match(r"s_(c?branch|setpc|swappc|endpgm)", code[n].name):
+            return False
+        if int(offset[1]) in first_registers(code[n].operands):
+            return code[n].name == "v_mov_b32" and code[n].operands == f"v{offset[1]}, 0"
+    return False
+
+
 def wide_addresses(function):
-    """Global accesses by their address: how many in 64 bits of the lane's own, and how many in another way, as by a
-    32-bit offset from a scalar base. Such an offset is sound where its index has only 32 bits; a pool's has 64."""
+    """Global accesses by their address: how many in 64 bits, the lane's own or a scalar's, and how many in another way,
+    as by a 32-bit offset from a scalar base. Such an offset is sound where its index has only 32 bits; a pool's has 64."""
     wide = narrow = 0
-    for i in function.instructions:
+    entered = entries(function)
+    for at, i in enumerate(function.instructions):
         if re.match(r"global_(load|store|atomic)", i.name):
-            is_wide = bool(re.search(r"v\[\d+:\d+\],.*\boff\b", i.operands))
+            is_wide = bool(re.search(r"v\[\d+:\d+\],.*\boff\b", i.operands)) or offset_is_zero(function, at, entered)
             wide += is_wide
             narrow += not is_wide
     return wide, narrow

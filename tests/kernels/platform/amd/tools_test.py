@@ -250,6 +250,12 @@ class Rules(unittest.TestCase):
         for wide in ("global_store_dword v[0:1], v2, off", "global_atomic_add v1, v[2:3], v4, off glc",
                      "global_inv scope:SCOPE_SE", "global_wb scope:SCOPE_SYS"):
             self.assertEqual(self.findings((wide, *self.GOOD)), [])
+        # An offset that is 0 adds nothing to the base.
+        zero, load = "v_mov_b32_e32 v2, 0", "global_load_dword v1, v2, s[4:5]"
+        self.assertEqual(self.findings((zero, load, *self.GOOD)), [])
+        self.assertEqual(self.findings((zero, "v_add_u32_e32 v3, v2, v1", load, *self.GOOD)), [])
+        for between in ("v_mov_b32_e32 v2, v3", "v_mov_b32_e32 v2, 0x10", "ds_read_b64 v[1:2], v0", ".LBB0_9:"):
+            self.assertIn("1 by an offset", self.findings((zero, between, load, *self.GOOD))[0])
 
     def test_main_kernels_are_those_of_every_name(self):
         for name in ("split_kv_block<f16>", "batch_prefill_block<e4m3fn, f16>", "mqa_fixed_block<e4m3fn>",

@@ -28,7 +28,8 @@ prefill_shape prefill_shape_of(const problem& p, int lanes, bool keeps_q) {
   // Of small blocks two share a compute unit; CUDA's runtime takes 1 KiB of each.
   const platform::lds_sizes lds = platform::lds_bytes();
   const int limit = s.waves > prefill_least_waves ? lds.of_block : std::min(lds.of_block, lds.of_unit / 2 - 1024);
-  s.slots = std::clamp(limit / slot_bytes, least_slots, most_slots);
+  s.slots = least_slots;
+  while (s.slots < most_slots && (s.slots + 1) * slot_bytes <= limit) ++s.slots;
   s.q_at = keeps_q ? s.slots * slot_bytes : 0;
   s.lds_bytes = std::max(s.slots * slot_bytes, s.q_at + q_bytes);
   return s;

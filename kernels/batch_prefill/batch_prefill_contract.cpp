@@ -2,7 +2,7 @@
 
 #include "kernels/batch_prefill/batch_prefill_arguments.hpp"
 #include "kernels/device/key_atoms.hpp"
-#include "kernels/device/mma.hpp"
+#include "kernels/device/key_contract.hpp"
 #include "kernels/host/declare.hpp"
 
 namespace assay {
@@ -12,14 +12,7 @@ contract declare_batch_prefill(const problem& p, int lanes) {
   const bool per_page = p.kv_descale == descale_kind::per_page;
   contract c;
   c.tile_keys = prefill_tile_keys;
-  c.qk = device::accumulation_model(compute_type);
-  c.pv = device::accumulation_model(compute_type);
-  c.qk_atom = device::exact_atom(compute_type);
-  c.pv_atom = device::exact_atom(compute_type);
-  if (device::reorders_products(p.k_type) && c.qk_atom.group != c.qk_atom.products) c.qk_atom = {};
-  c.p_type = compute_type;
-  c.p_flush = device::flushed_below(compute_type);
-  c.p_shift = 0;
+  device::declare_key_products(c, compute_type, p.k_type, compute_type);
   c.fuses_logits = 0;
   c.tile_rows = prefill_wave_rows;       // a wave leaves out the tiles behind those that its rows see
   c.merge_roundings = per_page ? 2 : 0;  // the quotient of two descales, and its product with alpha

@@ -1,7 +1,7 @@
 #include "kernels/split_kv/split_kv_contract.hpp"
 
 #include "kernels/device/key_atoms.hpp"
-#include "kernels/device/mma.hpp"
+#include "kernels/device/key_contract.hpp"
 #include "kernels/host/declare.hpp"
 #include "kernels/split_kv/shape.hpp"
 #include "kernels/split_kv/split_kv_arguments.hpp"
@@ -12,14 +12,7 @@ contract declare_split_kv(const problem& p, int lanes) {
   const dtype compute_type = p.o_type;  // int8 and FP8 tensors are multiplied with P, and stored, in O's type
   contract c;
   c.tile_keys = split_kv_group_keys;
-  c.qk = device::accumulation_model(p.q_type);
-  c.pv = device::accumulation_model(compute_type);
-  c.qk_atom = device::exact_atom(p.q_type);
-  c.pv_atom = device::exact_atom(compute_type);
-  if (device::reorders_products(p.k_type) && c.qk_atom.group != c.qk_atom.products) c.qk_atom = {};
-  c.p_type = compute_type;
-  c.p_flush = device::flushed_below(compute_type);
-  c.p_shift = 0;
+  device::declare_key_products(c, p.q_type, p.k_type, compute_type);
   c.fuses_logits = 0;
   c.tile_rows = 0;
   c.merge_roundings = 0;

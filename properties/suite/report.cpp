@@ -25,8 +25,7 @@ std::string kernel_table(const suite_options& options, const suite_result& resul
   for (const std::string& type : types) text += fmt::format(" {:>{}}", type, std::max<std::size_t>(5, type.size()));
   text += "  pass  fail discard undecided\n";
   for (const property* p : options.selected) {
-    if (!applies(*p, kernel) || !left_out(*p, kernel, support_of(options.supports, kernel), options.traits).empty())
-      continue;
+    if (!applies(*p, kernel) || !left_out(*p, kernel, support_in(options, kernel), options.traits).empty()) continue;
     counts row;
     std::string cells;
     for (const std::string& type : types) {

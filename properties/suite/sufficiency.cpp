@@ -108,7 +108,7 @@ std::vector<std::string> properties_not_passed(const suite_options& options, con
   std::vector<std::string> missing;
   for (const property* p : options.selected)
     if (applies(*p, kernel) && passed[p->name] == 0 &&
-        left_out(*p, kernel, support_of(options.supports, kernel), options.traits).empty())
+        left_out(*p, kernel, support_in(options, kernel), options.traits).empty())
       missing.emplace_back(p->name);
   return missing;
 }

@@ -25,21 +25,6 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-/// What the kernel takes, in the types of the run.
-assay_support support_in(const suite_options& options, const std::string& kernel) {
-  assay_support s = support_of(options.supports, kernel);
-  if (options.types.empty()) return s;
-  std::vector<assay_types> wanted;
-  for (const type_choice& t : supported_types(kernel, s))
-    if (std::ranges::find(options.types, types_text(t.q, t.kv, t.o)) != options.types.end())
-      wanted.push_back(
-          {static_cast<std::int32_t>(t.q), static_cast<std::int32_t>(t.kv), static_cast<std::int32_t>(t.o)});
-  if (wanted.empty() || wanted.size() > std::size(s.types)) return s;
-  std::ranges::fill(s.types, assay_types{});
-  std::ranges::copy(wanted, s.types);
-  return s;
-}
-
 /// The kernels from which cases of a property are drawn.
 std::vector<std::string> kernels_for(const property& p, const suite_options& options) {
   std::vector<std::string> names;
@@ -338,6 +323,20 @@ const property& suite_property(const suite_options& options, std::int64_t index)
 
 bool can_be_checked(const property& p, const suite_options& options) {
   return !kernels_for(p, options).empty();
+}
+
+assay_support support_in(const suite_options& options, const std::string& kernel) {
+  assay_support s = support_of(options.supports, kernel);
+  if (options.types.empty()) return s;
+  std::vector<assay_types> wanted;
+  for (const type_choice& t : supported_types(kernel, s))
+    if (std::ranges::find(options.types, types_text(t.q, t.kv, t.o)) != options.types.end())
+      wanted.push_back(
+          {static_cast<std::int32_t>(t.q), static_cast<std::int32_t>(t.kv), static_cast<std::int32_t>(t.o)});
+  if (wanted.empty() || wanted.size() > std::size(s.types)) return s;
+  std::ranges::fill(s.types, assay_types{});
+  std::ranges::copy(wanted, s.types);
+  return s;
 }
 
 std::vector<std::string> types_of_run(const suite_options& options, const std::string& kernel) {

@@ -119,6 +119,9 @@ struct suite_result {
   std::vector<std::string> unwritten;  ///< what could not be written, and why: a case that failed or is undecided
 };
 
+/// What the kernel takes, in the types of the run.
+assay_support support_in(const suite_options& options, const std::string& kernel);
+
 /// The types of the kernel that the run draws from.
 std::vector<std::string> types_of_run(const suite_options& options, const std::string& kernel);
 

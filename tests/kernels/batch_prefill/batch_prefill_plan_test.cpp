@@ -143,7 +143,7 @@ TEST_CASE("batch_prefill's run() names the tensor that is missing or too much, a
 TEST_CASE("batch_prefill's ring and Q fit into a block's LDS for all types and head dimensions", "[plan]") {
   problem p = prefill_problem();
   for (const dtype type : {dtype::e4m3fn, dtype::f16})
-    for (const int rows : {1, 64, 65, 1000})
+    for (const int rows : {1, 64, 128, 129, 1000})
       for (const int lanes : {32, 64})
         for (int qk = 64; qk <= prefill_max_head_dim; qk += prefill_head_dim_step)
           for (int v = 64; v <= prefill_max_head_dim; v += prefill_head_dim_step) {
@@ -156,6 +156,7 @@ TEST_CASE("batch_prefill's ring and Q fit into a block's LDS for all types and h
                               s.v_row_bytes >= v * element_bytes && s.v_row_bytes % 128 == 0 &&
                               s.lds_bytes >= s.slots * prefill_tile_keys * (s.k_row_bytes + s.v_row_bytes) &&
                               s.lds_bytes >= s.rows * qk * 2 && s.lds_bytes <= 64 * 1024;
+            CHECK(s.waves == (rows > 128 && lanes == 32 ? 8 : 4));
             if (!fits) FAIL("rows " << rows << ", lanes " << lanes << ", head dimensions " << qk << " and " << v);
           }
 }

@@ -3,9 +3,13 @@
 #include <bit>
 #include <catch2/catch_test_macros.hpp>
 #include <functional>
+#include <set>
+#include <utility>
 
+#include "properties/case/case.hpp"
 #include "properties/data/bits.hpp"
 #include "properties/data/difference.hpp"
+#include "properties/relations/adapt.hpp"
 #include "properties/relations/agreement.hpp"
 #include "properties/relations/descales.hpp"
 #include "properties/relations/relations.hpp"
@@ -96,6 +100,31 @@ TEST_CASE("outputs outside another run's enclosure are reported, and NaN is outs
   const tensor& o = find_buffer(changed.buffers, "o")->view();
   set_bits(o, 3, poison_bits(o.type));
   CHECK(first_outside(run.bounds, changed)->starts_with("o[0, 0, 3] = nan lies outside"));
+}
+
+TEST_CASE("cases in 16 bits become FP8 where descales per page are asked for, in every type and with both choices") {
+  std::set<std::pair<dtype, bool>> met;
+  for (std::uint64_t seed = 0; seed < 128; ++seed) {
+    attention_case c = paged_case();
+    c.q_type = c.kv_type = c.o_type = dtype::bf16;
+    c.kv_descale = descale_kind::per_tensor;
+    c.page_size = 16;
+    c.sequences = {{.q = 3, .k = 40, .prefix_offset = {}, .pages = {2, 3, 0}}};
+    c.q_scale = c.k_scale = c.v_scale = c.data.descale_ratio = 1.0F;
+    c.data.seed = seed;
+    const attention_case before = c;
+    assay_support takes{};
+    takes.types[0] = {static_cast<std::int32_t>(dtype::bf16), static_cast<std::int32_t>(dtype::bf16),
+                      static_cast<std::int32_t>(dtype::bf16)};
+    ensure_per_page_descales(c, takes);
+    CHECK(c == before);  // there is no FP8 to turn to: the property discards it
+    ensure_per_page_descales(c, {});
+    CHECK(is_fp8(c.kv_type));
+    CHECK(c.kv_descale == descale_kind::per_page);
+    CHECK_NOTHROW(validate(c));
+    met.emplace(c.kv_type, seed % 2 == 0);
+  }
+  CHECK(met.size() == 4);
 }
 
 TEST_CASE("properties of per-page descales hold for the clean kernel") {

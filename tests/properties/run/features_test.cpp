@@ -3,10 +3,12 @@
 #include <catch2/catch_test_macros.hpp>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "properties/generate/bytes.hpp"
 #include "properties/generate/kernel_space.hpp"
 #include "properties/generate/mutate.hpp"
+#include "properties/run/reach.hpp"
 #include "tests/properties/generate/arbitrary_case.hpp"
 
 using namespace assay;
@@ -45,6 +47,22 @@ TEST_CASE("cases of the byte form's space reach every feature", "[features][long
   for (std::size_t f = 0; f < num_features; ++f) {
     INFO(features()[f].name);
     CHECK(runs_with[f] > 0);
+  }
+}
+
+TEST_CASE("rows of two blocks are more than 64, though a wave of the kernel has 16", "[features]") {
+  const library& lib = *library::built_in();
+  if (!lib.has("batch_prefill")) SKIP("the library has no batch_prefill");
+  for (const auto& [rows, blocks] : {std::pair{17, 0}, {64, 0}, {65, 1}, {130, 1}}) {
+    attention_case c = from_json(R"({"version": 1, "kernel": "batch_prefill", "q_type": "e4m3fn", "kv_type": "e4m3fn",
+        "num_splits": 1, "page_size": 64, "pool_pages": 1, "sequences": [{"q": 1, "k": 3, "pages": [0]}]})",
+                                 "test");
+    c.sequences.front().q = rows;
+    const detailed_run run = run_in_detail(lib, c);
+    INFO(rows << " rows");
+    REQUIRE(run.result.result == outcome::pass);
+    CHECK(count_of(count_features(c, run), "rows_of_two_blocks") == blocks);
+    CHECK(((reached_by(c, run.ran) & reach_named("row_blocks")) != 0) == (blocks == 1));
   }
 }
 

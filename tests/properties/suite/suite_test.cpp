@@ -411,5 +411,27 @@ TEST_CASE("a run of some types draws only these, and the types that can be named
   for (std::int64_t i = 0; i < 60; ++i) CHECK(types_of(suite_case(options, i)) == "bf16/e4m3fn");
 }
 
+TEST_CASE("a run without FP8 leaves descales per page out, and says so") {
+  suite_options options;
+  options.kernels = {"batch_prefill"};
+  options.types = {"bf16"};
+  for (const property& p : properties()) {
+    if (can_be_checked(p, options)) options.selected.push_back(&p);
+    options.left_out.push_back(&p);
+  }
+  const auto is_dealt = [&](const char* name) {
+    return std::ranges::any_of(options.selected, [&](const property* p) { return p->name == std::string(name); });
+  };
+  CHECK_FALSE(is_dealt("descale_exchange"));
+  CHECK_FALSE(is_dealt("equal_descales"));
+  CHECK(is_dealt("v_scaling"));
+  const std::vector<std::string> lines = left_out_lines(options);
+  CHECK(std::ranges::count(lines, "batch_prefill: descale_exchange (the kernel takes no descales per page)") == 1);
+  for (std::int64_t i = 0; i < 200; ++i) CHECK(types_of(suite_case(options, i)) == "bf16");
+  options.types = {"bf16", "e4m3fn:f16"};
+  for (const property& p : properties())
+    if (p.name == std::string("descale_exchange")) CHECK(can_be_checked(p, options));
+}
+
 }  // namespace
 }  // namespace assay

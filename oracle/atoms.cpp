@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "oracle/clones.hpp"
+#include "kernels/clones.hpp"
 
 namespace assay::oracle {
 namespace {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "oracle/clones.hpp"
+#include "kernels/clones.hpp"
 
 namespace assay::oracle {
 namespace {

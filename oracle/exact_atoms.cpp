@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "oracle/atoms.hpp"
-#include "oracle/clones.hpp"
+#include "kernels/clones.hpp"
 
 namespace assay::oracle {
 namespace {

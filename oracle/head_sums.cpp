@@ -5,7 +5,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "oracle/clones.hpp"
+#include "kernels/clones.hpp"
 
 namespace assay::oracle {
 namespace {

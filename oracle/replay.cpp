@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "oracle/atoms.hpp"
-#include "oracle/clones.hpp"
+#include "kernels/clones.hpp"
 #include "oracle/decode.hpp"
 #include "oracle/exact_atoms.hpp"
 #include "oracle/interval.hpp"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "oracle/atoms.hpp"
-#include "oracle/clones.hpp"
+#include "kernels/clones.hpp"
 #include "oracle/interval.hpp"
 
 namespace assay::oracle {

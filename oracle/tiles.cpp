@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "oracle/clones.hpp"
+#include "kernels/clones.hpp"
 #include "oracle/decode.hpp"
 
 namespace assay::oracle {

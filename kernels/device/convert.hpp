@@ -5,6 +5,7 @@
 #include <hip/hip_runtime.h>
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/device/vector.hpp"
 #include "kernels/tensor.hpp"
@@ -130,24 +131,18 @@ __device__ inline float from_float<float>(float x) {
 }
 
 /// From a stored element to the type that the matrix unit multiplies: exact, since every E4M3 value is an f16 and a
-/// bf16.
+/// bf16. Normal numbers keep exponent and fraction, but for the bias.
 template <class To, class From>
 __device__ inline To to_compute(From x) {
-  return from_float<To>(to_float(x));
-}
-/// Eight elements from the stored type to the matrix unit's.
-template <class To, class From>
-__device__ inline packed<sizeof(To)> convert8(const packed<sizeof(From)>& from) {
-  if constexpr (sizeof(To) == sizeof(From)) {
-    return from;
-  } else {
-    unsigned int words[4] = {};
-    for (int i = 0; i < vector_elements; ++i) {
-      const From narrow{static_cast<std::uint8_t>(element(from, i))};
-      words[i / 2] |= static_cast<unsigned int>(to_compute<To>(narrow).bits) << (16 * (i % 2));
-    }
-    return {make_uint4(words[0], words[1], words[2], words[3])};
+  if constexpr (sizeof(From) == 1 && sizeof(To) == 2) {
+    constexpr bool is_fnuz = std::is_same_v<From, e4m3fnuz>, is_f16 = std::is_same_v<To, f16>;
+    constexpr unsigned int smallest_normal = 8, fraction_bits = is_f16 ? 10 : 7;
+    constexpr unsigned int rebase = (is_f16 ? 15U : 127U) - (is_fnuz ? 8U : 7U);
+    const unsigned int sign = (x.bits & 0x80U) << 8, rest = x.bits & 0x7FU;
+    if (rest >= smallest_normal && (is_fnuz || rest != 0x7FU))
+      return {static_cast<std::uint16_t>(sign | ((rest << (fraction_bits - 3)) + (rebase << fraction_bits)))};
   }
+  return from_float<To>(to_float(x));
 }
 
 }  // namespace assay::device

@@ -1,15 +1,13 @@
 /// Matrix atoms of the cpu platform: a rendezvous of the wave, laid out as CDNA's MFMA with 64 lanes and as RDNA4's
 /// WMMA with 32. All atoms of a chain share one rendezvous, since a fiber switch costs as much as a few dozen products.
 ///
-/// Arithmetic of an atom: the 16 products, exact in binary64 (11 or 8 bits times the same), are added in ascending k to
-/// the accumulator in binary64, and the sum is rounded once to f32. int8 is exact in int32. Where atoms are chosen
-/// (cpu::chosen_atoms), f16 and bf16 are multiplied as these say.
+/// Arithmetic of an atom: cpu::multiply_tiles().
 #pragma once
 
 #include <hip/hip_runtime.h>
 
 #include <cstdint>
-#include <cstring>
+#include <type_traits>
 
 #include "kernels/contract.hpp"
 #include "kernels/device/convert.hpp"
@@ -17,6 +15,7 @@
 #include "kernels/platform/cpu/base/unchecked.hpp"
 #include "kernels/platform/cpu/executor/wave.hpp"
 #include "kernels/platform/cpu/matrix_unit/matrix_unit.hpp"
+#include "kernels/platform/cpu/matrix_unit/tiles.hpp"
 
 namespace assay::device {
 
@@ -80,141 +79,66 @@ struct chain_record {
 
 inline constexpr int longest_chain = 16;
 
-/// The type of the products and the partial sums.
-template <class Acc>
-struct joined {
-  using type = double;
-};
-template <>
-struct joined<std::int32_t> {
-  using type = std::int32_t;
-};
-
-// The matrix unit itself is not kernel code: it runs unchecked, and vectorised where kernels are not (kernels.cmake).
+// The gathering of tiles is not kernel code: it runs unchecked.
 ASSAY_BEGIN_NOT_CHECKED
-#if ASSAY_ASAN  // its checks prevent it
-#define ASSAY_VECTORIZE
-#else
-#define ASSAY_VECTORIZE _Pragma("clang loop vectorize(enable)")
-#endif
 
-inline double widened(f16 x) {
-  return static_cast<double>(to_float(x));
+inline std::uint16_t bits_of(f16 x) {
+  return x.bits;
 }
-inline double widened(bf16 x) {
-  return static_cast<double>(to_float(x));
+inline std::uint16_t bits_of(bf16 x) {
+  return x.bits;
 }
-inline std::int32_t widened(std::int8_t x) {
+inline std::int8_t bits_of(std::int8_t x) {
   return x;
 }
+template <class T>
+using tiles_of = cpu::operand_tiles<decltype(bits_of(T{}))>;
 
-/// Whole 16x16 tiles, gathered from the lanes. `is_zero[row]`: the row of A holds zeros only.
-template <class Wide>
-struct gathered {
-  Wide a[16][16];
-  Wide b[16][16];  // b[k][column]
-  bool is_zero[16];
-  bool b_is_finite;
-};
-
-/// A lane that is not there has zeros.
-template <class T, class Acc, class Wide>
-void gather(const cpu::wave_records& records, int step, gathered<Wide>& g) {
-  const int share = 256 / records.size;
-  T a[16][16] = {}, b[16][16] = {};
-  for (int lane = 0; lane < records.size; ++lane) {
+/// Whole tiles, gathered from the lanes. Share: elements of a tile that a lane holds, a constant, so that they are
+/// moved without a loop.
+template <int Share, class T, class Acc>
+tiles_of<T> gather(const cpu::wave_records& records, int step) {
+  tiles_of<T> tiles;
+  for (int lane = 0; lane < 256 / Share; ++lane) {
     const auto* r = static_cast<const chain_record<T, Acc>*>(records.lane[lane]);
     if (r == nullptr) continue;
-    const int outer = lane % 16, k = lane / 16 * share;
-    for (int i = 0; i < share; ++i) a[outer][k + i] = r->a[step].value[i];
-    for (int i = 0; i < share; ++i) b[k + i][outer] = r->b[r->is_fan ? 0 : step].value[i];
+    const int outer = lane % 16, k = lane / 16 * Share;
+    const fragment<T>& a = r->a[step];
+    const fragment<T>& b = r->b[r->is_fan ? 0 : step];
+    for (int i = 0; i < Share; ++i) tiles.a[outer][k + i] = bits_of(a.value[i]);
+    for (int i = 0; i < Share; ++i) tiles.b[k + i][outer] = bits_of(b.value[i]);
   }
-  // Widened as wholes, which the compiler vectorises.
-  Wide spoiled[16] = {};  // x - x is 0 for finite x, NaN otherwise
-  for (int row = 0; row < 16; ++row) {
-    ASSAY_VECTORIZE
-    for (int k = 0; k < 16; ++k) g.a[row][k] = widened(a[row][k]);
-    ASSAY_VECTORIZE
-    for (int n = 0; n < 16; ++n) g.b[row][n] = widened(b[row][n]);
-    ASSAY_VECTORIZE
-    for (int n = 0; n < 16; ++n) spoiled[n] += g.b[row][n] - g.b[row][n];
-  }
-  g.b_is_finite = true;
-  for (const Wide sum : spoiled) g.b_is_finite &= sum == Wide{};
-  for (int row = 0; row < 16; ++row) {
-    bool zero = true;
-    for (int k = 0; k < 16; ++k) zero &= g.a[row][k] == Wide{};
-    g.is_zero[row] = zero;
-  }
+  return tiles;
 }
 
-/// Depth of the chosen atom is at most this; the tile's, where the atom is shallower, is several of them.
-template <int Depth, class A, class B>
-void multiply_as(const matrix_atom& atom, const A& a, const B& b, float (&c)[16][16]) {
-  cpu::operand rows[16][Depth], columns[16][Depth];
-  bool is_zero[16];
-  for (int i = 0; i < 16; ++i) {
-    is_zero[i] = true;
-    for (int k = 0; k < Depth; ++k) {
-      rows[i][k] = cpu::operand_of(a[i][k], atom);
-      columns[i][k] = cpu::operand_of(b[k][i], atom);
-      is_zero[i] &= a[i][k] == 0.0;
-    }
-    for (int n = 0; n < 16; ++n) is_zero[i] &= c[i][n] == 0.0F;  // padding, most of a decode tile
-  }
-  bool b_is_finite = true;
-  for (int k = 0; k < Depth; ++k)
-    for (int n = 0; n < 16; ++n) b_is_finite &= __builtin_isfinite(b[k][n]);
-  for (int row = 0; row < 16; ++row) {
-    if (is_zero[row] && b_is_finite) continue;
-    for (int n = 0; n < 16; ++n)
-      for (int k = 0; k < Depth; k += atom.products)
-        c[row][n] = cpu::multiply_add(atom, rows[row] + k, columns[n] + k, c[row][n]);
-  }
-}
-
-/// c += A B
-template <class T, class Acc, class Wide>
-void multiply_gathered(const gathered<Wide>& g, Acc (&c)[16][16]) {
-  if constexpr (std::is_same_v<Acc, float>)
-    if (const named_atoms* const atoms = cpu::chosen_atoms(); atoms != nullptr)
-      return multiply_as<16>(atoms->of(dtype_of<T>), g.a, g.b, c);
-  for (int row = 0; row < 16; ++row) {
-    // A row of zeros adds zeros: most rows of a decode tile are padding.
-    if (g.is_zero[row] && g.b_is_finite) continue;
-    Wide sum[16];
-    for (int n = 0; n < 16; ++n) sum[n] = c[row][n];
-    for (int k = 0; k < 16; ++k) {
-      ASSAY_VECTORIZE
-      for (int n = 0; n < 16; ++n) sum[n] += g.a[row][k] * g.b[k][n];
-    }
-    for (int n = 0; n < 16; ++n) c[row][n] = static_cast<Acc>(sum[n]);
-  }
-}
-
-template <class T, class Acc>
+template <int Share, class T, class Acc>
 void multiply_chain(cpu::wave_records& records) {
-  using wide = typename joined<Acc>::type;
-  const int share = 256 / records.size;
   const auto record_of = [&](int lane) { return static_cast<chain_record<T, Acc>*>(records.lane[lane]); };
   int count = 0;
   bool is_fan = false;
   Acc c[16][16] = {};
   const auto for_each_element = [&](int step, auto&& move) {
-    for (int lane = 0; lane < records.size; ++lane)
+    for (int lane = 0; lane < 256 / Share; ++lane)
       if (records.lane[lane] != nullptr)
-        for (int i = 0; i < share; ++i)
-          move(record_of(lane)->c[is_fan ? step : 0].value[i], c[lane / 16 * share + i][lane % 16]);
+        for (int i = 0; i < Share; ++i)
+          move(record_of(lane)->c[is_fan ? step : 0].value[i], c[lane / 16 * Share + i][lane % 16]);
   };
-  for (int lane = 0; lane < records.size; ++lane)
+  for (int lane = 0; lane < 256 / Share; ++lane)
     if (records.lane[lane] != nullptr) count = record_of(lane)->count, is_fan = record_of(lane)->is_fan;
   for (int step = 0; step < count; ++step) {
     if (step == 0 || is_fan) for_each_element(step, [](Acc own, Acc& tile) { tile = own; });
-    gathered<wide> g;
-    gather<T, Acc>(records, step, g);
-    multiply_gathered<T>(g, c);
+    const tiles_of<T> tiles = gather<Share, T, Acc>(records, step);
+    if constexpr (std::is_same_v<Acc, float>)
+      cpu::multiply_tiles(dtype_of<T>, tiles, c);
+    else
+      cpu::multiply_tiles(tiles, c);
     if (step + 1 == count || is_fan) for_each_element(step, [](Acc& own, Acc tile) { own = tile; });
   }
+}
+
+template <class T, class Acc>
+cpu::wave_operation multiply_records() {
+  return lane_share() == 4 ? &multiply_chain<4, T, Acc> : &multiply_chain<8, T, Acc>;
 }
 
 #pragma clang attribute pop
@@ -227,7 +151,7 @@ void mma_chain(accumulator<Acc>& c, int count, LoadA load_a_step, LoadB load_b_s
     for (int i = 0; i < steps; ++i) load_a_step(first + i, a[i]);
     for (int i = 0; i < steps; ++i) load_b_step(first + i, b[i]);
     chain_record<T, Acc> record{&c, a, b, steps};
-    cpu::wave_rendezvous("mma", where, &record, &multiply_chain<T, Acc>);
+    cpu::wave_rendezvous("mma", where, &record, multiply_records<T, Acc>());
   }
 }
 
@@ -235,7 +159,7 @@ void mma_chain(accumulator<Acc>& c, int count, LoadA load_a_step, LoadB load_b_s
 template <class T>
 void mma_fan(accumulator<float>* c, int count, const fragment<T>* a, const fragment<T>& b, ASSAY_HERE) {
   chain_record<T, float> record{c, a, &b, count, true};
-  cpu::wave_rendezvous("mma", where, &record, &multiply_chain<T, float>);
+  cpu::wave_rendezvous("mma", where, &record, multiply_records<T, float>());
 }
 
 /// Of every unit that may be chosen: at most 32 roundings of sums below 33 * 2^(e_max + 1), each off by an ulp, 2^-23.

@@ -1,10 +1,8 @@
 /// FP8 atoms of the cpu platform, laid out as CDNA3's v_mfma_f32_16x16x32_fp8_fp8 with 64 lanes, and alike with 32. All
 /// atoms of a panel share one rendezvous.
 ///
-/// Arithmetic of an atom: an E4M3 value is a multiple of 2^-10 up to 448, so the 32 products are multiples of 2^-20 and
-/// their sum is below 32 * 2^18: 43 bits. Binary64 holds it exactly, in whatever order. The accumulator is added to it
-/// with one rounding to binary64, and the result is rounded once to f32. Where atoms are chosen (cpu::chosen_atoms),
-/// theirs of FP8 takes its place, or two of f16, whose groups take pairs of k in turn as those of nvidia_fp8.hpp.
+/// Arithmetic of an atom: cpu::multiply_tiles(). Where atoms are chosen (cpu::chosen_atoms), theirs of FP8 takes its
+/// place, or two of f16, whose groups take pairs of k in turn as those of nvidia_fp8.hpp.
 #pragma once
 
 #include "kernels/device/mma/cpu.hpp"
@@ -60,21 +58,6 @@ void gather_words(const cpu::wave_records& records, Fragments fragments_of, doub
   }
 }
 
-/// c[row][n] = f32(c[row][n] + sum over k of a[row][k] * b[k][n]) for rows of A that are not all zeros.
-inline void multiply_atom(const double (&a)[16][byte_atom_depth], const double (&b)[byte_atom_depth][16],
-                          const bool (&skipped)[16], float (&c)[16][16]) {
-  for (int row = 0; row < 16; ++row) {
-    if (skipped[row]) continue;
-    double products[16] = {};
-    for (int k = 0; k < byte_atom_depth; ++k) {
-      ASSAY_VECTORIZE
-      for (int n = 0; n < 16; ++n) products[n] += a[row][k] * b[k][n];
-    }
-    ASSAY_VECTORIZE
-    for (int n = 0; n < 16; ++n) c[row][n] = static_cast<float>(static_cast<double>(c[row][n]) + products[n]);
-  }
-}
-
 /// What takes the place of an FP8 atom, where atoms are chosen.
 inline matrix_atom fp8_atom_of(const named_atoms& atoms, dtype type) {
   if (atoms.of_fp8 != nullptr && is_fnuz(type)) return atoms.of_fp8(type);
@@ -95,30 +78,18 @@ void multiply_panel(cpu::wave_records& records) {
     for (int n = 0; n < columns; ++n)
       for (int i = 0; i < share; ++i) c[n][lane / 16 * share + i][lane % 16] = record_of(lane).c[n].value[i];
   for (int step = 0; step < steps; ++step) {
-    double a[16][byte_atom_depth], b_columns[16][byte_atom_depth], b[byte_atom_depth][16];
-    gather_words<T>(records, [&](int lane) -> const fp8_fragment& { return record_of(lane).a[step]; }, a);
-    bool is_zero[16];
-    for (int row = 0; row < 16; ++row) {
-      is_zero[row] = true;
-      for (const double x : a[row]) is_zero[row] &= x == 0.0;
-    }
+    cpu::fp8_tiles tiles;
+    gather_words<T>(records, [&](int lane) -> const fp8_fragment& { return record_of(lane).a[step]; }, tiles.a);
     for (int n = 0; n < columns; ++n) {
+      double columns_of_b[16][byte_atom_depth];
       const auto fragment_of = [&](int lane) -> const fp8_fragment& { return record_of(lane).b[n * steps + step]; };
-      gather_words<T>(records, fragment_of, b_columns);
-      double spoiled = 0;  // x - x is 0 for finite x, NaN otherwise
+      gather_words<T>(records, fragment_of, columns_of_b);
       for (int column = 0; column < 16; ++column)
-        for (int k = 0; k < byte_atom_depth; ++k) {
-          b[k][column] = b_columns[column][k];
-          spoiled += b_columns[column][k] - b_columns[column][k];
-        }
-      if (const named_atoms* const atoms = cpu::chosen_atoms(); atoms != nullptr) {
-        multiply_as<byte_atom_depth>(fp8_atom_of(*atoms, dtype_of<T>), a, b, c[n]);
-        continue;
-      }
-      // A row of zeros adds zeros unless B has a NaN: padding rows are many.
-      bool skipped[16];
-      for (int row = 0; row < 16; ++row) skipped[row] = is_zero[row] && spoiled == 0;
-      multiply_atom(a, b, skipped, c[n]);
+        for (int k = 0; k < byte_atom_depth; ++k) tiles.b[k][column] = columns_of_b[column][k];
+      if (const named_atoms* const atoms = cpu::chosen_atoms(); atoms != nullptr)
+        cpu::multiply_tiles_by(fp8_atom_of(*atoms, dtype_of<T>), tiles, c[n]);
+      else
+        cpu::multiply_tiles(tiles, c[n]);
     }
   }
   for (int lane = 0; lane < records.size; ++lane)

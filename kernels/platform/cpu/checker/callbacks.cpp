@@ -40,6 +40,9 @@ void on_range(access_kind kind, const void* accessed, std::size_t size, const vo
   const auto address = reinterpret_cast<std::uintptr_t>(accessed);
   checked_thread* const self = size == 0 ? nullptr : checked_access(address);
   if (self == nullptr) return;
+  if (size == 16)  // asynchronous copies, nearly all
+    return kind == access_kind::load ? check_sized<access_kind::load, 16>(self, address, return_address)
+                                     : check_sized<access_kind::store, 16>(self, address, return_address);
   const auto pc = reinterpret_cast<std::uintptr_t>(return_address);
   if (kind == access_kind::load)
     self->checker->check<access_kind::load>(*self, address, size, pc);

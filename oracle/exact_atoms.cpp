@@ -23,8 +23,8 @@
 #include <limits>
 #include <vector>
 
-#include "oracle/atoms.hpp"
 #include "kernels/clones.hpp"
+#include "oracle/atoms.hpp"
 
 namespace assay::oracle {
 namespace {

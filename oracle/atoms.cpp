@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/clones.hpp"
+#include "oracle/clones.hpp"
 
 namespace assay::oracle {
 namespace {

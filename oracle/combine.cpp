@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/clones.hpp"
 #include "oracle/atoms.hpp"
+#include "oracle/clones.hpp"
 #include "oracle/interval.hpp"
 #include "oracle/specials.hpp"
 

@@ -7,7 +7,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "kernels/clones.hpp"
+#include "oracle/clones.hpp"
 
 namespace assay::oracle {
 namespace {

@@ -23,8 +23,8 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/clones.hpp"
 #include "oracle/atoms.hpp"
+#include "oracle/clones.hpp"
 
 namespace assay::oracle {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "kernels/clones.hpp"
+#include "oracle/clones.hpp"
 
 namespace assay::oracle {
 namespace {

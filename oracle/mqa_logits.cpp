@@ -22,9 +22,9 @@
 #include <stdexcept>
 #include <vector>
 
-#include "kernels/clones.hpp"
 #include "oracle/any_order_errors.hpp"
 #include "oracle/atoms.hpp"
+#include "oracle/clones.hpp"
 #include "oracle/decode.hpp"
 #include "oracle/exact_atoms.hpp"
 #include "oracle/head_sums.hpp"

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <utility>
 
-#include "kernels/clones.hpp"
 #include "oracle/atoms.hpp"
+#include "oracle/clones.hpp"
 #include "oracle/decode.hpp"
 #include "oracle/exact_atoms.hpp"
 #include "oracle/interval.hpp"

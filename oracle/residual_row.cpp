@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "kernels/clones.hpp"
+#include "oracle/clones.hpp"
 #include "oracle/decode.hpp"
 
 namespace assay::oracle {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "kernels/clones.hpp"
+#include "oracle/clones.hpp"
 #include "oracle/decode.hpp"
 
 namespace assay::oracle {

@@ -15,7 +15,7 @@
 #include "kernels/platform/cpu/base/unchecked.hpp"
 #include "kernels/platform/cpu/executor/wave.hpp"
 #include "kernels/platform/cpu/matrix_unit/matrix_unit.hpp"
-#include "kernels/platform/cpu/matrix_unit/tiles.hpp"
+#include "kernels/platform/cpu/matrix_unit/tile_products.hpp"
 
 namespace assay::device {
 

@@ -1,5 +1,5 @@
 /// Tiles of the cpu platform's matrix unit. tests/kernels/device/mma_test.cpp has its sums.
-#include "kernels/platform/cpu/matrix_unit/tiles.hpp"
+#include "kernels/platform/cpu/matrix_unit/tile_products.hpp"
 
 #include <bit>
 #include <catch2/catch_test_macros.hpp>

@@ -1,10 +1,16 @@
-#include "kernels/platform/cpu/matrix_unit/tiles.hpp"
+#include "kernels/platform/cpu/matrix_unit/tile_products.hpp"
 
 #include <bit>
 #include <cmath>
 
-#include "kernels/clones.hpp"
 #include "kernels/platform/cpu/matrix_unit/matrix_unit.hpp"
+
+// For AVX2, too: the loader chooses. It would do so before a sanitizer's runtime starts.
+#if defined(__x86_64__) && defined(__ELF__) && !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
+#define ASSAY_VECTOR_CLONES __attribute__((target_clones("default", "avx2")))
+#else
+#define ASSAY_VECTOR_CLONES
+#endif
 
 namespace assay::cpu {
 namespace {
@@ -60,15 +66,15 @@ struct half_values {
   double b[tile_edge][tile_edge];
 };
 
-ASSAY_CLONES void widen(dtype type, const operand_tiles<std::uint16_t>& tiles, half_values& to) {
+ASSAY_VECTOR_CLONES void widen(dtype type, const operand_tiles<std::uint16_t>& tiles, half_values& to) {
   for (int row = 0; row < tile_edge; ++row)
     for (int k = 0; k < tile_edge; ++k) to.a[row][k] = value_of(type, tiles.a[row][k]);
   for (int k = 0; k < tile_edge; ++k)
     for (int n = 0; n < tile_edge; ++n) to.b[k][n] = value_of(type, tiles.b[k][n]);
 }
 
-ASSAY_CLONES void multiply(const half_values& tiles, const idle_rows<tile_edge>& rows,
-                           float (&c)[tile_edge][tile_edge]) {
+ASSAY_VECTOR_CLONES void multiply(const half_values& tiles, const idle_rows<tile_edge>& rows,
+                                  float (&c)[tile_edge][tile_edge]) {
   for (int row = 0; row < tile_edge; ++row) {
     if (rows.is_idle[row]) continue;
     double sum[tile_edge];
@@ -79,7 +85,8 @@ ASSAY_CLONES void multiply(const half_values& tiles, const idle_rows<tile_edge>&
   }
 }
 
-ASSAY_CLONES void multiply(const fp8_tiles& tiles, const idle_rows<fp8_depth>& rows, float (&c)[tile_edge][tile_edge]) {
+ASSAY_VECTOR_CLONES void multiply(const fp8_tiles& tiles, const idle_rows<fp8_depth>& rows,
+                                  float (&c)[tile_edge][tile_edge]) {
   for (int row = 0; row < tile_edge; ++row) {
     if (rows.is_idle[row]) continue;
     double products[tile_edge] = {};
@@ -100,7 +107,8 @@ void multiply_tiles(dtype type, const operand_tiles<std::uint16_t>& tiles, float
     multiply(values, {values.a, values.b}, c);
 }
 
-ASSAY_CLONES void multiply_tiles(const operand_tiles<std::int8_t>& tiles, std::int32_t (&c)[tile_edge][tile_edge]) {
+ASSAY_VECTOR_CLONES void multiply_tiles(const operand_tiles<std::int8_t>& tiles,
+                                        std::int32_t (&c)[tile_edge][tile_edge]) {
   for (int row = 0; row < tile_edge; ++row)
     for (int k = 0; k < tile_edge; ++k)
       for (int n = 0; n < tile_edge; ++n) c[row][n] += tiles.a[row][k] * tiles.b[k][n];

@@ -6,7 +6,8 @@
 #include "kernels/platform/cpu/matrix_unit/matrix_unit.hpp"
 
 // For AVX2, too: the loader chooses. It would do so before a sanitizer's runtime starts.
-#if defined(__x86_64__) && defined(__ELF__) && !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
+#if defined(__x86_64__) && defined(__ELF__) && !__has_feature(address_sanitizer) && \
+    !__has_feature(thread_sanitizer) && !__has_feature(memory_sanitizer)
 #define ASSAY_VECTOR_CLONES __attribute__((target_clones("default", "avx2")))
 #else
 #define ASSAY_VECTOR_CLONES

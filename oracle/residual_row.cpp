@@ -22,7 +22,8 @@ constexpr std::int64_t most_values = std::int64_t{1} << 23;
 constexpr double light_weight = 0x1p-9, light_energy = 0x1p-20;
 /// A sink is no term of o, so that keys far below it make all of o. Where P is relative to the sink, steps of P there
 /// are too coarse to be noise, or P is 0, and of several states only one has the sink. Of a key these shares of the
-/// sink's weight are 16 steps: of f16's P, and of e4m3fn's times 2^8. FP8's P without such a factor loses without need.
+/// sink's weight are 16 steps: of f16's P, and of e4m3fn's times 2^8. Sound kernels without that factor pass above it,
+/// too (tests/oracle/residual_test.cpp).
 constexpr double light_beside_sink = 0x1p-20, light_beside_sink_fp8 = 0x1p-13;
 /// Hidden neighbours that weigh more are garbage.
 constexpr double most_hidden_weight = 1024;

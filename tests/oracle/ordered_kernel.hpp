@@ -107,6 +107,7 @@ class ordered_kernel {
         if (head % (p_.heads_q / p_.heads_kv) == 0) load_keys(seq, head / (p_.heads_q / p_.heads_kv));
         const auto first = static_cast<std::int64_t>(element("cu_seqlens_q", seq));
         const auto rows = static_cast<std::int64_t>(element("cu_seqlens_q", seq + 1)) - first;
+        sink_ = has("sinks") ? static_cast<float>(element("sinks", head)) : -std::numeric_limits<float>::infinity();
         for (std::int64_t i = 0; i < rows; ++i) {
           score(first + i, i, rows, head);
           const std::vector<float> result = row();
@@ -246,6 +247,11 @@ class ordered_kernel {
 
   float quantised(float p) const { return rounded_to(how_.p_type, p * how_.p_scale) / how_.p_scale; }
 
+  /// No keys yet, and the sink, to which P is relative until a key's logit exceeds it.
+  state beside_sink() const {
+    return {sink_, sink_ == -std::numeric_limits<float>::infinity() ? 0.0F : 1.0F, std::vector<float>(dims_)};
+  }
+
   /// Online softmax over keys for which `is_mine`, a tile.
   template <class IsMine>
   void tile(state& s, std::int64_t first, std::int64_t last, bool rescales, IsMine is_mine) const {
@@ -280,7 +286,7 @@ class ordered_kernel {
     const auto all = [](std::int64_t) { return true; };
     switch (how_.in) {
       case order::ascending: {
-        state s;
+        state s = beside_sink();
         for (std::int64_t t = begin_ / keys * keys; t < end_; t += keys) {
           const bool is_struck = how_.planted == residual_fault::missing_rescale && t == 2 * keys;
           tile(s, std::max(t, begin_), std::min(t + keys, end_), !is_struck, all);
@@ -288,7 +294,7 @@ class ordered_kernel {
         return finish(s);
       }
       case order::descending: {
-        state s;
+        state s = beside_sink();
         for (std::int64_t t = (end_ - 1) / keys * keys; t > begin_ - keys; t -= keys)
           tile(s, std::max(t, begin_), std::min(t + keys, end_), true, all);
         return finish(s);
@@ -301,6 +307,7 @@ class ordered_kernel {
 
   std::vector<float> by_waves() {
     state waves[4];
+    waves[0] = beside_sink();
     float most = -std::numeric_limits<float>::infinity();
     for (int w = 0; w < 4; ++w) {
       for (std::int64_t t = begin_ / 64 * 64; t < end_; t += 64)
@@ -326,7 +333,7 @@ class ordered_kernel {
     std::vector<std::vector<float>> partials;
     std::vector<float> lse;
     for (std::int64_t first = begin_; first < end_; first += share) {
-      state s;
+      state s = first == begin_ ? beside_sink() : state{};
       const std::int64_t last = std::min(first + share, end_);
       for (std::int64_t t = first; t < last; t += 32)
         tile(s, t, std::min(t + 32, last), true, [](std::int64_t) { return true; });
@@ -348,9 +355,9 @@ class ordered_kernel {
   }
 
   std::vector<float> in_two_passes() {
-    const float most = *std::max_element(x_.begin() + begin_, x_.begin() + end_);
+    const float most = std::max(sink_, *std::max_element(x_.begin() + begin_, x_.begin() + end_));
     std::vector<float> p(x_.size());
-    float l = 0;
+    float l = std::exp(sink_ - most);
     for (std::int64_t key = begin_; key < end_; ++key) {
       const auto at = static_cast<std::size_t>(key);
       l += p[at] = std::exp(x_[at] - most);
@@ -375,6 +382,7 @@ class ordered_kernel {
   std::int64_t begin_ = 0, end_ = 0;
   std::vector<float> x_;
   std::optional<float> hidden_;  ///< logit of the key behind the last visible one
+  float sink_ = 0;               ///< of the present head; -inf: none
   float lse_ = 0;                ///< of the present row
 };
 

@@ -93,6 +93,49 @@ TEST_CASE("residuals: sound kernels pass, whatever their order and roundings", "
     }
 }
 
+/// All sinks are `above` the middle of the logits, which spread by 0.7. K and V are of `type`.
+setting beside_sinks(dtype type, double above) {
+  options o = usual();
+  o.qk_type = o.v_type = type;
+  o.sinks = true;
+  const setting s = make_setting(o);
+  for (std::int64_t head = 0; head < o.heads_q; ++head) s["sinks"].set(head, above);
+  return s;
+}
+
+struct sink_height {
+  dtype type, p_type;
+  double above;
+  bool is_tested;  ///< else all rows are left out: P is a few steps, or 0
+};
+
+TEST_CASE("residuals: sound kernels pass beside sinks, far below which they are not asked", "[residual]") {
+  using enum dtype;
+  for (const sink_height& h : {sink_height{bf16, f16, 4, true}, sink_height{bf16, f16, 10, true},
+                               sink_height{bf16, f16, 14, false}, sink_height{e4m3fn, e4m3fn, 2, true},
+                               sink_height{e4m3fn, e4m3fn, 6, true}, sink_height{e4m3fn, e4m3fn, 9, false}}) {
+    const setting s = beside_sinks(h.type, h.above);
+    for (const order in : {order::ascending, order::descending, order::waves, order::tokens, order::two_pass}) {
+      INFO(name_of(in) << ", P " << static_cast<int>(h.p_type) << ", sinks " << h.above);
+      const residual_result r = tested(s, {.in = in, .p_type = h.p_type});
+      CHECK((h.is_tested ? r.rows >= 68 : r.rows == 0));
+      CHECK_FALSE(r.finding);
+    }
+  }
+}
+
+TEST_CASE("residuals: faults are found beside sinks of many times the keys' weight", "[residual]") {
+  for (const dtype type : {dtype::bf16, dtype::e4m3fn}) {
+    const setting s = beside_sinks(type, 5);
+    const dtype p = type == dtype::bf16 ? dtype::f16 : type;
+    for (const auto& [in, planted] : {std::pair(order::ascending, wrong_page), std::pair(order::waves, lost_wave),
+                                      std::pair(order::two_pass, doubled_key)}) {
+      INFO(name_of(planted) << ", P " << static_cast<int>(p));
+      CHECK(tested(s, {.in = in, .p_type = p, .planted = planted}).finding);
+    }
+  }
+}
+
 struct seen_as {
   residual_fault planted;
   order in;

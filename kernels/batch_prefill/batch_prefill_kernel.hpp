@@ -7,6 +7,9 @@
 #include <hip/hip_runtime.h>
 
 #include "kernels/batch_prefill/batch_prefill_arguments.hpp"
+#if defined(__HIP_PLATFORM_ASSAY_NVIDIA__)
+#include "kernels/batch_prefill/prefill_group_rows.hpp"
+#endif
 #include "kernels/batch_prefill/prefill_rows.hpp"
 #include "kernels/batch_prefill/prefill_work.hpp"
 #include "kernels/device/key_ring.hpp"
@@ -25,17 +28,26 @@ __device__ inline prefill_descales load_descales(const prefill_arguments& a, con
   return {at(a.k_descale), at(a.v_descale)};
 }
 
+#if defined(ASSAY_HAS_WARPGROUPS)
+template <class Traits>
+using prefill_rows_of = std::conditional_t<Traits::in_strips, prefill_group_rows<Traits>, prefill_rows<Traits>>;
+#else
+template <class Traits>
+using prefill_rows_of = prefill_rows<Traits>;
+#endif
+
 template <class Traits>
 __global__ void __launch_bounds__(prefill_most_threads) batch_prefill_block(prefill_arguments a) {
   using stored = typename Traits::stored;
-  using crew = device::block_crew<prefill_tile_keys, prefill_least_waves * device::smallest_wave, prefill_most_threads>;
+  using crew = device::block_crew<prefill_tile_keys, prefill_least_waves * device::smallest_wave, prefill_most_threads,
+                                  Traits::in_strips>;
   using ring_type = device::key_ring<stored, stored, Traits::row_bytes, Traits::row_bytes, crew>;
-  HIP_DYNAMIC_SHARED(uint4, dynamic_lds);
+  HIP_DYNAMIC_SHARED(device::swizzled_lds, dynamic_lds);
   auto* const lds = reinterpret_cast<unsigned char*>(dynamic_lds);
 
   const prefill_work work = find_prefill_work(a);
   if (work.first_row >= work.rows) return;
-  prefill_rows<Traits> rows(a, work);
+  prefill_rows_of<Traits> rows(a, work);
   if (work.tiles > 0) {
     rows.load_queries(lds + a.shape.q_at);
     __syncthreads();  // the ring may take the place of Q

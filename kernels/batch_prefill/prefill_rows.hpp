@@ -27,6 +27,8 @@ struct prefill_traits {
   static constexpr int halves = prefill_wave_rows / device::narrow_columns;
   static constexpr bool is_capped = IsCapped;
   static constexpr bool holds_queries = !platform::has_few_registers;
+  /// For a matrix unit that reads K and V from LDS itself, which it can of types that it multiplies as they are.
+  static constexpr bool in_strips = device::reads_lds_itself && sizeof(Stored) == sizeof(T);
   static constexpr int row_bytes = device::swizzled_row_bytes(MaxHeadDim * static_cast<int>(sizeof(Stored)));
 };
 
@@ -34,6 +36,38 @@ struct prefill_traits {
 struct prefill_descales {
   float k = 1.0F, v = 1.0F;
 };
+
+/// The 16 rows of Q from `first_row` on, as they are multiplied, to the wave's place in LDS. Rows and columns beyond
+/// the tensor are zeros. Lanes take eight elements at once, whatever their stride.
+template <class Traits>
+__device__ __forceinline__ device::swizzled_rows store_query_rows(const prefill_arguments& a, const prefill_work& w,
+                                                                  std::int32_t first_row, unsigned char* lds) {
+  using element = typename Traits::element;
+  using stored = typename Traits::stored;
+  constexpr int chunk = device::chunk_bytes / static_cast<int>(sizeof(element));
+  const int row_bytes = device::swizzled_row_bytes(a.head_dim_qk * static_cast<int>(sizeof(element)));
+  const device::swizzled_rows rows{lds + device::wave_of_block() * prefill_wave_rows * row_bytes, row_bytes};
+  const int chunks = a.head_dim_qk / chunk, lane = static_cast<int>(threadIdx.x) % device::wave_lanes();
+  for (int at = lane; at < prefill_wave_rows * chunks; at += device::wave_lanes()) {
+    const std::int32_t row = at / chunks, first = at % chunks * chunk;
+    alignas(device::chunk_bytes) element values[chunk] = {};
+    if (first_row + row < w.rows) {
+      const stored* const from = static_cast<const stored*>(a.q.data) +
+                                 (w.first_query + first_row + row) * a.q.stride[0] + w.head * a.q.stride[1];
+      ASSAY_UNROLL
+      for (int i = 0; i < chunk; ++i) {
+        const stored x = from[(first + i) * a.q.stride[2]];
+        if constexpr (std::is_same_v<stored, element>)
+          values[i] = x;
+        else
+          values[i] = device::to_compute<element>(x);
+      }
+    }
+    *reinterpret_cast<uint4*>(rows.chunk(row, at % chunks)) = *reinterpret_cast<const uint4*>(values);
+  }
+  platform::wave_fence();
+  return rows;
+}
 
 template <class Traits>
 class prefill_rows {
@@ -57,25 +91,8 @@ class prefill_rows {
   }
 
   /// The wave's rows of Q to LDS, and from there to registers, where these are not few: then LDS may be used again.
-  /// Rows and columns beyond the tensor are zeros. Lanes take eight elements at once, whatever their stride.
   __device__ __forceinline__ void load_queries(unsigned char* lds) {
-    constexpr int chunk = device::chunk_bytes / static_cast<int>(sizeof(element));
-    const int row_bytes = device::swizzled_row_bytes(a_.head_dim_qk * static_cast<int>(sizeof(element)));
-    rows_of_q_ = {lds + device::wave_of_block() * prefill_wave_rows * row_bytes, row_bytes};
-    const int chunks = a_.head_dim_qk / chunk;
-    for (int at = lane(); at < prefill_wave_rows * chunks; at += device::wave_lanes()) {
-      const std::int32_t row = at / chunks, first = at % chunks * chunk;
-      alignas(device::chunk_bytes) element values[chunk] = {};
-      if (first_row_ + row < work_.rows) {
-        const stored* const from = static_cast<const stored*>(a_.q.data) +
-                                   (work_.first_query + first_row_ + row) * a_.q.stride[0] +
-                                   work_.head * a_.q.stride[1];
-        ASSAY_UNROLL
-        for (int i = 0; i < chunk; ++i) values[i] = to_element(from[(first + i) * a_.q.stride[2]]);
-      }
-      *reinterpret_cast<uint4*>(rows_of_q_.chunk(row, at % chunks)) = *reinterpret_cast<const uint4*>(values);
-    }
-    platform::wave_fence();
+    rows_of_q_ = store_query_rows<Traits>(a_, work_, first_row_, lds);
     if constexpr (Traits::holds_queries) ASSAY_UNROLL
     for (int half = 0; half < halves; ++half) ASSAY_UNROLL
     for (int step = 0; step < Traits::atoms; ++step)
@@ -83,8 +100,9 @@ class prefill_rows {
   }
 
   /// Takes in a tile of keys. S = Q K^T, softmax, O = O * alpha * ratio + P V.
-  __device__ __forceinline__ void take(const device::swizzled_rows& keys, const device::swizzled_rows& values,
-                                       std::int32_t tile, const prefill_descales& descales) {
+  template <class Rows>
+  __device__ __forceinline__ void take(const Rows& keys, const Rows& values, std::int32_t tile,
+                                       const prefill_descales& descales) {
     const std::int32_t first_key = tile * prefill_tile_keys;
     if (first_key >= visible_to_any_) return;
     sums s[groups][halves];
@@ -124,7 +142,7 @@ class prefill_rows {
       device::query_fragment<element> p[halves];
       ASSAY_UNROLL
       for (int half = 0; half < halves; ++half) device::to_operand(p[half], s[group][half].value);
-      const device::swizzled_rows rows = rows_of_group(values, group);
+      const Rows rows = rows_of_group(values, group);
       device::multiply_values(o_, blocks(), p,
                               [&](int block, auto& f) { device::load_values<stored>(f, rows, block); });
     }
@@ -158,18 +176,11 @@ class prefill_rows {
   __device__ int steps() const { return a_.head_dim_qk / device::atom_depth; }
   /// Of 64 columns of V.
   __device__ int blocks() const { return (a_.head_dim_v + 63) / 64; }
-  __device__ static device::swizzled_rows rows_of_group(const device::swizzled_rows& rows, int group) {
-    return {rows.base + group * device::group_keys * rows.row_bytes, rows.row_bytes};
+  template <class Rows>
+  __device__ static Rows rows_of_group(const Rows& rows, int group) {
+    return rows.from(group * device::group_keys);
   }
-  __device__ device::swizzled_rows queries_of(int half) const {
-    return {rows_of_q_.base + half * device::narrow_columns * rows_of_q_.row_bytes, rows_of_q_.row_bytes};
-  }
-  __device__ static element to_element(stored x) {
-    if constexpr (std::is_same_v<stored, element>)
-      return x;
-    else
-      return device::to_compute<element>(x);
-  }
+  __device__ device::swizzled_rows queries_of(int half) const { return rows_of_q_.from(half * device::narrow_columns); }
 
   /// The dot products of a half become probabilities, 0 for hidden keys; factors[slot] is what sums of the state before
   /// are to be scaled by. Logits are rounded before the maximum is taken from them: in one operation with that their

@@ -22,16 +22,19 @@ inline constexpr int most_ring_slots = 4;
 /// Whose a ring is: a wave's, for groups of 16 keys.
 struct wave_crew {
   static constexpr int group_keys = device::group_keys;
+  static constexpr bool in_strips = false;
   static constexpr int least_members = smallest_wave, most_members = largest_wave;
   __device__ static int members() { return wave_lanes(); }
   __device__ static int member() { return static_cast<int>(threadIdx.x) % wave_lanes(); }
   __device__ static void fence() { platform::wave_fence(); }
 };
 
-/// All waves of a block, for groups of `Keys`. All of them must make the ring's calls together.
-template <int Keys, int LeastThreads, int MostThreads>
+/// All waves of a block, for groups of `Keys`. All of them must make the ring's calls together. InStrips: rows lie as
+/// swizzled_strips.
+template <int Keys, int LeastThreads, int MostThreads, bool InStrips = false>
 struct block_crew {
   static constexpr int group_keys = Keys;
+  static constexpr bool in_strips = InStrips;
   static constexpr int least_members = LeastThreads, most_members = MostThreads;
   int threads;
   __device__ int members() const { return threads; }
@@ -40,9 +43,9 @@ struct block_crew {
 };
 
 /// K or V of one kv head.
-template <class T>
+template <class T, class Pool = pool_view<T>>
 struct group_source {
-  pool_view<T> pool;
+  Pool pool;
   int row_bytes;     ///< that a key has
   int copied_bytes;  ///< that are copied: zeros behind row_bytes, which the matrix unit reads, too
 };
@@ -62,13 +65,15 @@ struct ring_place {
   int slots;
 };
 
-/// MaxBytes: of a row in LDS.
-template <class StoredK, class StoredV, int MaxKBytes, int MaxVBytes, class Crew = wave_crew>
+/// MaxBytes: of a row in LDS; of V 0: there is none.
+template <class StoredK, class StoredV, int MaxKBytes, int MaxVBytes, class Crew = wave_crew,
+          class KPool = pool_view<StoredK>>
 class key_ring {
  public:
   static constexpr int group_keys = Crew::group_keys;
+  using rows_type = std::conditional_t<Crew::in_strips, swizzled_strips, swizzled_rows>;
 
-  __device__ key_ring(const group_source<StoredK>& k, const group_source<StoredV>& v, const group_range& range,
+  __device__ key_ring(const group_source<StoredK, KPool>& k, const group_source<StoredV>& v, const group_range& range,
                       const ring_place& place, Crew crew = {})
       : k_(k), v_(v), range_(range), place_(place), crew_(crew), next_(range.first) {
     if constexpr (!is_late) look_up();
@@ -90,6 +95,7 @@ class key_ring {
       issue();
     } else {
       wait_for_oldest();
+      if constexpr (Crew::in_strips) platform::publish_lds();
       crew_.fence();
       slot_ = slot_ + 1 == place_.slots ? 0 : slot_ + 1;
       issue();
@@ -102,8 +108,8 @@ class key_ring {
     crew_.fence();
   }
 
-  __device__ swizzled_rows keys() const { return k_of(slot_); }
-  __device__ swizzled_rows values() const { return v_of(slot_); }
+  __device__ rows_type keys() const { return k_of(slot_); }
+  __device__ rows_type values() const { return v_of(slot_); }
 
  private:
   /// A group is loaded when the one before it is done.
@@ -117,11 +123,15 @@ class key_ring {
   /// Larger crews take fewer steps.
   static constexpr bool may_be_larger = Crew::most_members != Crew::least_members;
 
-  __device__ swizzled_rows k_of(int slot) const {
-    return {place_.base + slot * group_keys * (place_.k_row_bytes + place_.v_row_bytes), place_.k_row_bytes};
+  __device__ static rows_type rows_at(unsigned char* base, int row_bytes) {
+    return {base, Crew::in_strips ? group_keys * swizzled_run_bytes : row_bytes};
   }
-  __device__ swizzled_rows v_of(int slot) const {
-    return {k_of(slot).base + group_keys * place_.k_row_bytes, place_.v_row_bytes};
+  __device__ rows_type k_of(int slot) const {
+    return rows_at(place_.base + slot * group_keys * (place_.k_row_bytes + place_.v_row_bytes), place_.k_row_bytes);
+  }
+  __device__ rows_type v_of(int slot) const {
+    return rows_at(place_.base + (slot * (place_.k_row_bytes + place_.v_row_bytes) + place_.k_row_bytes) * group_keys,
+                   place_.v_row_bytes);
   }
 
   /// Page and slot of the thread's rows of a group.
@@ -154,8 +164,8 @@ class key_ring {
   }
 
   /// move(i, thread's row, chunk, source, live bytes of 16) for each chunk of the thread.
-  template <int MaxBytes, class T, class Move>
-  __device__ void for_each_chunk(const group_source<T>& from, std::int32_t group, Move move) const {
+  template <int MaxBytes, class Source, class Move>
+  __device__ void for_each_chunk(const Source& from, std::int32_t group, Move move) const {
     const int chunk = crew_.member() % swizzled_chunks;
     ASSAY_UNROLL
     for (int i = 0; i < max_steps; ++i) {
@@ -169,36 +179,45 @@ class key_ring {
         const int byte = run * swizzled_run_bytes + chunk * chunk_bytes;
         if (byte >= from.copied_bytes) continue;  // no break: then arrays would not be kept in registers
         const int left = from.row_bytes - byte;
-        move(i * (MaxBytes / swizzled_run_bytes) + run, row, byte / chunk_bytes, source + byte,
+        move(i * (MaxBytes / swizzled_run_bytes) + run, row, byte / chunk_bytes, source + from.pool.place_of(byte),
              is_live ? min_of(max_of(left, 0), chunk_bytes) : 0);
       }
     }
   }
 
-  /// Of rows of MaxBytes, which end with a whole chunk: with no test of each chunk.
-  template <int MaxBytes, class T>
-  __device__ void copy_whole_rows(const group_source<T>& from, const swizzled_rows& to) const {
+  /// Of rows of MaxBytes, which end with a whole chunk: with no test of each chunk. row_of_step(i): the row's address.
+  template <int MaxBytes, class Source, class RowOfStep>
+  __device__ void copy_whole_rows(const Source& from, const rows_type& to, RowOfStep row_of_step) const {
     const int chunk = crew_.member() % swizzled_chunks;
-    const std::int64_t rows_further = rows_at_once() * from.pool.slot_stride;
-    const T* row_of_thread = from.pool.row(places_.page[0], places_.slot[0]);
     ASSAY_UNROLL
     for (int i = 0; i < max_steps; ++i) {
       const int row = row_of(i);
       if (may_be_larger && row >= group_keys) continue;
-      if (i > 0)
-        row_of_thread =
-            is_in_one_page() ? row_of_thread + rows_further : from.pool.row(places_.page[i], places_.slot[i]);
       const bool is_live = range_.live.holds(next_ * group_keys + row);
-      const auto* const source = reinterpret_cast<const unsigned char*>(row_of_thread) + chunk * chunk_bytes;
-      unsigned char* const at = to.base + row * MaxBytes + (chunk ^ (row % swizzled_chunks)) * chunk_bytes;
+      const auto* const source =
+          reinterpret_cast<const unsigned char*>(row_of_step(i)) + from.pool.place_of(chunk * chunk_bytes);
+      const rows_type rows = rows_at(to.base, MaxBytes);
+      unsigned char* const at = rows.chunk(row, chunk);
       ASSAY_UNROLL
       for (int run = 0; run < MaxBytes; run += swizzled_run_bytes)
-        platform::begin_copy<16>(at + run, source + run, is_live);
+        platform::begin_copy<16>(at + run / swizzled_run_bytes * rows.run_bytes(), source + from.pool.place_of(run),
+                                 is_live);
+    }
+  }
+  /// Apart for groups in one page: then the rows lie at one distance.
+  template <int MaxBytes, class Source>
+  __device__ void copy_whole_rows(const Source& from, const rows_type& to) const {
+    if (is_in_one_page()) {
+      const auto* const first = from.pool.row(places_.page[0], places_.slot[0]);
+      const std::int64_t further = rows_at_once() * from.pool.slot_stride;
+      copy_whole_rows<MaxBytes>(from, to, [&](int i) { return first + i * further; });
+    } else {
+      copy_whole_rows<MaxBytes>(from, to, [&](int i) { return from.pool.row(places_.page[i], places_.slot[i]); });
     }
   }
 
-  template <int MaxBytes, class T>
-  __device__ void copy(const group_source<T>& from, const swizzled_rows& to) const {
+  template <int MaxBytes, class Source>
+  __device__ void copy(const Source& from, const rows_type& to) const {
     if (range_.has_whole_vectors && from.row_bytes == MaxBytes) return copy_whole_rows<MaxBytes>(from, to);
     for_each_chunk<MaxBytes>(from, next_, [&](int, int row, int chunk, const unsigned char* source, int bytes) {
       unsigned char* const at = to.chunk(row, chunk);
@@ -218,7 +237,7 @@ class key_ring {
     } else {
       if (next_ < range_.last) {
         copy<MaxKBytes>(k_, k_of(issue_slot_));
-        copy<MaxVBytes>(v_, v_of(issue_slot_));
+        if constexpr (MaxVBytes > 0) copy<MaxVBytes>(v_, v_of(issue_slot_));
       }
       platform::commit_copies();  // an empty group, too: the wait counts them
       issue_slot_ = issue_slot_ + 1 == place_.slots ? 0 : issue_slot_ + 1;
@@ -238,7 +257,7 @@ class key_ring {
   // The way through registers.
   template <int MaxBytes>
   struct held_chunks {
-    uint4 chunk[max_copies(MaxBytes)];
+    uint4 chunk[MaxBytes > 0 ? max_copies(MaxBytes) : 1];
   };
   struct nothing {};
   template <class Held>
@@ -252,8 +271,8 @@ class key_ring {
     const uint2 high = bytes > 8 ? *reinterpret_cast<const uint2*>(from + 8) : uint2{};
     return make_uint4(low.x, low.y, high.x, high.y);
   }
-  template <bool IsWhole, int MaxBytes, class T, class Held>
-  __device__ void hold(const group_source<T>& from, std::int32_t group, Held& held) const {
+  template <bool IsWhole, int MaxBytes, class Source, class Held>
+  __device__ void hold(const Source& from, std::int32_t group, Held& held) const {
     for_each_chunk<MaxBytes>(from, group, [&](int i, int, int, const unsigned char* source, int bytes) {
       held.chunk[i] = load_chunk<IsWhole>(source, bytes);
     });
@@ -283,16 +302,16 @@ class key_ring {
       store_held<MaxVBytes>(v_, v_of(0), held_v_);
     }
   }
-  template <int MaxBytes, class T, class Held>
-  __device__ void store_held(const group_source<T>& from, const swizzled_rows& to, const Held& held) const {
+  template <int MaxBytes, class Source, class Held>
+  __device__ void store_held(const Source& from, const rows_type& to, const Held& held) const {
     for_each_chunk<MaxBytes>(from, held_at_, [&](int i, int row, int chunk, const unsigned char*, int) {
       *reinterpret_cast<uint4*>(to.chunk(row, chunk)) = held.chunk[i];
     });
   }
 
   /// Loads and stores group `held_at_`, a few chunks at a time.
-  template <bool IsWhole, class T>
-  __device__ void copy_late(const group_source<T>& from, const swizzled_rows& to) const {
+  template <bool IsWhole, class Source>
+  __device__ void copy_late(const Source& from, const rows_type& to) const {
 #pragma unroll 1
     for (int row = row_of(0); row < group_keys; row += rows_at_once()) {
       const std::int32_t key = held_at_ * group_keys + row;
@@ -303,12 +322,13 @@ class key_ring {
       for (int byte = crew_.member() % swizzled_chunks * chunk_bytes; byte < from.copied_bytes;
            byte += swizzled_run_bytes) {
         const int live_bytes = is_live ? min_of(max_of(from.row_bytes - byte, 0), chunk_bytes) : 0;
-        *reinterpret_cast<uint4*>(to.chunk(row, byte / chunk_bytes)) = load_chunk<IsWhole>(source + byte, live_bytes);
+        *reinterpret_cast<uint4*>(to.chunk(row, byte / chunk_bytes)) =
+            load_chunk<IsWhole>(source + from.pool.place_of(byte), live_bytes);
       }
     }
   }
 
-  group_source<StoredK> k_;
+  group_source<StoredK, KPool> k_;
   group_source<StoredV> v_;
   group_range range_;
   ring_place place_;

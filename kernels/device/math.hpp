@@ -16,6 +16,17 @@ using platform::exp2;
 using platform::log;
 using platform::tanh;
 
+/// The larger of x and 0; NaN where x is NaN.
+__device__ inline float relu(float x) {
+#if defined(__HIP_PLATFORM_ASSAY_NVIDIA__)
+  float y;
+  asm("max.NaN.f32 %0, %1, 0f00000000;" : "=f"(y) : "f"(x));
+  return y;
+#else
+  return x < 0.0F ? 0.0F : x;
+#endif
+}
+
 /// Natural-log LSE of a state whose maximum m is a base-2 logit and whose sum is l > 0: m * ln2 + ln l.
 __device__ inline float natural_lse(float m, float l) {
   return fmaf(m, ln_2_high, fmaf(m, ln_2_low, log(l)));

@@ -20,18 +20,6 @@ struct sequence_pages {
   __device__ std::int32_t slot_of(std::int32_t key) const { return key - by_page_size.quotient(key) * page_size; }
 };
 
-/// Page ids of one sequence. Look-ups run ahead of the sequence's end without a branch; the clamp keeps them in the
-/// table, at the last page that holds a key which the block sees.
-struct clamped_pages {
-  const std::int32_t* entries;
-  std::int32_t page_size;
-  std::int32_t max_page_table_idx;  ///< mandatory: entries behind it may be anything, or not be there
-
-  __device__ std::int32_t look_up(std::int32_t key) const {
-    return entries[min_of(key / page_size, max_page_table_idx)];
-  }
-};
-
 /// One kv head of a pool [page][slot][head][element] in any stride order; strides count elements.
 template <class T>
 struct pool_view {
@@ -43,6 +31,23 @@ struct pool_view {
   __device__ const T* row(std::int32_t page, std::int32_t slot) const {
     return data + page * page_stride + slot * slot_stride;
   }
+  /// Where byte `byte` of a row, a multiple of 16, lies behind the row's address.
+  __device__ static int place_of(int byte) { return byte; }
+};
+
+/// The same of elements of one byte in tiles of 16 keys, whose rows may be cut into chunks of 16 bytes that lie apart.
+template <class T>
+struct tiled_pool_view {
+  const T* data;
+  std::int64_t page_stride;
+  std::int64_t tile_stride;
+  std::int64_t slot_stride;  ///< within a tile
+  int chunk_stride;
+
+  __device__ const T* row(std::int32_t page, std::int32_t slot) const {
+    return data + page * page_stride + slot / 16 * tile_stride + slot % 16 * slot_stride;
+  }
+  __device__ int place_of(int byte) const { return byte / 16 * chunk_stride; }
 };
 
 /// Keys [first, last) that some row of the block sees; everything outside is dead and is never read.

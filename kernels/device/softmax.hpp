@@ -1,4 +1,4 @@
-/// Online softmax of one query row. Lanes that share a row hold the same maximum, and each its part of the sum.
+/// Online softmax of query rows. Lanes that share a row hold the same maximum, and each its part of the sum.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -9,6 +9,18 @@ namespace assay::device {
 
 /// No key yet: every visible logit is above it, and exp2 of it is 0.
 inline constexpr float no_logit = -__builtin_huge_valf();
+
+/// The sum of a power of two of numbers, in a binary tree of halves.
+template <int Count>
+__device__ __forceinline__ float tree_sum(const float (&x)[Count]) {
+  float half[Count / 2];
+  ASSAY_UNROLL
+  for (int i = 0; i < Count / 2; ++i) half[i] = x[i] + x[i + Count / 2];
+  if constexpr (Count == 2)
+    return half[0];
+  else
+    return tree_sum(half);
+}
 
 /// m: running maximum of base-2 logits. l: sum of exp2(y - m). Once a row has a key, m is finite and its l, over all
 /// lanes and states, is at least 1 up to rounding.

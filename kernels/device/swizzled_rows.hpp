@@ -15,6 +15,19 @@ constexpr int swizzled_row_bytes(int bytes) {
   return (bytes + swizzled_run_bytes - 1) / swizzled_run_bytes * swizzled_run_bytes;
 }
 
+/// Whether some of the platform's matrix units read LDS themselves, and what they ask of the first row's address.
+#if defined(__HIP_PLATFORM_ASSAY_NVIDIA__)
+inline constexpr bool reads_lds_itself = true;
+inline constexpr int swizzle_alignment = swizzled_chunks * swizzled_run_bytes;
+#else
+inline constexpr bool reads_lds_itself = false;
+inline constexpr int swizzle_alignment = chunk_bytes;
+#endif
+/// Of dynamic LDS that holds such rows.
+struct alignas(swizzle_alignment) swizzled_lds {
+  unsigned char bytes[swizzle_alignment];
+};
+
 /// Rows of `row_bytes` from `base` on, which is a multiple of 16 bytes.
 struct swizzled_rows {
   unsigned char* base;
@@ -26,6 +39,26 @@ struct swizzled_rows {
   __device__ unsigned char* chunk(int row, int number) const { return base + chunk_offset(row, number); }
   /// Of byte `byte` of the row; what follows it in its chunk follows it in LDS.
   __device__ unsigned char* at(int row, int byte) const { return chunk(row, byte / chunk_bytes) + byte % chunk_bytes; }
+  /// From row `first` on, a multiple of eight.
+  __device__ swizzled_rows from(int first) const { return {base + first * row_bytes, row_bytes}; }
+  /// Distance of a row's runs of 128 bytes.
+  __device__ static int run_bytes() { return swizzled_run_bytes; }
+};
+
+/// Rows cut into runs of 128 bytes, each in a strip with those of the other rows, as matrix units read LDS themselves.
+/// `base` is a multiple of swizzle_alignment.
+struct swizzled_strips {
+  unsigned char* base;
+  int strip_bytes;
+
+  __device__ int chunk_offset(int row, int number) const {
+    return number / swizzled_chunks * strip_bytes + row * swizzled_run_bytes +
+           ((number % swizzled_chunks ^ row % swizzled_chunks) * chunk_bytes);
+  }
+  __device__ unsigned char* chunk(int row, int number) const { return base + chunk_offset(row, number); }
+  __device__ unsigned char* at(int row, int byte) const { return chunk(row, byte / chunk_bytes) + byte % chunk_bytes; }
+  __device__ swizzled_strips from(int first) const { return {base + first * swizzled_run_bytes, strip_bytes}; }
+  __device__ int run_bytes() const { return strip_bytes; }
 };
 
 }  // namespace assay::device

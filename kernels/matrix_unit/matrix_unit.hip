@@ -39,9 +39,9 @@ __global__ void multiply_byte_tile(tile_arguments t) {
   const T* const b = static_cast<const T*>(t.b) + first;
   device::accumulator<float> sum[1];
   for (int i = 0; i < sum[0].count(); ++i) sum[0].value[i] = static_cast<const float*>(t.c)[place_of<float>(i)];
-  device::mma_panel<T, 1>(
-      sum, 1, 1, [&](int, auto& f) { device::load_words(f, a, depth); },
-      [&](int, int, auto& f) { device::load_words(f, b, depth); });
+  device::mma_rows<T, 1>(
+      sum, [](int) { return true; }, 1, [&](int, int, auto& f) { device::load_words(f, a, depth); },
+      [&](int, auto& f) { device::load_words(f, b, depth); });
   for (int i = 0; i < sum[0].count(); ++i) static_cast<float*>(t.d)[place_of<float>(i)] = sum[0].value[i];
 }
 

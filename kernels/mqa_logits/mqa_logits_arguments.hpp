@@ -4,33 +4,37 @@
 
 #include <cstdint>
 
+#include "kernels/device/divisor.hpp"
 #include "kernels/host/device_tensor.hpp"
 #include "kernels/problem.hpp"
 
 namespace assay {
 
-inline constexpr int mqa_threads = 128;
-inline constexpr int mqa_stage_keys = 128;                 ///< one thread looks up one key
-inline constexpr int mqa_chunk_keys = 2 * mqa_stage_keys;  ///< a turn of the main loop, both LDS slots
+inline constexpr int mqa_threads = 128;  ///< on NVIDIA's GPUs a warpgroup
+/// Blocks that should share a compute unit: then the sums of some hide behind the products of others. Launch bounds
+/// name it, where AMD's compilers read it as waves of a SIMD: as many registers.
+inline constexpr int mqa_blocks_of_unit = 3;
+inline constexpr int mqa_fixed_unit = 256;     ///< keys of which parts of fixed contexts are multiples
+inline constexpr int mqa_variable_unit = 128;  ///< and of variable ones
+inline constexpr int mqa_group_keys = 16;      ///< that a wave takes at once
 inline constexpr int mqa_max_heads = 64;
+inline constexpr int mqa_few_heads = 32;    ///< up to which blocks have room for no more
+inline constexpr int mqa_panel_rows = 128;  ///< heads times query rows of a block, at the most
 inline constexpr int mqa_max_head_dim = 128;
 inline constexpr int mqa_head_dim_step = 32;  ///< depth of an FP8 atom
 inline constexpr int mqa_max_next_n = 4;
 inline constexpr int mqa_max_splits = 128;
 
-/// A key's or a head's row in LDS, padded by 8 bytes so that rows start in different banks.
-inline constexpr int mqa_row_stride = mqa_max_head_dim + 8;
-
-/// LDS of a block. Heads are padded to whole atoms with zeros. Slot 0 or 1 holds the stage at work, the other one takes
-/// in the next.
-struct mqa_lds {
-  std::uint8_t q[mqa_max_heads * mqa_row_stride];
-  float weights[mqa_max_heads];
-  std::uint8_t k[2][mqa_stage_keys * mqa_row_stride];
-  std::int64_t row_at[2][mqa_stage_keys];  ///< where the keys' rows start in the pool, in elements
-  float k_row_scale[2][mqa_stage_keys];
+/// Query rows of a block, and its LDS: the panel of heads (kernels/device/head_atoms.hpp), in which each query row has
+/// `heads` rows; as many weights; a ring of keys for each wave.
+struct mqa_shape {
+  std::int32_t heads;  ///< that there is room for: mqa_few_heads or mqa_max_heads
+  std::int32_t rows;   ///< that there is room for: 1, or as many as the panel can have
+  std::int32_t weights_at, ring_at;
+  std::int32_t slots;  ///< of a ring
+  std::int32_t lds_bytes;
+  std::int32_t panel_rows() const { return heads * rows; }
 };
-static_assert(sizeof(mqa_lds) <= 48 * 1024);
 
 /// Everything a block needs to know.
 struct mqa_arguments {
@@ -40,27 +44,33 @@ struct mqa_arguments {
   std::int64_t block_table_stride;
   const std::int32_t* page_indptr;  ///< null with a block table
   std::int32_t next_n;              ///< query rows of a sequence
+  std::int32_t block_rows;          ///< of a block; the last one of a sequence may have fewer
   std::int32_t heads;
   std::int32_t head_dim;
   std::int32_t page_size;
+  device::divisor by_page_size;
+  std::int32_t has_whole_vectors;  ///< rows of K may be read 16 bytes at a time; else 8
+  std::int32_t has_whole_heads;    ///< as those of Q
   std::int32_t max_model_len;
   std::int32_t fills_hidden;
   std::int32_t preshuffled;
   std::int32_t num_splits;
+  std::int32_t has_fixed_contexts;
   std::int64_t part_keys;  ///< fixed contexts: parts are multiples of it; variable: keys of a part
+  mqa_shape shape;
 };
 
 /// Extents of a launch.
 struct mqa_grid {
   unsigned int splits;
-  unsigned int next_n;
+  unsigned int row_blocks;  ///< of a sequence
   unsigned int sequences;
 };
 
 /// Launches the kernel for one FP8 type; errors come by hipGetLastError.
-using mqa_launcher = void (*)(const mqa_arguments& arguments, mqa_grid grid, context_split split_contexts);
+using mqa_launcher = void (*)(const mqa_arguments& arguments, mqa_grid grid);
 
-void launch_mqa_logits_e4m3fn(const mqa_arguments& arguments, mqa_grid grid, context_split split_contexts);
-void launch_mqa_logits_e4m3fnuz(const mqa_arguments& arguments, mqa_grid grid, context_split split_contexts);
+void launch_mqa_logits_e4m3fn(const mqa_arguments& arguments, mqa_grid grid);
+void launch_mqa_logits_e4m3fnuz(const mqa_arguments& arguments, mqa_grid grid);
 
 }  // namespace assay

@@ -1,7 +1,5 @@
 /// The host side of mqa_logits: its types, checks, tensors, arguments and launch.
-#include <algorithm>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <vector>
 
@@ -11,6 +9,7 @@
 #include "kernels/kernel_list.hpp"
 #include "kernels/mqa_logits/mqa_logits_arguments.hpp"
 #include "kernels/mqa_logits/mqa_logits_contract.hpp"
+#include "kernels/mqa_logits/mqa_shape.hpp"
 #include "kernels/platform/current.hpp"
 
 namespace assay {
@@ -72,8 +71,8 @@ assay_status check_supported(const problem& p) {
   if (p.num_seqs > max_grid_extent)
     return refuse(ASSAY_UNSUPPORTED, "num_seqs %d exceeds a grid's %lld", p.num_seqs,
                   static_cast<long long>(max_grid_extent));
-  // The last look-up is for the second stage behind the last one.
-  if (p.max_model_len > std::numeric_limits<std::int32_t>::max() - 4 * mqa_stage_keys)
+  // Keys are numbered up to the end of the last waves' groups, and columns up to a block's threads behind the last.
+  if (p.max_model_len > std::numeric_limits<std::int32_t>::max() - 2 * mqa_threads)
     return refuse(ASSAY_UNSUPPORTED, "max_model_len %d exceeds 2^31", p.max_model_len);
   return {};
 }
@@ -89,25 +88,12 @@ assay_status check(const problem* p, bool planned) {
   return {};
 }
 
-/// Parts begin at multiples of it, so that no two share a page: a chunk of fixed contexts, a stage of variable ones.
-std::int64_t part_unit(const problem& p) {
-  const int keys = p.split_contexts == context_split::fixed ? mqa_chunk_keys : mqa_stage_keys;
-  return std::max<std::int64_t>(keys, std::lcm(std::int64_t{keys}, std::int64_t{p.page_size}));
-}
-
-std::int64_t units_of_longest(const problem& p) {
-  const std::int64_t unit = part_unit(p);
-  return (p.max_k + unit - 1) / unit;
-}
-
-/// Left to choose, as many splits as fill the device twice, with work for each in the longest context.
 assay_status plan(const problem* p, std::int64_t budget_bytes, assay_plan* chosen) {
   if (const assay_status status = check(p, false); status.code != ASSAY_OK) return status;
   if (budget_bytes < 0) return refuse(ASSAY_REJECTED, "workspace_budget_bytes is negative");
   if (chosen == nullptr) return refuse(ASSAY_REJECTED, "plan is null");
-  const std::int64_t wanted = std::int64_t{2} * platform::compute_units() / std::max(1, p->total_q);
-  const std::int64_t splits = std::clamp<std::int64_t>(std::min(wanted, units_of_longest(*p)), 1, mqa_max_splits);
-  *chosen = {p->num_splits > 0 ? p->num_splits : static_cast<std::int32_t>(splits), 0};
+  const mqa_shape shape = mqa_shape_of(*p, platform::usual_wave_lanes);
+  *chosen = {p->num_splits > 0 ? p->num_splits : mqa_splits(*p, shape), 0};
   return {};
 }
 
@@ -154,7 +140,13 @@ assay_status check_absent(std::span<const assay_tensor> given) {
   return {};
 }
 
-mqa_arguments arguments_of(const problem& p, const mqa_tensors& t) {
+/// Whether the codes of each head begin at multiples of 16 bytes and lie side by side.
+bool has_whole_heads(const tensor& q) {
+  return reinterpret_cast<std::uintptr_t>(q.data) % 16 == 0 && q.stride[0] % 16 == 0 && q.stride[1] % 16 == 0 &&
+         q.stride[2] == 1;
+}
+
+mqa_arguments arguments_of(const problem& p, const mqa_tensors& t, const assay_launch& launch) {
   const auto integers = [](const tensor& from) { return static_cast<const std::int32_t*>(from.data); };
   const bool has_table = p.page_table == page_table_kind::block_table;
   mqa_arguments a{};
@@ -165,17 +157,23 @@ mqa_arguments arguments_of(const problem& p, const mqa_tensors& t) {
   a.pages = integers(has_table ? t.block_table : t.page_indices);
   a.block_table_stride = t.block_table.stride[0];
   a.page_indptr = has_table ? nullptr : integers(t.page_indptr);
+  a.shape = mqa_shape_of(p, platform::wave_size(launch));
   a.next_n = p.max_q;
+  a.block_rows = mqa_block_rows(p, a.shape);
   a.heads = p.heads_q;
   a.head_dim = p.head_dim_qk;
   a.page_size = p.page_size;
+  a.by_page_size = device::divisor(p.page_size);
+  a.has_whole_vectors = static_cast<std::int32_t>(has_whole_vectors(t.k));
+  a.has_whole_heads = static_cast<std::int32_t>(has_whole_heads(t.q));
   a.max_model_len = p.max_model_len;
   a.fills_hidden = p.fills_hidden;
   a.preshuffled = p.k_order == key_order::preshuffled ? 1 : 0;
   a.num_splits = p.num_splits;
-  a.part_keys = part_unit(p);
+  a.has_fixed_contexts = p.split_contexts == context_split::fixed ? 1 : 0;
+  a.part_keys = mqa_part_unit(p);
   if (p.split_contexts == context_split::variable)
-    a.part_keys *= (units_of_longest(p) + p.num_splits - 1) / p.num_splits;
+    a.part_keys *= (mqa_units_of_longest(p) + p.num_splits - 1) / p.num_splits;
   return a;
 }
 
@@ -189,11 +187,12 @@ assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t num
   if (const assay_status status = check_strides(*p, bound); status.code != ASSAY_OK) return status;
   if (p->total_q == 0) return {};
 
-  const mqa_grid grid{static_cast<unsigned int>(p->num_splits), static_cast<unsigned int>(p->max_q),
+  const mqa_arguments arguments = arguments_of(*p, bound, *launch);
+  const mqa_grid grid{static_cast<unsigned int>(p->num_splits),
+                      static_cast<unsigned int>((p->max_q + arguments.block_rows - 1) / arguments.block_rows),
                       static_cast<unsigned int>(p->num_seqs)};
   const platform::launch_guard guard(*launch, given);
-  find_launcher (*p)(arguments_of(*p, bound), grid, p->split_contexts);
-  if (const assay_status status = launch_outcome("mqa_logits"); status.code != ASSAY_OK) return status;
+  find_launcher (*p)(arguments, grid);
   return launch_outcome("mqa_logits");
 }
 

@@ -59,7 +59,7 @@ void collect(const fs::path& sources, const std::string& file, std::set<std::str
 bool may_be_mutated(const std::string& path) {
   const bool is_interface = path.starts_with("kernels/") && path.find('/', 8) == std::string::npos;
   const bool is_contract = path.find("_contract.") != std::string::npos || path.starts_with("kernels/host/declare.");
-  const bool is_hardware = path.starts_with("kernels/device/mma/") && !path.ends_with("columns.hpp");
+  const bool is_hardware = path.starts_with("kernels/device/mma/") && !path.ends_with("mma/heads.hpp");
   return path.starts_with("kernels/") && !path.starts_with("kernels/platform/") && !is_interface && !is_contract &&
          !is_hardware;
 }

@@ -64,19 +64,19 @@ __device__ inline void multiply_bytes(accumulator<float>& c, const fp8_fragment&
   mma(c, widen<T>(a, 1), widen<T>(b, 1));
 }
 
-template <class T, int MaxSteps, int MaxColumns, class LoadA, class LoadB>
-__device__ inline void mma_panel(accumulator<float> (&c)[MaxColumns], int columns, int steps, LoadA load_a_step,
-                                 LoadB load_b_step) {
+template <class T, int MaxSteps, int MaxRows, class Wanted, class LoadA, class LoadB>
+__device__ inline void mma_rows(accumulator<float> (&c)[MaxRows], Wanted wanted, int steps, LoadA load_a_step,
+                                LoadB load_b_step) {
 #pragma unroll
   for (int i = 0; i < MaxSteps; ++i) {
     if (i >= steps) break;
-    fp8_fragment a;
-    load_a_step(i, a);
+    fp8_fragment b;
+    load_b_step(i, b);
 #pragma unroll
-    for (int n = 0; n < MaxColumns; ++n) {
-      if (n >= columns) break;
-      fp8_fragment b;
-      load_b_step(n, i, b);
+    for (int n = 0; n < MaxRows; ++n) {
+      if (!wanted(n)) continue;
+      fp8_fragment a;
+      load_a_step(n, i, a);
       multiply_bytes<T>(c[n], a, b);
     }
   }

@@ -1,5 +1,5 @@
 /// FP8 atoms of the cpu platform, laid out as CDNA3's v_mfma_f32_16x16x32_fp8_fp8 with 64 lanes, and alike with 32. All
-/// atoms of a panel share one rendezvous.
+/// atoms that share a B share one rendezvous.
 ///
 /// Arithmetic of an atom: cpu::multiply_tiles(). Where atoms are chosen (cpu::chosen_atoms), theirs of FP8 takes its
 /// place, or two of f16, whose groups take pairs of k in turn as those of nvidia_fp8.hpp.
@@ -33,13 +33,13 @@ struct code_table {
 template <class T>
 inline const code_table<T> decoded;
 
-inline constexpr int max_panel_columns = 8;
+inline constexpr int max_row_tiles = 8;
 
-struct panel_record {
-  accumulator<float>* c;
-  const fp8_fragment* a;  // [step]
-  const fp8_fragment* b;  // [column][step]
-  int columns;
+struct rows_record {
+  accumulator<float>* c[max_row_tiles];
+  const fp8_fragment* a;  // [row tile][step]
+  const fp8_fragment* b;  // [step]
+  int rows;
   int steps;
 };
 
@@ -67,25 +67,26 @@ inline matrix_atom fp8_atom_of(const named_atoms& atoms, dtype type) {
 }
 
 template <class T>
-void multiply_panel(cpu::wave_records& records) {
+void multiply_rows(cpu::wave_records& records) {
   const int share = 256 / records.size;
-  const auto record_of = [&](int lane) -> const panel_record& {
-    return *static_cast<const panel_record*>(records.lane[lane]);
+  const auto record_of = [&](int lane) -> const rows_record& {
+    return *static_cast<const rows_record*>(records.lane[lane]);
   };
-  const int columns = record_of(0).columns, steps = record_of(0).steps;
-  float c[max_panel_columns][16][16];
+  const int rows = record_of(0).rows, steps = record_of(0).steps;
+  float c[max_row_tiles][16][16];
   for (int lane = 0; lane < records.size; ++lane)
-    for (int n = 0; n < columns; ++n)
-      for (int i = 0; i < share; ++i) c[n][lane / 16 * share + i][lane % 16] = record_of(lane).c[n].value[i];
+    for (int n = 0; n < rows; ++n)
+      for (int i = 0; i < share; ++i) c[n][lane / 16 * share + i][lane % 16] = record_of(lane).c[n]->value[i];
   for (int step = 0; step < steps; ++step) {
     cpu::fp8_tiles tiles;
-    gather_words<T>(records, [&](int lane) -> const fp8_fragment& { return record_of(lane).a[step]; }, tiles.a);
-    for (int n = 0; n < columns; ++n) {
-      double columns_of_b[16][byte_atom_depth];
-      const auto fragment_of = [&](int lane) -> const fp8_fragment& { return record_of(lane).b[n * steps + step]; };
-      gather_words<T>(records, fragment_of, columns_of_b);
-      for (int column = 0; column < 16; ++column)
-        for (int k = 0; k < byte_atom_depth; ++k) tiles.b[k][column] = columns_of_b[column][k];
+    double columns_of_b[16][byte_atom_depth];
+    gather_words<T>(
+        records, [&](int lane) -> const fp8_fragment& { return record_of(lane).b[step]; }, columns_of_b);
+    for (int column = 0; column < 16; ++column)
+      for (int k = 0; k < byte_atom_depth; ++k) tiles.b[k][column] = columns_of_b[column][k];
+    for (int n = 0; n < rows; ++n) {
+      const auto fragment_of = [&](int lane) -> const fp8_fragment& { return record_of(lane).a[n * steps + step]; };
+      gather_words<T>(records, fragment_of, tiles.a);
       if (const named_atoms* const atoms = cpu::chosen_atoms(); atoms != nullptr)
         cpu::multiply_tiles_by(fp8_atom_of(*atoms, dtype_of<T>), tiles, c[n]);
       else
@@ -93,23 +94,26 @@ void multiply_panel(cpu::wave_records& records) {
     }
   }
   for (int lane = 0; lane < records.size; ++lane)
-    for (int n = 0; n < columns; ++n)
-      for (int i = 0; i < share; ++i) record_of(lane).c[n].value[i] = c[n][lane / 16 * share + i][lane % 16];
+    for (int n = 0; n < rows; ++n)
+      for (int i = 0; i < share; ++i) record_of(lane).c[n]->value[i] = c[n][lane / 16 * share + i][lane % 16];
 }
 
 #pragma clang attribute pop
 
 /// The whole wave must come here, with the same extents.
-template <class T, int MaxSteps, int MaxColumns, class LoadA, class LoadB>
-void mma_panel(accumulator<float> (&c)[MaxColumns], int columns, int steps, LoadA load_a_step, LoadB load_b_step,
-               ASSAY_HERE) {
-  static_assert(MaxColumns <= max_panel_columns);
-  fp8_fragment a[MaxSteps], b[MaxColumns * MaxSteps];
-  for (int i = 0; i < steps; ++i) load_a_step(i, a[i]);
-  for (int n = 0; n < columns; ++n)
-    for (int i = 0; i < steps; ++i) load_b_step(n, i, b[n * steps + i]);
-  panel_record record{c, a, b, columns, steps};
-  cpu::wave_rendezvous("mma", where, &record, &multiply_panel<T>);
+template <class T, int MaxSteps, int MaxRows, class Wanted, class LoadA, class LoadB>
+void mma_rows(accumulator<float> (&c)[MaxRows], Wanted wanted, int steps, LoadA load_a_step, LoadB load_b_step,
+              ASSAY_HERE) {
+  static_assert(MaxRows <= max_row_tiles);
+  fp8_fragment a[MaxRows * MaxSteps], b[MaxSteps];
+  rows_record record{{}, a, b, 0, steps};
+  for (int i = 0; i < steps; ++i) load_b_step(i, b[i]);
+  for (int n = 0; n < MaxRows; ++n) {
+    if (!wanted(n)) continue;
+    for (int i = 0; i < steps; ++i) load_a_step(n, i, a[record.rows * steps + i]);
+    record.c[record.rows++] = &c[n];
+  }
+  cpu::wave_rendezvous("mma", where, &record, &multiply_rows<T>);
 }
 
 /// The sum of the atom's 32 products and c is below 33 * 2^(e_max + 1), and is rounded to binary64 once: off by at most

@@ -3,8 +3,8 @@
 /// device/mma/<platform>_fp8.hpp:
 ///   fragment_words(), word_coordinate(i)
 ///   adjacent_words                      words i to i + adjacent_words - 1 lie side by side, for multiples i of it
-///   mma_panel<T, MaxSteps>(c, columns, steps, load_a, load_b)
-///       c[n] += A_0 B_0n + A_1 B_1n + ... for n < columns; load_a(i, fragment), load_b(n, i, fragment)
+///   mma_rows<T, MaxSteps>(c, wanted, steps, load_a, load_b)
+///       c[n] += A_n0 B_0 + A_n1 B_1 + ... for each n with wanted(n); load_a(n, i, fragment), load_b(i, fragment)
 #pragma once
 
 #include <hip/hip_runtime.h>

@@ -100,8 +100,8 @@ __device__ inline void load_widened(T* to, const unsigned char* from) {
   }
 }
 
-template <class Stored, class T>
-__device__ inline void load_keys(key_fragment<T>& f, const swizzled_rows& keys, int step) {
+template <class Stored, class T, class Rows>
+__device__ inline void load_keys(key_fragment<T>& f, const Rows& keys, int step) {
   ASSAY_UNROLL
   for (int i = 0; i < f.count(); i += k_run) {
     const coordinate at = a_coordinate(i);
@@ -121,8 +121,8 @@ __device__ inline void load_queries(query_fragment<T>& f, const swizzled_rows& q
 }
 
 /// A lane takes four columns of each of its keys by one load. Element j of them belongs to atom j.
-template <class Stored, class T>
-__device__ inline void load_values(key_fragment<T> (&f)[4], const swizzled_rows& values, int block) {
+template <class Stored, class T, class Rows>
+__device__ inline void load_values(key_fragment<T> (&f)[4], const Rows& values, int block) {
   ASSAY_UNROLL
   for (int i = 0; i < f[0].count(); ++i) {
     const coordinate at = a_coordinate(i);

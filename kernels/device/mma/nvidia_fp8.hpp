@@ -42,6 +42,20 @@ __device__ inline std::uint32_t widened_pair(std::uint32_t bytes) {
   return widen_pair<T>(bytes, 0, multiply_pair);
 }
 
+/// All four bytes.
+template <class T>
+__device__ inline void widen_word(std::uint32_t& low, std::uint32_t& high, std::uint32_t bytes) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+  if constexpr (std::is_same_v<T, e4m3fn>) {
+    asm("{.reg .b16 a, b; mov.b32 {a, b}, %2; cvt.rn.f16x2.e4m3x2 %0, a; cvt.rn.f16x2.e4m3x2 %1, b;}"
+        : "=r"(low), "=r"(high)
+        : "r"(bytes));
+    return;
+  }
+#endif
+  low = widened_pair<T>(bytes), high = widened_pair<T>(bytes >> 16);
+}
+
 /// A fragment in f16: pair i of word w at 2 * w + i.
 struct wide_fragment {
   unsigned int pair[8];
@@ -63,21 +77,21 @@ __device__ inline void multiply_wide(accumulator<float>& c, const wide_fragment&
   }
 }
 
-template <class T, int MaxSteps, int MaxColumns, class LoadA, class LoadB>
-__device__ inline void mma_panel(accumulator<float> (&c)[MaxColumns], int columns, int steps, LoadA load_a_step,
-                                 LoadB load_b_step) {
+template <class T, int MaxSteps, int MaxRows, class Wanted, class LoadA, class LoadB>
+__device__ inline void mma_rows(accumulator<float> (&c)[MaxRows], Wanted wanted, int steps, LoadA load_a_step,
+                                LoadB load_b_step) {
 #pragma unroll
   for (int i = 0; i < MaxSteps; ++i) {
     if (i >= steps) break;
-    fp8_fragment a;
-    load_a_step(i, a);
-    const wide_fragment wide_a = widen<T>(a);
+    fp8_fragment b;
+    load_b_step(i, b);
+    const wide_fragment wide_b = widen<T>(b);
 #pragma unroll
-    for (int n = 0; n < MaxColumns; ++n) {
-      if (n >= columns) break;
-      fp8_fragment b;
-      load_b_step(n, i, b);
-      multiply_wide(c[n], wide_a, widen<T>(b));
+    for (int n = 0; n < MaxRows; ++n) {
+      if (!wanted(n)) continue;
+      fp8_fragment a;
+      load_a_step(n, i, a);
+      multiply_wide(c[n], widen<T>(a), wide_b);
     }
   }
 }

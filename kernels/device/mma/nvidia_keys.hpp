@@ -44,7 +44,8 @@ __device__ inline int narrow_column(int i) {
 
 /// Where a chunk lies in shared memory. The base is converted, not the chunk's address, so that this is done once for
 /// all chunks.
-__device__ inline unsigned int shared_number(const swizzled_rows& rows, int row, int chunk) {
+template <class Rows>
+__device__ inline unsigned int shared_number(const Rows& rows, int row, int chunk) {
   return static_cast<unsigned int>(__cvta_generic_to_shared(rows.base)) +
          static_cast<unsigned int>(rows.chunk_offset(row, chunk));
 }
@@ -97,8 +98,8 @@ __device__ inline unsigned int widened_pair(unsigned int bytes) {
   return pair;
 }
 
-template <class Stored, class T>
-__device__ inline void load_keys(key_fragment<T>& f, const swizzled_rows& keys, int step) {
+template <class Stored, class T, class Rows>
+__device__ inline void load_keys(key_fragment<T>& f, const Rows& keys, int step) {
   const int lane = mma_lane();
   if constexpr (sizeof(Stored) == 2) {
     load_matrices(f.word, shared_number(keys, lane % 16, step * 2 + lane / 16));
@@ -128,8 +129,8 @@ __device__ inline void load_queries(query_fragment<T>& f, const swizzled_rows& q
 }
 
 /// Of FP8 a transposed matrix has pairs of columns: rows r and r + 8 of an atom are columns 2r and 2r + 1.
-template <class Stored, class T>
-__device__ inline void load_values(key_fragment<T> (&f)[4], const swizzled_rows& values, int block) {
+template <class Stored, class T, class Rows>
+__device__ inline void load_values(key_fragment<T> (&f)[4], const Rows& values, int block) {
   const int lane = mma_lane();
   if constexpr (sizeof(Stored) == 2) {
     ASSAY_UNROLL

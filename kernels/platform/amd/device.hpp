@@ -150,6 +150,8 @@ __device__ inline void begin_copy(void* lds, const void* from, bool is_live) {
 __device__ inline void commit_copies() {}
 template <int Pending>
 __device__ inline void wait_for_copies() {}
+/// Makes what the thread wrote to LDS visible to a matrix unit that reads LDS itself: here none does.
+__device__ inline void publish_lds() {}
 
 }  // namespace assay::platform
 

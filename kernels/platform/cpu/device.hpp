@@ -143,6 +143,8 @@ template <int Bytes>
 inline void commit_copies() {
   cpu::commit_copies();
 }
+/// Makes what the thread wrote to LDS visible to a matrix unit that reads LDS itself: here none does.
+inline void publish_lds() {}
 /// Waits for the thread's groups but the newest `Pending`. Other lanes see their copies after a wave_fence().
 template <int Pending>
 inline void wait_for_copies() {

@@ -129,13 +129,18 @@ __device__ inline bool any_lane(bool holds) {
 template <int Bytes>
 __device__ inline void begin_copy(void* lds, const void* from, bool is_live) {
   const auto to = static_cast<unsigned int>(__cvta_generic_to_shared(lds));
-  const int live_bytes = is_live ? Bytes : 0;
+  const int is_dead = is_live ? 0 : 1;
   if constexpr (Bytes == 16)  // past the L1 cache, which the tile would only pass
-    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(live_bytes)
-                 : "memory");
+    asm volatile(
+        "{.reg .pred dead; setp.ne.b32 dead, %2, 0; cp.async.cg.shared.global.L2::128B [%0], [%1], 16, dead;}" ::"r"(
+            to),
+        "l"(from), "r"(is_dead)
+        : "memory");
   else
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(Bytes), "r"(live_bytes)
-                 : "memory");
+    asm volatile(
+        "{.reg .pred dead; setp.ne.b32 dead, %3, 0; cp.async.ca.shared.global [%0], [%1], %2, dead;}" ::"r"(to),
+        "l"(from), "n"(Bytes), "r"(is_dead)
+        : "memory");
 }
 /// Makes a group of the thread's copies since the last one.
 __device__ inline void commit_copies() {
@@ -145,6 +150,14 @@ __device__ inline void commit_copies() {
 template <int Pending>
 __device__ inline void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+}
+
+/// Makes what the thread wrote to LDS, by copies that it has waited for, too, visible to a matrix unit that reads LDS
+/// itself: before the barrier that orders the block.
+__device__ inline void publish_lds() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
 }
 
 }  // namespace assay::platform

@@ -51,9 +51,9 @@ __global__ void multiply_bytes(const std::uint8_t* a, const std::uint8_t* b, flo
       f.word[i] = *reinterpret_cast<const std::uint32_t*>(from + at.outer * 32 + at.k);
     }
   };
-  atoms::mma_panel<T, 1>(
-      sum, 1, 1, [&](int, atoms::fp8_fragment& f) { load(a, f); },
-      [&](int, int, atoms::fp8_fragment& f) { load(b, f); });
+  atoms::mma_rows<T, 1>(
+      sum, [](int) { return true; }, 1, [&](int, int, atoms::fp8_fragment& f) { load(a, f); },
+      [&](int, atoms::fp8_fragment& f) { load(b, f); });
   for (int i = 0; i < sum[0].count(); ++i) c[atoms::c_row(i) * 16 + atoms::c_column(i)] = sum[0].value[i];
 }
 

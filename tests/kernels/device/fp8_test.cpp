@@ -16,29 +16,29 @@ namespace device = assay::device;
 
 namespace {
 
-constexpr int max_steps = 4, max_columns = 8;
+constexpr int max_steps = 4, max_rows = 8;
 
-/// One wave: C[16][16 * columns] += A B with A[row][k] and B[column][k], rows of `stride` bytes.
+/// One wave: C[16 * rows][16] += A B with A[row][k] and B[column][k], rows of `stride` bytes.
 struct operands {
   const std::uint8_t* a;
   const std::uint8_t* b;
   float* c;
-  int stride, steps, columns;
+  int stride, steps, rows;
 };
 
 template <class T>
 __global__ void multiply(operands x) {
-  device::accumulator<float> c[max_columns];
-  const auto place = [&](int n, int i) { return device::c_row(i) * 16 * x.columns + 16 * n + device::c_column(i); };
-  for (int n = 0; n < x.columns; ++n)
+  device::accumulator<float> c[max_rows];
+  const auto place = [&](int n, int i) { return (16 * n + device::c_row(i)) * 16 + device::c_column(i); };
+  for (int n = 0; n < x.rows; ++n)
     for (int i = 0; i < c[n].count(); ++i) c[n].value[i] = x.c[place(n, i)];
-  device::mma_panel<T, max_steps>(
-      c, x.columns, x.steps,
-      [&](int i, device::fp8_fragment& f) { device::load_words(f, x.a + i * device::byte_atom_depth, x.stride); },
+  device::mma_rows<T, max_steps>(
+      c, [&](int n) { return n < x.rows; }, x.steps,
       [&](int n, int i, device::fp8_fragment& f) {
-        device::load_words(f, x.b + 16 * n * x.stride + i * device::byte_atom_depth, x.stride);
-      });
-  for (int n = 0; n < x.columns; ++n)
+        device::load_words(f, x.a + 16 * n * x.stride + i * device::byte_atom_depth, x.stride);
+      },
+      [&](int i, device::fp8_fragment& f) { device::load_words(f, x.b + i * device::byte_atom_depth, x.stride); });
+  for (int n = 0; n < x.rows; ++n)
     for (int i = 0; i < c[n].count(); ++i) x.c[place(n, i)] = c[n].value[i];
 }
 
@@ -55,10 +55,10 @@ std::vector<std::uint8_t> draw_codes(std::mt19937& random, std::size_t count) {
 /// What the head of device/mma/cpu_fp8.hpp says of an atom, in plain loops.
 template <class T>
 std::vector<float> expected(const operands& x) {
-  std::vector<float> c(x.c, x.c + 256 * x.columns);
-  for (int row = 0; row < 16; ++row)
-    for (int column = 0; column < 16 * x.columns; ++column) {
-      float& sum = c.data()[row * 16 * x.columns + column];
+  std::vector<float> c(x.c, x.c + 256 * x.rows);
+  for (int row = 0; row < 16 * x.rows; ++row)
+    for (int column = 0; column < 16; ++column) {
+      float& sum = c.data()[row * 16 + column];
       for (int step = 0; step < x.steps; ++step) {
         double products = 0;
         for (int k = step * 32; k < step * 32 + 32; ++k)
@@ -77,23 +77,23 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 template <class T>
-void check_atoms(int wave_size, int steps, int columns) {
-  std::mt19937 random(static_cast<std::uint32_t>(100 * steps + columns));
+void check_atoms(int wave_size, int steps, int rows) {
+  std::mt19937 random(static_cast<std::uint32_t>(100 * steps + rows));
   const int stride = steps * 32 + 8;
-  auto a = draw_codes<T>(random, 16 * static_cast<std::size_t>(stride));
-  const auto b = draw_codes<T>(random, 16 * static_cast<std::size_t>(columns) * static_cast<std::size_t>(stride));
+  auto a = draw_codes<T>(random, 16 * static_cast<std::size_t>(rows) * static_cast<std::size_t>(stride));
+  const auto b = draw_codes<T>(random, 16 * static_cast<std::size_t>(stride));
   std::fill_n(a.begin() + 5 * stride, stride, std::uint8_t{0});  // a row of zeros, as padding has
-  std::vector<float> c(256 * static_cast<std::size_t>(columns));
+  std::vector<float> c(256 * static_cast<std::size_t>(rows));
   for (float& x : c)
     x = std::ldexp(static_cast<float>(random() % 4001U) - 2000.0F, static_cast<int>(random() % 24U) - 12);
-  const operands x{a.data(), b.data(), c.data(), stride, steps, columns};
+  const operands x{a.data(), b.data(), c.data(), stride, steps, rows};
   const std::vector<float> wanted = expected<T>(x);
 
   const assay::cpu::launch_scope scope(assay::cpu::parameters(wave_size));
   auto* const kernel = multiply<T>;
   hipLaunchKernelGGL(kernel, dim3(1), dim3(static_cast<unsigned int>(wave_size)), 0, nullptr, x);
   REQUIRE(hipGetLastError() == hipSuccess);
-  INFO("wave " << wave_size << ", " << steps << " steps, " << columns << " columns");
+  INFO("wave " << wave_size << ", " << steps << " steps, " << rows << " rows");
   CHECK(same_bits(c, wanted));
 }
 
@@ -128,9 +128,9 @@ int wrongly_widened() {
 TEST_CASE("FP8 atoms add 32 exact products and round as stated, bit for bit, in every layout", "[device]") {
   for (const int wave_size : {32, 64})
     for (const int steps : {1, 2, 3, 4})
-      for (const int columns : {1, 4, 5, 8}) {
-        check_atoms<device::e4m3fn>(wave_size, steps, columns);
-        check_atoms<device::e4m3fnuz>(wave_size, steps, columns);
+      for (const int rows : {1, 4, 5, 8}) {
+        check_atoms<device::e4m3fn>(wave_size, steps, rows);
+        check_atoms<device::e4m3fnuz>(wave_size, steps, rows);
       }
 }
 

@@ -258,8 +258,7 @@ class Rules(unittest.TestCase):
             self.assertIn("1 by an offset", self.findings((zero, between, load, *self.GOOD))[0])
 
     def test_main_kernels_are_those_of_every_name(self):
-        for name in ("split_kv_block<f16>", "batch_prefill_block<e4m3fn, f16>", "mqa_fixed_block<e4m3fn>",
-                     "mqa_variable_block<e4m3fn>"):
+        for name in ("split_kv_block<f16>", "batch_prefill_block<e4m3fn, f16>", "mqa_logits_block<e4m3fn, 64, 2>"):
             self.assertEqual(self.findings(self.GOOD[1:], name), ["no matrix instruction"])
 
     def test_an_unwaited_write_in_any_kernel(self):

@@ -1,0 +1,221 @@
+/// A warpgroup's 64 query rows of batch_prefill, 16 of each wave: S = Q K^T and O = P V by products that read K and V
+/// from LDS themselves. It has the interface of prefill_rows.hpp, where a wave loads them; a wave's rows see the same
+/// tiles in both. Of platforms whose matrix unit does so, and of types that it multiplies as they are stored.
+#pragma once
+
+#include <hip/hip_runtime.h>
+
+#include <cstdint>
+
+#include "kernels/batch_prefill/batch_prefill_arguments.hpp"
+#include "kernels/batch_prefill/prefill_rows.hpp"
+#include "kernels/batch_prefill/prefill_work.hpp"
+#include "kernels/device/convert.hpp"
+#include "kernels/device/key_atoms.hpp"
+#include "kernels/device/math.hpp"
+#include "kernels/device/mma/nvidia_warpgroup.hpp"
+#include "kernels/device/softmax.hpp"
+#include "kernels/device/swizzled_rows.hpp"
+
+#if defined(ASSAY_HAS_WARPGROUPS)
+
+namespace assay {
+
+template <class Traits>
+class prefill_group_rows {
+  using element = typename Traits::element;
+  using sums = device::narrow_sums<float>;
+  static constexpr int slots = 2;  ///< rows of a lane: element i of an atom is of row slot i / 2
+  static constexpr int key_atoms = prefill_tile_keys / device::narrow_columns;
+  static constexpr int value_atoms = Traits::atoms * 16 / device::narrow_columns;
+  static constexpr int group_rows = 4 * prefill_wave_rows;
+
+ public:
+  __device__ prefill_group_rows(const prefill_arguments& a, const prefill_work& w)
+      : a_(a), work_(w), first_row_(w.first_row + device::wave_of_block() * prefill_wave_rows) {
+    const std::int32_t group = w.first_row + device::wave_of_block() / 4 * group_rows;
+    if (group >= w.rows) return;
+    visible_to_group_ = w.visible_to(a, device::min_of(w.rows, group + group_rows) - 1);
+    if (first_row_ >= w.rows) return;
+    visible_to_all_ = w.visible_to(a, first_row_);
+    visible_to_any_ = w.visible_to(a, device::min_of(w.rows, first_row_ + prefill_wave_rows) - 1);
+    ASSAY_UNROLL
+    for (int slot = 0; slot < slots; ++slot) visible_keys_[slot] = w.visible_to(a, row_of(slot));
+  }
+
+  /// The wave's rows of Q to LDS, and from there to registers; then LDS may be used again.
+  __device__ __forceinline__ void load_queries(unsigned char* lds) {
+    const device::swizzled_rows rows = store_query_rows<Traits>(a_, work_, first_row_, lds);
+    ASSAY_UNROLL
+    for (int step = 0; step < Traits::atoms; ++step)
+      if (step < steps()) device::load_keys<element>(queries_[step], rows, step);
+  }
+
+  /// Takes in a tile of keys, as prefill_rows does. The whole warpgroup comes here together.
+  __device__ __forceinline__ void take(const device::swizzled_strips& keys, const device::swizzled_strips& values,
+                                       std::int32_t tile, const prefill_descales& descales) {
+    const std::int32_t first_key = tile * prefill_tile_keys;
+    if (first_key >= visible_to_group_) return;
+    sums s[key_atoms];
+    multiply_keys(s, keys);
+
+    float ratio = 1.0F;
+    if (first_key < visible_to_any_) {
+      if (held_v_descale_ != descales.v && first_key != 0) ratio = held_v_descale_ / descales.v;
+      held_v_descale_ = descales.v;
+    }
+    float factors[slots];
+    if (first_key + prefill_tile_keys <= visible_to_all_)
+      weigh<false>(first_key, descales.k, s, factors);
+    else
+      weigh<true>(first_key, descales.k, s, factors);
+    bool moves = false;
+    ASSAY_UNROLL
+    for (int slot = 0; slot < slots; ++slot) {
+      factors[slot] *= ratio;
+      moves |= factors[slot] != 1.0F;
+    }
+    if (platform::any_lane(moves)) ASSAY_UNROLL
+    for (int atom = 0; atom < value_atoms; ++atom) ASSAY_UNROLL
+    for (int i = 0; i < o_[atom].count(); ++i) o_[atom].value[i] *= factors[i / 2];
+    multiply_values(s, values);
+  }
+
+  /// Normalises and stores O, with the last v descale, and the LSE.
+  __device__ __forceinline__ void store() const {
+    if (first_row_ >= work_.rows) return;
+    using output = typename Traits::output;
+    ASSAY_UNROLL
+    for (int slot = 0; slot < slots; ++slot) {
+      device::softmax_state state = softmax_[slot];
+      state.l = join(state.l, [](float x, float y) { return x + y; });
+      const std::int32_t row = row_of(slot);
+      if (row >= work_.rows) continue;
+      const std::int64_t query = work_.first_query + row;
+      if (device::narrow_column(0) == 0)
+        static_cast<float*>(a_.lse.data)[query * a_.lse.stride[0] + work_.head * a_.lse.stride[1]] = state.lse();
+      const float scale = a_.v_scale * held_v_descale_ / state.l;
+      output* const to = static_cast<output*>(a_.o.data) + query * a_.o.stride[0] + work_.head * a_.o.stride[1];
+      ASSAY_UNROLL
+      for (int atom = 0; atom < value_atoms; ++atom) ASSAY_UNROLL
+      for (int i = 2 * slot; i < 2 * slot + 2; ++i) {
+        const std::int32_t column = atom * device::narrow_columns + device::narrow_column(i);
+        if (column >= a_.head_dim_v) continue;
+        // + 0 makes a negative zero positive: its sign would tell of keys that the row does not see.
+        const float o = state.l == 0.0F ? 0.0F : o_[atom].value[i] * scale + 0.0F;
+        to[column * a_.o.stride[2]] = device::from_float<output>(o);
+      }
+    }
+  }
+
+ private:
+  /// Counted in the sequence.
+  __device__ std::int32_t row_of(int slot) const { return first_row_ + device::narrow_row(2 * slot); }
+  /// Atoms along the head dimension.
+  __device__ int steps() const { return a_.head_dim_qk / device::atom_depth; }
+
+  /// Joins a value of a row over the four lanes that share it.
+  template <class Join>
+  __device__ static float join(float value, Join join_two) {
+    value = join_two(value, __shfl_xor(value, 1, 32));
+    return join_two(value, __shfl_xor(value, 2, 32));
+  }
+
+  __device__ __forceinline__ void multiply_keys(sums (&s)[key_atoms], const device::swizzled_strips& keys) const {
+    const auto b_of = [&](int step) {
+      return device::rows_of_b(keys.base + step / 4 * keys.strip_bytes + step % 4 * 2 * device::chunk_bytes);
+    };
+    // Two ways from their first products on: of one that both shared nvcc 13.0 overwrote the operand in the loop.
+    device::start_warpgroup();
+    if (steps() == Traits::atoms) {  // one straight piece
+      device::begin_product(s, queries_[0], b_of(0));
+      ASSAY_UNROLL
+      for (int step = 1; step < Traits::atoms; ++step) device::add_product(s, queries_[step], b_of(step));
+    } else {
+      device::begin_product(s, queries_[0], b_of(0));
+      ASSAY_UNROLL
+      for (int step = 1; step < Traits::atoms; ++step) {
+        if (step >= steps()) continue;
+        device::start_warpgroup();
+        device::add_product(s, queries_[step], b_of(step));
+      }
+    }
+    device::commit_warpgroup();
+    device::wait_for_warpgroup(s);
+  }
+
+  /// O += P V. P goes from C to A as it lies in the lane: two atoms of keys side by side are one of A.
+  __device__ __forceinline__ void multiply_values(const sums (&s)[key_atoms], const device::swizzled_strips& values) {
+    constexpr int values_steps = prefill_tile_keys / device::atom_depth;
+    device::key_fragment<element> p[values_steps];
+    ASSAY_UNROLL
+    for (int step = 0; step < values_steps; ++step) ASSAY_UNROLL
+    for (int word = 0; word < 4; ++word) {
+      const sums& atom = s[2 * step + word / 2];
+      p[step].word[word] = device::round_pair<element>(atom.value[word % 2 * 2], atom.value[word % 2 * 2 + 1]);
+    }
+    device::start_warpgroup();
+    ASSAY_UNROLL
+    for (int step = 0; step < values_steps; ++step)
+      device::add_by_columns(o_, p[step],
+                             device::columns_of_b(values.base + step * device::atom_depth * device::swizzled_run_bytes,
+                                                  values.strip_bytes));
+    device::commit_warpgroup();
+    device::wait_for_warpgroup(o_);
+  }
+
+  /// As prefill_rows::weigh, of the lane's rows side by side: each waits for its own results.
+  template <bool HasHidden>
+  __device__ __forceinline__ void weigh(int first_key, float k_descale, sums (&s)[key_atoms], float (&factors)[slots]) {
+    const float scale = a_.logit_scale * k_descale, base2_scale = a_.base2_logit_scale * k_descale;
+    float top[slots] = {device::no_logit, device::no_logit};
+    ASSAY_UNROLL
+    for (int atom = 0; atom < key_atoms; ++atom) ASSAY_UNROLL
+    for (int i = 0; i < s[atom].count(); ++i) {
+      float& value = s[atom].value[i];
+      if constexpr (Traits::is_capped)
+        value = a_.soft_cap * device::tanh(value * scale / a_.soft_cap) * device::log2_e;
+      else
+        value *= base2_scale;
+      if constexpr (HasHidden) {  // whatever a hidden key made of it, NaN included
+        const std::int32_t key = first_key + atom * device::narrow_columns + device::narrow_column(i);
+        value = key < visible_keys_[i / 2] ? value : device::no_logit;
+      }
+      top[i / 2] = fmaxf(top[i / 2], value);
+    }
+    float base[slots];
+    ASSAY_UNROLL
+    for (int slot = 0; slot < slots; ++slot) top[slot] = join(top[slot], [](float x, float y) { return fmaxf(x, y); });
+    ASSAY_UNROLL
+    for (int slot = 0; slot < slots; ++slot) {
+      factors[slot] = softmax_[slot].move(top[slot]);
+      base[slot] = softmax_[slot].base();
+    }
+    float part[slots][2 * key_atoms];
+    ASSAY_UNROLL
+    for (int atom = 0; atom < key_atoms; ++atom) ASSAY_UNROLL
+    for (int i = 0; i < s[atom].count(); ++i) {
+      float& value = s[atom].value[i];
+      part[i / 2][2 * atom + i % 2] = value = device::exp2(value - base[i / 2]);
+    }
+    ASSAY_UNROLL
+    for (int slot = 0; slot < slots; ++slot)
+      softmax_[slot].l = fmaf(softmax_[slot].l, factors[slot], device::tree_sum(part[slot]));
+  }
+
+  const prefill_arguments& a_;
+  const prefill_work& work_;
+  std::int32_t first_row_;             ///< of the wave, counted in the sequence
+  std::int32_t visible_to_group_ = 0;  ///< keys from there on are hidden from all rows of the warpgroup,
+  std::int32_t visible_to_any_ = 0;    ///< from those of the wave;
+  std::int32_t visible_to_all_ = 0;    ///< keys before it are visible to all of them, as far as they exist
+  std::int32_t visible_keys_[slots] = {};
+  float held_v_descale_ = 1.0F;  ///< O is in units of it
+  device::softmax_state softmax_[slots];
+  device::key_fragment<element> queries_[Traits::atoms] = {};
+  sums o_[value_atoms];
+};
+
+}  // namespace assay
+
+#endif

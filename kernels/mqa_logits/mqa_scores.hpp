@@ -1,0 +1,187 @@
+/// The dot products of a block of mqa_logits. Each wave takes groups of 16 keys, which come by a ring of its own; the
+/// heads of the block's query rows lie in LDS for all of them.
+#pragma once
+
+#include <hip/hip_runtime.h>
+
+#include <cstdint>
+
+#include "kernels/device/head_atoms.hpp"
+#include "kernels/device/key_ring.hpp"
+#include "kernels/device/math.hpp"
+#include "kernels/device/mma.hpp"
+#include "kernels/device/pool_view.hpp"
+#include "kernels/mqa_logits/mqa_logits_arguments.hpp"
+#include "kernels/mqa_logits/mqa_work.hpp"
+
+namespace assay {
+
+inline constexpr float hidden_logit = -__builtin_huge_valf();
+
+/// As the calling thread sees them.
+template <class T, int MaxHeads, int MaxRows>
+class mqa_scores {
+  static constexpr int head_atoms = MaxHeads / device::head_rows;  ///< of a query row
+  using pool = device::tiled_pool_view<T>;
+  using ring_type = device::key_ring<T, T, mqa_max_head_dim, 0, device::wave_crew, pool>;
+
+ public:
+  /// The whole block must come here.
+  __device__ mqa_scores(const mqa_arguments& a, const mqa_work& w, unsigned char* lds)
+      : a_(a),
+        w_(w),
+        panel_(lds, MaxHeads * MaxRows, a.head_dim),
+        weights_(reinterpret_cast<float*>(lds + a.shape.weights_at)),
+        pages_{a.page_indptr != nullptr ? a.pages + a.page_indptr[w.sequence]
+                                        : a.pages + w.sequence * a.block_table_stride,
+               a.page_size, a.by_page_size},
+        group_(w.first / mqa_group_keys + device::wave_of_block()),
+        ring_({pool_of(a), a.head_dim, a.head_dim}, {},
+              {pages_, {0, w.visible}, group_, w.end / mqa_group_keys, waves(), a.has_whole_vectors != 0},
+              ring_place(a, lds)) {
+    ring_.start();
+    load_heads();
+    find_scale(group_);
+    load_scale(group_);
+    find_scale(group_ + waves());
+    device::publish_heads();
+    __syncthreads();
+  }
+
+  /// Calls store(row, column, logit) for each column that a row wants written. The whole block must come here. While a
+  /// group's products are under way, the next one is waited for.
+  template <class Store>
+  __device__ __forceinline__ void run(Store store_logit) {
+    device::key_operand<T> keys;
+    if (is_mine(group_)) {
+      ring_.advance();
+      device::load_operand(keys, ring_.keys(), a_.head_dim);
+    }
+#pragma unroll 1
+    for (std::int32_t first = w_.first; first < w_.end; first += waves() * mqa_group_keys) {
+      const bool has_keys = is_mine(group_), has_next = is_mine(group_ + waves());
+      device::head_sums dots[MaxRows * head_atoms];
+      const auto wanted = [&](int atom) { return atom / head_atoms < w_.rows && atom % head_atoms < atoms(); };
+      device::begin_heads(dots, wanted, panel_, keys, has_keys);
+      const float scale = scale_;
+      load_scale(group_ + waves());
+      find_scale(group_ + 2 * waves());
+      if (has_next) ring_.advance();
+      device::finish_heads(dots);
+      if (has_next) device::load_operand(keys, ring_.keys(), a_.head_dim);
+      if (has_keys) store_group(dots, scale, store_logit);
+      group_ += waves();
+    }
+  }
+
+ private:
+  __device__ static int waves() {
+    return mqa_threads / device::wave_lanes();
+  }
+  __device__ static int thread() {
+    return static_cast<int>(threadIdx.x);
+  }
+  /// Of a query row, atoms that are multiplied.
+  __device__ int atoms() const {
+    return device::multiplies_all_heads ? head_atoms : (a_.heads + device::head_rows - 1) / device::head_rows;
+  }
+
+  /// Preshuffled keys lie in tiles of 16 keys by 16 elements.
+  __device__ static pool pool_of(const mqa_arguments& a) {
+    const auto* const data = static_cast<const T*>(a.k.data);
+    if (a.preshuffled != 0) return {data, a.k.stride[0], std::int64_t{16} * a.head_dim, 16, 256};
+    return {data, a.k.stride[0], 16 * a.k.stride[1], a.k.stride[1], 16};
+  }
+
+  __device__ static device::ring_place ring_place(const mqa_arguments& a, unsigned char* lds) {
+    const int bytes = a.shape.slots * mqa_group_keys * device::swizzled_run_bytes;
+    return {lds + a.shape.ring_at + device::wave_of_block() * bytes, device::swizzled_run_bytes, 0, a.shape.slots};
+  }
+
+  /// The rows' heads and their weights to LDS; heads that are multiplied, but do not exist, are zeros.
+  __device__ void load_heads() {
+    const int chunks = a_.head_dim / 16, padded_heads = atoms() * device::head_rows;
+    for (int at = thread(); at < w_.rows * padded_heads * chunks; at += mqa_threads) {
+      const int chunk = at % chunks, row = at / chunks / padded_heads, head = at / chunks % padded_heads;
+      alignas(16) std::uint8_t codes[16] = {};
+      if (head < a_.heads) {
+        const std::uint8_t* const from =
+            static_cast<const std::uint8_t*>(a_.q.data) + (w_.query + row) * a_.q.stride[0] + head * a_.q.stride[1];
+        if (a_.has_whole_heads != 0) {
+          *reinterpret_cast<uint4*>(codes) = *reinterpret_cast<const uint4*>(from + chunk * 16);
+        } else {
+          ASSAY_UNROLL
+          for (int i = 0; i < 16; ++i) codes[i] = from[(chunk * 16 + i) * a_.q.stride[2]];
+        }
+      }
+      panel_.store(row * MaxHeads + head, chunk, *reinterpret_cast<const uint4*>(codes));
+    }
+    for (int at = thread(); at < w_.rows * padded_heads; at += mqa_threads) {
+      const int row = at / padded_heads, head = at % padded_heads;
+      const float* const from = static_cast<const float*>(a_.weights.data) + (w_.query + row) * a_.weights.stride[0];
+      weights_[row * MaxHeads + head] = head < a_.heads ? from[head * a_.weights.stride[1]] : 0.0F;
+    }
+  }
+
+  __device__ bool is_mine(std::int32_t group) const {
+    return group * mqa_group_keys < w_.end;
+  }
+
+  /// The lane's own key of group `group`.
+  __device__ static std::int32_t key_of(std::int32_t group) {
+    return group * mqa_group_keys + device::own_key();
+  }
+
+  /// The page of its scale, which load_scale() loads when the page's number has come.
+  __device__ void find_scale(std::int32_t group) {
+    const std::int32_t key = key_of(group);
+    scale_page_ = key < w_.visible ? pages_.page_of(key) : 0;
+  }
+  __device__ void load_scale(std::int32_t group) {
+    const std::int32_t key = key_of(group);
+    scale_ = 0.0F;
+    if (key < w_.visible)
+      scale_ = static_cast<const float*>(
+          a_.k_row_scale.data)[scale_page_ * a_.k_row_scale.stride[0] + pages_.slot_of(key) * a_.k_row_scale.stride[1]];
+  }
+
+  /// Weighs the heads' dot products of the wave's group and stores the rows' logits.
+  template <class Store>
+  __device__ __forceinline__ void store_group(const device::head_sums (&dots)[MaxRows * head_atoms], float scale,
+                                              Store store_logit) const {
+    device::head_sums weighted[MaxRows];
+    ASSAY_UNROLL
+    for (int row = 0; row < MaxRows; ++row) {
+      if (row >= w_.rows) continue;
+      ASSAY_UNROLL
+      for (int atom = 0; atom < head_atoms; ++atom) {
+        if (atom >= atoms()) continue;
+        device::head_sums weights;
+        device::load_weights(weights, weights_ + row * MaxHeads + atom * device::head_rows);
+        ASSAY_UNROLL
+        for (int i = 0; i < weights.count(); ++i) {
+          const float dot = dots[row * head_atoms + atom].value[i];
+          weighted[row].value[i] = fmaf(weights.value[i], device::relu(dot), weighted[row].value[i]);
+        }
+      }
+    }
+    const std::int32_t key = key_of(group_);
+    device::sum_heads(weighted, w_.rows, [&](std::int32_t row, float sum) {
+      // Selected, not multiplied: a key that the row does not see may hold NaN.
+      const bool is_seen = w_.sees(row, key);
+      if (is_seen || a_.fills_hidden != 0) store_logit(row, key, is_seen ? sum * scale : hidden_logit);
+    });
+  }
+
+  const mqa_arguments& a_;
+  const mqa_work& w_;
+  device::head_panel<T> panel_;
+  float* weights_;
+  device::sequence_pages pages_;
+  std::int32_t group_;  ///< of the wave: its keys are 16 * group_ and what follows
+  ring_type ring_;
+  float scale_;              ///< of the lane's key in the group that is multiplied next
+  std::int32_t scale_page_;  ///< where that of the group behind it lies
+};
+
+}  // namespace assay

@@ -1,0 +1,62 @@
+#include "kernels/mqa_logits/mqa_shape.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "kernels/device/head_atoms.hpp"
+#include "kernels/device/key_ring.hpp"
+#include "kernels/device/swizzled_rows.hpp"
+#include "kernels/platform/current.hpp"
+
+namespace assay {
+namespace {
+
+/// What a block does before its first key costs about as much as so many keys.
+constexpr std::int64_t keys_of_start = 128;
+
+}  // namespace
+
+mqa_shape mqa_shape_of(const problem& p, int lanes) {
+  mqa_shape s{};
+  s.heads = p.heads_q <= mqa_few_heads ? mqa_few_heads : mqa_max_heads;
+  s.rows = p.max_q <= 1 ? 1 : mqa_panel_rows / s.heads;
+  s.slots = platform::copies_pass_registers ? 1 : device::most_ring_slots;
+  s.weights_at = device::head_panel<device::e4m3fn>::size_bytes(s.panel_rows(), p.head_dim_qk);
+  s.ring_at = s.weights_at + s.panel_rows() * static_cast<std::int32_t>(sizeof(float));
+  s.lds_bytes = s.ring_at + mqa_threads / lanes * s.slots * mqa_group_keys * device::swizzled_row_bytes(p.head_dim_qk);
+  return s;
+}
+
+std::int32_t mqa_block_rows(const problem& p, const mqa_shape& shape) {
+  return std::clamp(p.max_q, 1, shape.rows);
+}
+
+std::int64_t mqa_part_unit(const problem& p) {
+  const int keys = p.split_contexts == context_split::fixed ? mqa_fixed_unit : mqa_variable_unit;
+  return std::lcm(std::int64_t{keys}, std::int64_t{p.page_size});
+}
+
+std::int64_t mqa_units_of_longest(const problem& p) {
+  const std::int64_t unit = mqa_part_unit(p);
+  return (p.max_k + unit - 1) / unit;
+}
+
+std::int32_t mqa_splits(const problem& p, const mqa_shape& shape) {
+  const std::int64_t units = mqa_units_of_longest(p), compute_units = platform::compute_units();
+  const std::int64_t rows = mqa_block_rows(p, shape), others = p.num_seqs * ((p.max_q + rows - 1) / rows);
+  const std::int64_t together =
+      std::clamp<std::int64_t>(platform::lds_bytes().of_unit / shape.lds_bytes, 1, mqa_blocks_of_unit);
+  std::int32_t best = 1;
+  std::int64_t least = 0;
+  for (std::int32_t splits = 1; splits <= mqa_max_splits && splits <= std::max<std::int64_t>(units, 1); ++splits) {
+    const std::int64_t part = (units + splits - 1) / splits, parts = part == 0 ? 1 : (units + part - 1) / part;
+    // Blocks run in rounds, each as long as one of its blocks: those that share a compute unit wait for themselves, not
+    // for each other.
+    const std::int64_t rounds = (parts * others + together * compute_units - 1) / (together * compute_units);
+    const std::int64_t cost = rounds * (part * mqa_part_unit(p) + keys_of_start);
+    if (splits == 1 || cost < least) best = splits, least = cost;
+  }
+  return best;
+}
+
+}  // namespace assay

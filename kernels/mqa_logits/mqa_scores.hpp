@@ -75,12 +75,8 @@ class mqa_scores {
   }
 
  private:
-  __device__ static int waves() {
-    return mqa_threads / device::wave_lanes();
-  }
-  __device__ static int thread() {
-    return static_cast<int>(threadIdx.x);
-  }
+  __device__ static int waves() { return mqa_threads / device::wave_lanes(); }
+  __device__ static int thread() { return static_cast<int>(threadIdx.x); }
   /// Of a query row, atoms that are multiplied.
   __device__ int atoms() const {
     return device::multiplies_all_heads ? head_atoms : (a_.heads + device::head_rows - 1) / device::head_rows;
@@ -123,14 +119,10 @@ class mqa_scores {
     }
   }
 
-  __device__ bool is_mine(std::int32_t group) const {
-    return group * mqa_group_keys < w_.end;
-  }
+  __device__ bool is_mine(std::int32_t group) const { return group * mqa_group_keys < w_.end; }
 
   /// The lane's own key of group `group`.
-  __device__ static std::int32_t key_of(std::int32_t group) {
-    return group * mqa_group_keys + device::own_key();
-  }
+  __device__ static std::int32_t key_of(std::int32_t group) { return group * mqa_group_keys + device::own_key(); }
 
   /// The page of its scale, which load_scale() loads when the page's number has come.
   __device__ void find_scale(std::int32_t group) {

@@ -80,8 +80,7 @@ void multiply_rows(cpu::wave_records& records) {
   for (int step = 0; step < steps; ++step) {
     cpu::fp8_tiles tiles;
     double columns_of_b[16][byte_atom_depth];
-    gather_words<T>(
-        records, [&](int lane) -> const fp8_fragment& { return record_of(lane).b[step]; }, columns_of_b);
+    gather_words<T>(records, [&](int lane) -> const fp8_fragment& { return record_of(lane).b[step]; }, columns_of_b);
     for (int column = 0; column < 16; ++column)
       for (int k = 0; k < byte_atom_depth; ++k) tiles.b[k][column] = columns_of_b[column][k];
     for (int n = 0; n < rows; ++n) {

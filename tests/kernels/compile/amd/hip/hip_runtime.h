@@ -10,7 +10,8 @@
 #define __host__ __attribute__((host))
 #define __forceinline__ inline __attribute__((always_inline))
 #define __shared__ __attribute__((shared))
-#define __launch_bounds__(threads) __attribute__((amdgpu_flat_work_group_size(1, threads)))
+#define __launch_bounds__(threads, ...) \
+  __attribute__((amdgpu_flat_work_group_size(1, threads))) __VA_OPT__(__attribute__((amdgpu_waves_per_eu(__VA_ARGS__))))
 
 struct dim3 {
   unsigned int x, y, z;

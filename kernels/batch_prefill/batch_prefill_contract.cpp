@@ -17,9 +17,9 @@ contract declare_batch_prefill(const problem& p, int lanes) {
   c.tile_rows = prefill_wave_rows;       // a wave leaves out the tiles behind those that its rows see
   c.merge_roundings = per_page ? 2 : 0;  // the quotient of two descales, and its product with alpha
   c.constant_roundings = 1;
-  // Within the lane over an atom, over the four of a tile, and into l; in prefill_group_rows over the 16 that a lane
-  // has of a row, and into l.
-  c.sum_roundings = device::reads_lds_itself ? 5 : device::narrow_sum_roundings(lanes) + 2 + 1;
+  // Within the lane over an atom, over the four of a tile, and into l; in prefill_group_rows, which does not take FP8,
+  // over the 16 that a lane has of a row, and into l.
+  c.sum_roundings = device::reads_lds_itself && !is_fp8(p.q_type) ? 5 : device::narrow_sum_roundings(lanes) + 2 + 1;
   c.sum_join_roundings = device::narrow_join_roundings(lanes);
   // v_scale times the last descale, over l, times O. A factor of 1 rounds nothing.
   c.normalise_roundings = per_page && p.v_scale != 1.0F ? 3 : 2;

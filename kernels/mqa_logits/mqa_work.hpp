@@ -18,7 +18,7 @@ struct mqa_work {
   std::int64_t query;          ///< the first one's row of q, weights and logits
   std::int32_t first_visible;  ///< keys that row 0 would see of a long context: others see one more each
   std::int32_t visible;        ///< keys [0, visible) are visible to the last row, which sees most
-  std::int32_t first;          ///< the block's columns: [first, last); first is a multiple of 16
+  std::int32_t first;          ///< the block's columns: [first, last); first is a multiple of 16, unless there are none
   std::int32_t last;
   std::int32_t end;  ///< columns [first, end) are computed: in groups of 16, so `end` may pass `last`
 

@@ -13,6 +13,8 @@ namespace assay {
 
 inline constexpr int prefill_wave_rows = 16;  ///< query rows of a wave
 inline constexpr int prefill_tile_keys = 64;
+inline constexpr int prefill_group_tile_keys = 128;   ///< where warpgroups multiply (prefill_group_rows.hpp)
+inline constexpr int prefill_group_block_rows = 128;  ///< of their blocks
 inline constexpr int prefill_max_head_dim = 128;
 inline constexpr int prefill_head_dim_step = 16;  ///< head dimensions are multiples of it
 inline constexpr int prefill_least_waves = 4;
@@ -27,6 +29,7 @@ struct prefill_shape {
   std::int32_t k_row_bytes, v_row_bytes;
   std::int32_t q_at;
   std::int32_t lds_bytes;
+  std::int32_t by_groups;  ///< warpgroups multiply: of what is above, rows alone counts
 };
 
 /// Everything a block needs to know. Optional tensors have null data.
@@ -47,9 +50,11 @@ struct prefill_arguments {
   std::int32_t page_size;
   device::divisor by_page_size;
   std::int32_t causal;
-  std::int32_t has_whole_vectors;  ///< K's and V's rows may be read 16 bytes at a time; else 8
-  float logit_scale;               ///< scale * q_scale * k_scale
-  float base2_logit_scale;         ///< the same times log2(e)
+  std::int32_t has_whole_vectors;   ///< K's and V's rows may be read 16 bytes at a time; else 8
+  std::int32_t has_whole_queries;   ///< Q's rows may be read eight elements at a time
+  std::int32_t has_paired_outputs;  ///< O's rows may be written two elements at a time
+  float logit_scale;                ///< scale * q_scale * k_scale
+  float base2_logit_scale;          ///< the same times log2(e)
   float soft_cap;
   float v_scale;
   prefill_shape shape;

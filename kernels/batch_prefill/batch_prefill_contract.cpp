@@ -1,6 +1,7 @@
 #include "kernels/batch_prefill/batch_prefill_contract.hpp"
 
 #include "kernels/batch_prefill/batch_prefill_arguments.hpp"
+#include "kernels/batch_prefill/prefill_shape.hpp"
 #include "kernels/device/key_atoms.hpp"
 #include "kernels/device/key_contract.hpp"
 #include "kernels/host/declare.hpp"
@@ -11,16 +12,17 @@ contract declare_batch_prefill(const problem& p, int lanes) {
   const dtype compute_type = is_fp8(p.q_type) ? dtype::f16 : p.q_type;
   const bool per_page = p.kv_descale == descale_kind::per_page;
   contract c;
-  c.tile_keys = prefill_tile_keys;
+  const bool by_groups = prefill_by_groups(p);
+  c.tile_keys = by_groups ? prefill_group_tile_keys : prefill_tile_keys;
   device::declare_key_products(c, compute_type, p.k_type, compute_type);
   c.fuses_logits = 0;
   c.tile_rows = prefill_wave_rows;       // a wave leaves out the tiles behind those that its rows see
   c.merge_roundings = per_page ? 2 : 0;  // the quotient of two descales, and its product with alpha
   c.constant_roundings = 1;
-  // Within the lane over an atom, over the four of a tile, and into l; in prefill_group_rows, which does not take FP8,
-  // over the 16 that a lane has of a row, and into l.
-  c.sum_roundings = device::reads_lds_itself && !is_fp8(p.q_type) ? 5 : device::narrow_sum_roundings(lanes) + 2 + 1;
-  c.sum_join_roundings = device::narrow_join_roundings(lanes);
+  // Within the lane over an atom, over the four of a tile, and into l; in prefill_group_rows over the 32 that a lane
+  // has of a row, and into l.
+  c.sum_roundings = by_groups ? 6 : device::narrow_sum_roundings(lanes) + 2 + 1;
+  c.sum_join_roundings = by_groups ? 2 : device::narrow_join_roundings(lanes);
   // v_scale times the last descale, over l, times O. A factor of 1 rounds nothing.
   c.normalise_roundings = per_page && p.v_scale != 1.0F ? 3 : 2;
   declare_functions(c);

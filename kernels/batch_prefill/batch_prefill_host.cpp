@@ -108,6 +108,13 @@ std::vector<expectation> expectations(const problem& p, paged_tensors& to) {
   return all;
 }
 
+/// Whether the rows of all heads of Q or O may be accessed `elements` at once.
+bool has_rows_of(const tensor& t, std::int64_t elements) {
+  const bool is_whole = t.stride[0] % elements == 0 && t.stride[1] % elements == 0 && t.stride[2] == 1;
+  return is_whole &&
+         reinterpret_cast<std::uintptr_t>(t.data) % static_cast<std::uintptr_t>(elements * size_bytes(t.type)) == 0;
+}
+
 prefill_arguments arguments_of(const problem& p, const paged_tensors& t, const assay_launch& launch) {
   const auto integers = [](const tensor& from) { return static_cast<const std::int32_t*>(from.data); };
   const bool has_table = p.page_table == page_table_kind::block_table;
@@ -131,6 +138,8 @@ prefill_arguments arguments_of(const problem& p, const paged_tensors& t, const a
   a.page_size = p.page_size;
   a.by_page_size = device::divisor(p.page_size);
   a.has_whole_vectors = static_cast<std::int32_t>(has_whole_vectors(t.k) && has_whole_vectors(t.v));
+  a.has_whole_queries = static_cast<std::int32_t>(has_rows_of(t.q, 8));
+  a.has_paired_outputs = static_cast<std::int32_t>(has_rows_of(t.o, 2));
   a.causal = p.causal;
   a.logit_scale = scales.natural, a.base2_logit_scale = scales.base2;
   a.soft_cap = p.soft_cap, a.v_scale = p.v_scale;

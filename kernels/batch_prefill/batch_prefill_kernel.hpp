@@ -7,8 +7,9 @@
 #include <hip/hip_runtime.h>
 
 #include "kernels/batch_prefill/batch_prefill_arguments.hpp"
-#if defined(__HIP_PLATFORM_ASSAY_NVIDIA__)
-#include "kernels/batch_prefill/prefill_group_rows.hpp"
+#include "kernels/batch_prefill/prefill_loads.hpp"
+#if defined(ASSAY_NVIDIA_WARPGROUPS)
+#include "kernels/batch_prefill/prefill_groups_kernel.hpp"
 #endif
 #include "kernels/batch_prefill/prefill_rows.hpp"
 #include "kernels/batch_prefill/prefill_work.hpp"
@@ -17,58 +18,40 @@
 
 namespace assay {
 
-/// Descales of the tile's page; behind the last tile, where no page need be, those of the last one.
-__device__ inline prefill_descales load_descales(const prefill_arguments& a, const prefill_work& w,
-                                                 const device::sequence_pages& pages, std::int32_t tile) {
-  if (a.k_descale.data == nullptr) return {};
-  const std::int32_t page = pages.page_of(device::min_of(tile, w.tiles - 1) * prefill_tile_keys);
-  const auto at = [&](const device_tensor& t) {
-    return static_cast<const float*>(t.data)[page * t.stride[0] + w.kv_head * t.stride[1]];
-  };
-  return {at(a.k_descale), at(a.v_descale)};
-}
-
+/// Whether the device has the other kernel for all problems of these types: FP8 may have descales per small page.
 #if defined(ASSAY_HAS_WARPGROUPS)
 template <class Traits>
-using prefill_rows_of = std::conditional_t<Traits::in_strips, prefill_group_rows<Traits>, prefill_rows<Traits>>;
+inline constexpr bool always_by_groups = sizeof(typename Traits::stored) == sizeof(typename Traits::element);
 #else
 template <class Traits>
-using prefill_rows_of = prefill_rows<Traits>;
+inline constexpr bool always_by_groups = false;
 #endif
 
+/// Of waves, each of which loads what it multiplies.
 template <class Traits>
-__global__ void __launch_bounds__(prefill_most_threads) batch_prefill_block(prefill_arguments a) {
+__device__ void prefill_by_waves(const prefill_arguments& a) {
   using stored = typename Traits::stored;
-  using crew = device::block_crew<prefill_tile_keys, prefill_least_waves * device::smallest_wave, prefill_most_threads,
-                                  Traits::in_strips>;
+  using crew = device::block_crew<prefill_tile_keys, prefill_least_waves * device::smallest_wave, prefill_most_threads>;
   using ring_type = device::key_ring<stored, stored, Traits::row_bytes, Traits::row_bytes, crew>;
-  HIP_DYNAMIC_SHARED(device::swizzled_lds, dynamic_lds);
+  HIP_DYNAMIC_SHARED(uint4, dynamic_lds);
   auto* const lds = reinterpret_cast<unsigned char*>(dynamic_lds);
 
   const prefill_work work = find_prefill_work(a);
   if (work.first_row >= work.rows) return;
-  prefill_rows_of<Traits> rows(a, work);
+  prefill_rows<Traits> rows(a, work);
   if (work.tiles > 0) {
     rows.load_queries(lds + a.shape.q_at);
     __syncthreads();  // the ring may take the place of Q
 
-    const device::sequence_pages pages{a.page_indptr != nullptr ? a.pages + a.page_indptr[work.sequence]
-                                                                : a.pages + work.sequence * a.block_table_stride,
-                                       a.page_size, a.by_page_size};
-    const auto source = [&](const device_tensor& t, int columns, int copied) {
-      constexpr int bytes = sizeof(stored);
-      return device::group_source<stored>{
-          {static_cast<const stored*>(t.data) + work.kv_head * t.stride[2], t.stride[0], t.stride[1]},
-          columns * bytes,
-          copied * bytes};
-    };
-    ring_type ring(source(a.k, a.head_dim_qk, a.head_dim_qk), source(a.v, a.head_dim_v, (a.head_dim_v + 63) / 64 * 64),
+    const device::sequence_pages pages = pages_of(a, work);
+    ring_type ring(source_of<stored>(a.k, work, a.head_dim_qk, a.head_dim_qk),
+                   source_of<stored>(a.v, work, a.head_dim_v, (a.head_dim_v + 63) / 64 * 64),
                    {pages, {0, work.visible_keys}, 0, work.tiles, 1, a.has_whole_vectors != 0},
                    {lds, a.shape.k_row_bytes, a.shape.v_row_bytes, a.shape.slots}, crew{a.shape.waves * a.shape.lanes});
     ring.start();
     prefill_descales descales = load_descales(a, work, pages, 0);
     for (std::int32_t tile = 0; tile < work.tiles; ++tile) {
-      const prefill_descales next = load_descales(a, work, pages, tile + 1);
+      const prefill_descales next = load_descales(a, work, pages, (tile + 1) * prefill_tile_keys);
       ring.advance();
       rows.take(ring.keys(), ring.values(), tile, descales);
       descales = next;  // not earlier: take() reads those of the tile
@@ -76,6 +59,11 @@ __global__ void __launch_bounds__(prefill_most_threads) batch_prefill_block(pref
     ring.finish();
   }
   rows.store();
+}
+
+template <class Traits>
+__global__ void __launch_bounds__(prefill_most_threads) batch_prefill_block(prefill_arguments a) {
+  if constexpr (!always_by_groups<Traits>) prefill_by_waves<Traits>(a);
 }
 
 template <class Traits>
@@ -87,12 +75,20 @@ void launch_prefill_block(const prefill_arguments& arguments, unsigned int block
                      static_cast<unsigned int>(arguments.shape.lds_bytes), platform::stream(), arguments);
 }
 
+template <class Traits>
+void launch_prefill_by_traits(const prefill_arguments& arguments, unsigned int blocks) {
+#if defined(ASSAY_NVIDIA_WARPGROUPS)
+  if (arguments.shape.by_groups != 0) return launch_prefill_groups<Traits>(arguments, blocks);
+#endif
+  launch_prefill_block<Traits>(arguments, blocks);
+}
+
 template <class T, class Stored, class Out, int MaxHeadDim>
 void launch_prefill_of_dim(const prefill_arguments& arguments, unsigned int blocks) {
   if (arguments.soft_cap == 0.0F)
-    launch_prefill_block<prefill_traits<T, Stored, Out, MaxHeadDim, false>>(arguments, blocks);
+    launch_prefill_by_traits<prefill_traits<T, Stored, Out, MaxHeadDim, false>>(arguments, blocks);
   else
-    launch_prefill_block<prefill_traits<T, Stored, Out, MaxHeadDim, true>>(arguments, blocks);
+    launch_prefill_by_traits<prefill_traits<T, Stored, Out, MaxHeadDim, true>>(arguments, blocks);
 }
 
 template <class T, class Stored, class Out>

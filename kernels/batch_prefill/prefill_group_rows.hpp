@@ -1,6 +1,6 @@
-/// A warpgroup's 64 query rows of batch_prefill, 16 of each wave: S = Q K^T and O = P V by products that read K and V
-/// from LDS themselves. It has the interface of prefill_rows.hpp, where a wave loads them; a wave's rows see the same
-/// tiles in both. Of platforms whose matrix unit does so, and of types that it multiplies as they are stored.
+/// A warpgroup's 64 query rows of batch_prefill, 16 of each wave: S = Q K^T and O = P V by products that read Q, K and
+/// V from LDS themselves. The logits of a tile and the outputs of the tile before it are multiplied at once; the
+/// softmax of the one runs beside the products of the other.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -16,6 +16,7 @@
 #include "kernels/device/mma/nvidia_warpgroup.hpp"
 #include "kernels/device/softmax.hpp"
 #include "kernels/device/swizzled_rows.hpp"
+#include "kernels/device/tile_ring.hpp"
 
 #if defined(ASSAY_HAS_WARPGROUPS)
 
@@ -26,13 +27,20 @@ class prefill_group_rows {
   using element = typename Traits::element;
   using sums = device::narrow_sums<float>;
   static constexpr int slots = 2;  ///< rows of a lane: element i of an atom is of row slot i / 2
-  static constexpr int key_atoms = prefill_tile_keys / device::narrow_columns;
+  static constexpr int key_atoms = prefill_group_tile_keys / device::narrow_columns;
   static constexpr int value_atoms = Traits::atoms * 16 / device::narrow_columns;
+  static constexpr int value_steps = prefill_group_tile_keys / device::atom_depth;
   static constexpr int group_rows = 4 * prefill_wave_rows;
+  static constexpr int strip_bytes = group_rows * device::swizzled_run_bytes;  ///< of Q
+  static constexpr int group_bytes = group_rows * Traits::atoms * 16 * 2;
 
  public:
-  __device__ prefill_group_rows(const prefill_arguments& a, const prefill_work& w)
-      : a_(a), work_(w), first_row_(w.first_row + device::wave_of_block() * prefill_wave_rows) {
+  /// lds: of all groups' rows of Q.
+  __device__ prefill_group_rows(const prefill_arguments& a, const prefill_work& w, unsigned char* lds)
+      : a_(a),
+        work_(w),
+        first_row_(w.first_row + device::wave_of_block() * prefill_wave_rows),
+        queries_{lds + device::wave_of_block() / 4 * group_bytes, strip_bytes} {
     const std::int32_t group = w.first_row + device::wave_of_block() / 4 * group_rows;
     if (group >= w.rows) return;
     visible_to_group_ = w.visible_to(a, device::min_of(w.rows, group + group_rows) - 1);
@@ -43,42 +51,55 @@ class prefill_group_rows {
     for (int slot = 0; slot < slots; ++slot) visible_keys_[slot] = w.visible_to(a, row_of(slot));
   }
 
-  /// The wave's rows of Q to LDS, and from there to registers; then LDS may be used again.
-  __device__ __forceinline__ void load_queries(unsigned char* lds) {
-    const device::swizzled_rows rows = store_query_rows<Traits>(a_, work_, first_row_, lds);
-    ASSAY_UNROLL
-    for (int step = 0; step < Traits::atoms; ++step)
-      if (step < steps()) device::load_keys<element>(queries_[step], rows, step);
+  /// The warpgroup's rows of Q to LDS, for its products.
+  __device__ __forceinline__ void store_queries() {
+    store_query_rows<Traits>(a_, work_, first_row_, queries_.from(device::wave_of_block() % 4 * prefill_wave_rows));
+    platform::publish_lds();
+    device::sync_warpgroup();
   }
 
-  /// Takes in a tile of keys, as prefill_rows does. The whole warpgroup comes here together.
-  __device__ __forceinline__ void take(const device::swizzled_strips& keys, const device::swizzled_strips& values,
-                                       std::int32_t tile, const prefill_descales& descales) {
-    const std::int32_t first_key = tile * prefill_tile_keys;
-    if (first_key >= visible_to_group_) return;
-    sums s[key_atoms];
-    multiply_keys(s, keys);
+  /// Tiles that some row of the warpgroup sees.
+  __device__ std::int32_t tiles() const {
+    return (visible_to_group_ + prefill_group_tile_keys - 1) / prefill_group_tile_keys;
+  }
 
-    float ratio = 1.0F;
-    if (first_key < visible_to_any_) {
-      if (held_v_descale_ != descales.v && first_key != 0) ratio = held_v_descale_ / descales.v;
-      held_v_descale_ = descales.v;
-    }
+  // A tile's logits become probabilities, which the next call multiplies. The whole warpgroup comes here together.
+  template <class Taker>
+  __device__ __forceinline__ void take_first(Taker& ring, const prefill_descales& descales) {
+    ring.advance();
+    sums s[key_atoms];
+    begin_logits(s, ring.keys());
+    ring.pass_turn();
+    device::wait_for_warpgroup(s);
+    ring.release();
     float factors[slots];
-    if (first_key + prefill_tile_keys <= visible_to_all_)
-      weigh<false>(first_key, descales.k, s, factors);
-    else
-      weigh<true>(first_key, descales.k, s, factors);
-    bool moves = false;
-    ASSAY_UNROLL
-    for (int slot = 0; slot < slots; ++slot) {
-      factors[slot] *= ratio;
-      moves |= factors[slot] != 1.0F;
-    }
-    if (platform::any_lane(moves)) ASSAY_UNROLL
+    weigh(0, descales, s, factors);
+    round_probabilities(s);
+  }
+  template <class Taker>
+  __device__ __forceinline__ void take(Taker& ring, std::int32_t tile, const prefill_descales& descales) {
+    ring.advance();
+    sums s[key_atoms];
+    begin_logits(s, ring.keys());
+    begin_outputs(ring.values());
+    ring.pass_turn();
+    device::wait_for_warpgroup<1>(s);
+    float factors[slots];
+    weigh(tile * prefill_group_tile_keys, descales, s, factors);
+    device::wait_for_warpgroup(o_);
+    ring.release();
+    if (platform::any_lane(factors[0] != 1.0F || factors[1] != 1.0F)) ASSAY_UNROLL
     for (int atom = 0; atom < value_atoms; ++atom) ASSAY_UNROLL
     for (int i = 0; i < o_[atom].count(); ++i) o_[atom].value[i] *= factors[i / 2];
-    multiply_values(s, values);
+    round_probabilities(s);
+  }
+  template <class Taker>
+  __device__ __forceinline__ void take_last(Taker& ring) {
+    ring.advance();
+    begin_outputs(ring.values());
+    ring.pass_turn();
+    device::wait_for_warpgroup(o_);
+    ring.release();
   }
 
   /// Normalises and stores O, with the last v descale, and the LSE.
@@ -97,13 +118,19 @@ class prefill_group_rows {
       const float scale = a_.v_scale * held_v_descale_ / state.l;
       output* const to = static_cast<output*>(a_.o.data) + query * a_.o.stride[0] + work_.head * a_.o.stride[1];
       ASSAY_UNROLL
-      for (int atom = 0; atom < value_atoms; ++atom) ASSAY_UNROLL
-      for (int i = 2 * slot; i < 2 * slot + 2; ++i) {
-        const std::int32_t column = atom * device::narrow_columns + device::narrow_column(i);
+      for (int atom = 0; atom < value_atoms; ++atom) {
+        const std::int32_t column = atom * device::narrow_columns + device::narrow_column(0);
         if (column >= a_.head_dim_v) continue;
         // + 0 makes a negative zero positive: its sign would tell of keys that the row does not see.
-        const float o = state.l == 0.0F ? 0.0F : o_[atom].value[i] * scale + 0.0F;
-        to[column * a_.o.stride[2]] = device::from_float<output>(o);
+        float pair[2];
+        ASSAY_UNROLL
+        for (int i = 0; i < 2; ++i) pair[i] = state.l == 0.0F ? 0.0F : o_[atom].value[2 * slot + i] * scale + 0.0F;
+        if (a_.has_paired_outputs != 0) {
+          *reinterpret_cast<std::uint32_t*>(to + column) = device::round_pair<output>(pair[0], pair[1]);
+        } else {
+          ASSAY_UNROLL
+          for (int i = 0; i < 2; ++i) to[(column + i) * a_.o.stride[2]] = device::from_float<output>(pair[i]);
+        }
       }
     }
   }
@@ -121,50 +148,63 @@ class prefill_group_rows {
     return join_two(value, __shfl_xor(value, 2, 32));
   }
 
-  __device__ __forceinline__ void multiply_keys(sums (&s)[key_atoms], const device::swizzled_strips& keys) const {
-    const auto b_of = [&](int step) {
-      return device::rows_of_b(keys.base + step / 4 * keys.strip_bytes + step % 4 * 2 * device::chunk_bytes);
+  __device__ __forceinline__ void begin_logits(sums (&s)[key_atoms], const device::swizzled_strips& keys) const {
+    const device::lds_operand a = device::operand_by_rows(queries_.base), b = device::operand_by_rows(keys.base);
+    const auto add = [&](int step) {
+      const int within = step % 4 * 2 * device::chunk_bytes;
+      device::add_product(s, element{}, a + (step / 4 * strip_bytes + within),
+                          b + (step / 4 * keys.strip_bytes + within));
     };
-    // Two ways from their first products on: of one that both shared nvcc 13.0 overwrote the operand in the loop.
     device::start_warpgroup();
     if (steps() == Traits::atoms) {  // one straight piece
-      device::begin_product(s, queries_[0], b_of(0));
+      device::begin_product(s, element{}, a, b);
       ASSAY_UNROLL
-      for (int step = 1; step < Traits::atoms; ++step) device::add_product(s, queries_[step], b_of(step));
+      for (int step = 1; step < Traits::atoms; ++step) add(step);
     } else {
-      device::begin_product(s, queries_[0], b_of(0));
+      device::begin_product(s, element{}, a, b);
       ASSAY_UNROLL
-      for (int step = 1; step < Traits::atoms; ++step) {
-        if (step >= steps()) continue;
-        device::start_warpgroup();
-        device::add_product(s, queries_[step], b_of(step));
-      }
+      for (int step = 1; step < Traits::atoms; ++step)
+        if (step < steps()) add(step);
     }
     device::commit_warpgroup();
-    device::wait_for_warpgroup(s);
   }
 
-  /// O += P V. P goes from C to A as it lies in the lane: two atoms of keys side by side are one of A.
-  __device__ __forceinline__ void multiply_values(const sums (&s)[key_atoms], const device::swizzled_strips& values) {
-    constexpr int values_steps = prefill_tile_keys / device::atom_depth;
-    device::key_fragment<element> p[values_steps];
-    ASSAY_UNROLL
-    for (int step = 0; step < values_steps; ++step) ASSAY_UNROLL
-    for (int word = 0; word < 4; ++word) {
-      const sums& atom = s[2 * step + word / 2];
-      p[step].word[word] = device::round_pair<element>(atom.value[word % 2 * 2], atom.value[word % 2 * 2 + 1]);
-    }
+  /// O += P V.
+  __device__ __forceinline__ void begin_outputs(const device::swizzled_strips& values) {
+    const device::lds_operand b = device::operand_by_columns(values.base, values.strip_bytes);
     device::start_warpgroup();
     ASSAY_UNROLL
-    for (int step = 0; step < values_steps; ++step)
-      device::add_by_columns(o_, p[step],
-                             device::columns_of_b(values.base + step * device::atom_depth * device::swizzled_run_bytes,
-                                                  values.strip_bytes));
+    for (int step = 0; step < value_steps; ++step)
+      device::add_by_columns(o_, p_[step], b + step * device::atom_depth * device::swizzled_run_bytes);
     device::commit_warpgroup();
-    device::wait_for_warpgroup(o_);
   }
 
-  /// As prefill_rows::weigh, of the lane's rows side by side: each waits for its own results.
+  /// P goes from C to A as it lies in the lane: two atoms of keys side by side are one of A.
+  __device__ __forceinline__ void round_probabilities(const sums (&s)[key_atoms]) {
+    ASSAY_UNROLL
+    for (int step = 0; step < value_steps; ++step) ASSAY_UNROLL
+    for (int word = 0; word < 4; ++word) {
+      const sums& atom = s[2 * step + word / 2];
+      p_[step].word[word] = device::round_pair<element>(atom.value[word % 2 * 2], atom.value[word % 2 * 2 + 1]);
+    }
+  }
+
+  /// As prefill_rows::weigh, of the lane's rows side by side: each waits for its own results. factors[slot] is what O
+  /// of the tiles before is to be scaled by: O is kept in units of the last tile's v descale.
+  __device__ __forceinline__ void weigh(std::int32_t first_key, const prefill_descales& descales, sums (&s)[key_atoms],
+                                        float (&factors)[slots]) {
+    float ratio = 1.0F;
+    if (first_key < visible_to_any_) {
+      if (held_v_descale_ != descales.v && first_key != 0) ratio = held_v_descale_ / descales.v;
+      held_v_descale_ = descales.v;
+    }
+    if (first_key + prefill_group_tile_keys <= visible_to_all_)
+      weigh<false>(first_key, descales.k, s, factors);
+    else
+      weigh<true>(first_key, descales.k, s, factors);
+    ASSAY_UNROLL
+    for (int slot = 0; slot < slots; ++slot) factors[slot] *= ratio;
+  }
   template <bool HasHidden>
   __device__ __forceinline__ void weigh(int first_key, float k_descale, sums (&s)[key_atoms], float (&factors)[slots]) {
     const float scale = a_.logit_scale * k_descale, base2_scale = a_.base2_logit_scale * k_descale;
@@ -212,7 +252,8 @@ class prefill_group_rows {
   std::int32_t visible_keys_[slots] = {};
   float held_v_descale_ = 1.0F;  ///< O is in units of it
   device::softmax_state softmax_[slots];
-  device::key_fragment<element> queries_[Traits::atoms] = {};
+  device::swizzled_strips queries_;  ///< of the warpgroup
+  device::key_fragment<element> p_[value_steps];
   sums o_[value_atoms];
 };
 

@@ -27,8 +27,6 @@ struct prefill_traits {
   static constexpr int halves = prefill_wave_rows / device::narrow_columns;
   static constexpr bool is_capped = IsCapped;
   static constexpr bool holds_queries = !platform::has_few_registers;
-  /// For a matrix unit that reads K and V from LDS itself, which it can of types that it multiplies as they are.
-  static constexpr bool in_strips = device::reads_lds_itself && sizeof(Stored) == sizeof(T);
   static constexpr int row_bytes = device::swizzled_row_bytes(MaxHeadDim * static_cast<int>(sizeof(Stored)));
 };
 
@@ -37,36 +35,62 @@ struct prefill_descales {
   float k = 1.0F, v = 1.0F;
 };
 
-/// The 16 rows of Q from `first_row` on, as they are multiplied, to the wave's place in LDS. Rows and columns beyond
-/// the tensor are zeros. Lanes take eight elements at once, whatever their stride.
+/// Eight elements of a row of Q, as they are multiplied: a chunk in LDS.
 template <class Traits>
-__device__ __forceinline__ device::swizzled_rows store_query_rows(const prefill_arguments& a, const prefill_work& w,
-                                                                  std::int32_t first_row, unsigned char* lds) {
+struct query_chunk {
   using element = typename Traits::element;
   using stored = typename Traits::stored;
-  constexpr int chunk = device::chunk_bytes / static_cast<int>(sizeof(element));
-  const int row_bytes = device::swizzled_row_bytes(a.head_dim_qk * static_cast<int>(sizeof(element)));
-  const device::swizzled_rows rows{lds + device::wave_of_block() * prefill_wave_rows * row_bytes, row_bytes};
-  const int chunks = a.head_dim_qk / chunk, lane = static_cast<int>(threadIdx.x) % device::wave_lanes();
-  for (int at = lane; at < prefill_wave_rows * chunks; at += device::wave_lanes()) {
-    const std::int32_t row = at / chunks, first = at % chunks * chunk;
-    alignas(device::chunk_bytes) element values[chunk] = {};
-    if (first_row + row < w.rows) {
-      const stored* const from = static_cast<const stored*>(a.q.data) +
-                                 (w.first_query + first_row + row) * a.q.stride[0] + w.head * a.q.stride[1];
+  static constexpr int count = device::chunk_bytes / static_cast<int>(sizeof(element));
+  alignas(device::chunk_bytes) element values[count];
+
+  /// From element `first` of the row on.
+  __device__ __forceinline__ void load(const prefill_arguments& a, const stored* row, std::int32_t first) {
+    alignas(device::chunk_bytes) stored loaded[count];
+    if (a.has_whole_queries != 0) {
+      using vector = std::conditional_t<sizeof(stored) == 1, uint2, uint4>;
+      *reinterpret_cast<vector*>(loaded) = *reinterpret_cast<const vector*>(row + first);
+    } else {
       ASSAY_UNROLL
-      for (int i = 0; i < chunk; ++i) {
-        const stored x = from[(first + i) * a.q.stride[2]];
-        if constexpr (std::is_same_v<stored, element>)
-          values[i] = x;
-        else
-          values[i] = device::to_compute<element>(x);
-      }
+      for (int i = 0; i < count; ++i) loaded[i] = row[(first + i) * a.q.stride[2]];
     }
-    *reinterpret_cast<uint4*>(rows.chunk(row, at % chunks)) = *reinterpret_cast<const uint4*>(values);
+    ASSAY_UNROLL
+    for (int i = 0; i < count; ++i)
+      if constexpr (std::is_same_v<stored, element>)
+        values[i] = loaded[i];
+      else
+        values[i] = device::to_compute<element>(loaded[i]);
   }
-  platform::wave_fence();
-  return rows;
+  __device__ __forceinline__ void store(unsigned char* to) const {
+    *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(values);
+  }
+};
+
+/// The 16 rows of Q from `first_row` on, as they are multiplied, to LDS. Rows and columns beyond the tensor are zeros.
+/// Lanes have a few chunks at once on their way.
+template <class Traits, class Rows>
+__device__ __forceinline__ void store_query_rows(const prefill_arguments& a, const prefill_work& w,
+                                                 std::int32_t first_row, const Rows& rows) {
+  using stored = typename Traits::stored;
+  constexpr int at_once = 4;
+  const int chunks = a.head_dim_qk / query_chunk<Traits>::count;
+  const int lane = static_cast<int>(threadIdx.x) % device::wave_lanes(), total = prefill_wave_rows * chunks;
+  for (int first = lane; first < total; first += at_once * device::wave_lanes()) {
+    query_chunk<Traits> held[at_once] = {};
+    ASSAY_UNROLL
+    for (int i = 0; i < at_once; ++i) {
+      const int at = first + i * device::wave_lanes();
+      const std::int32_t row = first_row + at / chunks;
+      if (at >= total || row >= w.rows) continue;
+      const std::int64_t query = w.first_query + row;
+      held[i].load(a, static_cast<const stored*>(a.q.data) + query * a.q.stride[0] + w.head * a.q.stride[1],
+                   at % chunks * query_chunk<Traits>::count);
+    }
+    ASSAY_UNROLL
+    for (int i = 0; i < at_once; ++i) {
+      const int at = first + i * device::wave_lanes();
+      if (at < total) held[i].store(rows.chunk(at / chunks, at % chunks));
+    }
+  }
 }
 
 template <class Traits>
@@ -92,7 +116,10 @@ class prefill_rows {
 
   /// The wave's rows of Q to LDS, and from there to registers, where these are not few: then LDS may be used again.
   __device__ __forceinline__ void load_queries(unsigned char* lds) {
-    rows_of_q_ = store_query_rows<Traits>(a_, work_, first_row_, lds);
+    const int row_bytes = device::swizzled_row_bytes(a_.head_dim_qk * static_cast<int>(sizeof(element)));
+    rows_of_q_ = {lds + device::wave_of_block() * prefill_wave_rows * row_bytes, row_bytes};
+    store_query_rows<Traits>(a_, work_, first_row_, rows_of_q_);
+    platform::wave_fence();
     if constexpr (Traits::holds_queries) ASSAY_UNROLL
     for (int half = 0; half < halves; ++half) ASSAY_UNROLL
     for (int step = 0; step < Traits::atoms; ++step)

@@ -8,19 +8,31 @@
 
 namespace assay {
 
+bool prefill_by_groups([[maybe_unused]] const problem& p) {
+#if defined(ASSAY_NVIDIA_WARPGROUPS)
+  const bool fits_pages = p.kv_descale == descale_kind::per_tensor || p.page_size % prefill_group_tile_keys == 0;
+  return fits_pages && platform::compute_capability() == 90;
+#else
+  return false;
+#endif
+}
+
 prefill_shape prefill_shape_of(const problem& p, int lanes, bool keeps_q) {
   const auto row_bytes = [](std::int32_t elements, dtype type) {
     return device::swizzled_row_bytes(elements * static_cast<std::int32_t>(size_bytes(type)));
   };
   constexpr std::int32_t few_rows = 2 * prefill_least_waves * prefill_wave_rows;
   prefill_shape s{};
+  if (prefill_by_groups(p)) {
+    s.by_groups = 1;
+    s.rows = prefill_group_block_rows;
+    return s;
+  }
   s.lanes = lanes;
   s.waves = p.max_q <= few_rows ? prefill_least_waves : prefill_most_threads / lanes;
   s.rows = s.waves * prefill_wave_rows;
   s.k_row_bytes = row_bytes(p.head_dim_qk, p.k_type);
-  // A matrix unit that reads V itself reads rows of the kernel's greatest head dimension.
-  const bool reads_whole_rows = device::reads_lds_itself && p.head_dim_qk > 64;
-  s.v_row_bytes = row_bytes(reads_whole_rows ? prefill_max_head_dim : p.head_dim_v, p.v_type);
+  s.v_row_bytes = row_bytes(p.head_dim_v, p.v_type);
   const std::int32_t slot_bytes = prefill_tile_keys * (s.k_row_bytes + s.v_row_bytes);
   const std::int32_t q_bytes = s.rows * row_bytes(p.head_dim_qk, dtype::f16);
   // Slots and Q are at most 32 KiB each, and platforms of few registers have one slot: all fit into the 64 KiB that a

@@ -8,6 +8,7 @@
 ///   load_keys<Stored>(f, keys, step)          A = K, 16 elements from 16 * step on
 ///   load_queries<Stored>(f, queries, step)    B = Q^T of the same elements; Stored is K's
 ///   load_values<Stored>(f, values, block)     A = V^T, four atoms: columns 64 * block to 64 * block + 63
+///   widen_chunk<Stored, T>(to, codes)         16 FP8 elements as two chunks
 ///   value_column<Stored>(atom, row)           which column of V a row of O^T is
 ///   to_operand(f, values)                     C's elements, rounded to T, as B
 ///   multiply_keys<T, most>(c, steps, load_a, load_b), multiply_values<T>(c, blocks, b, load_a); `most` steps are

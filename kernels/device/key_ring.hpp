@@ -22,19 +22,16 @@ inline constexpr int most_ring_slots = 4;
 /// Whose a ring is: a wave's, for groups of 16 keys.
 struct wave_crew {
   static constexpr int group_keys = device::group_keys;
-  static constexpr bool in_strips = false;
   static constexpr int least_members = smallest_wave, most_members = largest_wave;
   __device__ static int members() { return wave_lanes(); }
   __device__ static int member() { return static_cast<int>(threadIdx.x) % wave_lanes(); }
   __device__ static void fence() { platform::wave_fence(); }
 };
 
-/// All waves of a block, for groups of `Keys`. All of them must make the ring's calls together. InStrips: rows lie as
-/// swizzled_strips.
-template <int Keys, int LeastThreads, int MostThreads, bool InStrips = false>
+/// All waves of a block, for groups of `Keys`. All of them must make the ring's calls together.
+template <int Keys, int LeastThreads, int MostThreads>
 struct block_crew {
   static constexpr int group_keys = Keys;
-  static constexpr bool in_strips = InStrips;
   static constexpr int least_members = LeastThreads, most_members = MostThreads;
   int threads;
   __device__ int members() const { return threads; }
@@ -71,7 +68,6 @@ template <class StoredK, class StoredV, int MaxKBytes, int MaxVBytes, class Crew
 class key_ring {
  public:
   static constexpr int group_keys = Crew::group_keys;
-  using rows_type = std::conditional_t<Crew::in_strips, swizzled_strips, swizzled_rows>;
 
   __device__ key_ring(const group_source<StoredK, KPool>& k, const group_source<StoredV>& v, const group_range& range,
                       const ring_place& place, Crew crew = {})
@@ -95,7 +91,6 @@ class key_ring {
       issue();
     } else {
       wait_for_oldest();
-      if constexpr (Crew::in_strips) platform::publish_lds();
       crew_.fence();
       slot_ = slot_ + 1 == place_.slots ? 0 : slot_ + 1;
       issue();
@@ -108,8 +103,8 @@ class key_ring {
     crew_.fence();
   }
 
-  __device__ rows_type keys() const { return k_of(slot_); }
-  __device__ rows_type values() const { return v_of(slot_); }
+  __device__ swizzled_rows keys() const { return k_of(slot_); }
+  __device__ swizzled_rows values() const { return v_of(slot_); }
 
  private:
   /// A group is loaded when the one before it is done.
@@ -123,15 +118,11 @@ class key_ring {
   /// Larger crews take fewer steps.
   static constexpr bool may_be_larger = Crew::most_members != Crew::least_members;
 
-  __device__ static rows_type rows_at(unsigned char* base, int row_bytes) {
-    return {base, Crew::in_strips ? group_keys * swizzled_run_bytes : row_bytes};
+  __device__ swizzled_rows k_of(int slot) const {
+    return {place_.base + slot * group_keys * (place_.k_row_bytes + place_.v_row_bytes), place_.k_row_bytes};
   }
-  __device__ rows_type k_of(int slot) const {
-    return rows_at(place_.base + slot * group_keys * (place_.k_row_bytes + place_.v_row_bytes), place_.k_row_bytes);
-  }
-  __device__ rows_type v_of(int slot) const {
-    return rows_at(place_.base + (slot * (place_.k_row_bytes + place_.v_row_bytes) + place_.k_row_bytes) * group_keys,
-                   place_.v_row_bytes);
+  __device__ swizzled_rows v_of(int slot) const {
+    return {k_of(slot).base + group_keys * place_.k_row_bytes, place_.v_row_bytes};
   }
 
   /// Page and slot of the thread's rows of a group.
@@ -187,7 +178,7 @@ class key_ring {
 
   /// Of rows of MaxBytes, which end with a whole chunk: with no test of each chunk. row_of_step(i): the row's address.
   template <int MaxBytes, class Source, class RowOfStep>
-  __device__ void copy_whole_rows(const Source& from, const rows_type& to, RowOfStep row_of_step) const {
+  __device__ void copy_whole_rows(const Source& from, const swizzled_rows& to, RowOfStep row_of_step) const {
     const int chunk = crew_.member() % swizzled_chunks;
     ASSAY_UNROLL
     for (int i = 0; i < max_steps; ++i) {
@@ -196,17 +187,15 @@ class key_ring {
       const bool is_live = range_.live.holds(next_ * group_keys + row);
       const auto* const source =
           reinterpret_cast<const unsigned char*>(row_of_step(i)) + from.pool.place_of(chunk * chunk_bytes);
-      const rows_type rows = rows_at(to.base, MaxBytes);
-      unsigned char* const at = rows.chunk(row, chunk);
+      unsigned char* const at = swizzled_rows{to.base, MaxBytes}.chunk(row, chunk);
       ASSAY_UNROLL
       for (int run = 0; run < MaxBytes; run += swizzled_run_bytes)
-        platform::begin_copy<16>(at + run / swizzled_run_bytes * rows.run_bytes(), source + from.pool.place_of(run),
-                                 is_live);
+        platform::begin_copy<16>(at + run, source + from.pool.place_of(run), is_live);
     }
   }
   /// Apart for groups in one page: then the rows lie at one distance.
   template <int MaxBytes, class Source>
-  __device__ void copy_whole_rows(const Source& from, const rows_type& to) const {
+  __device__ void copy_whole_rows(const Source& from, const swizzled_rows& to) const {
     if (is_in_one_page()) {
       const auto* const first = from.pool.row(places_.page[0], places_.slot[0]);
       const std::int64_t further = rows_at_once() * from.pool.slot_stride;
@@ -217,7 +206,7 @@ class key_ring {
   }
 
   template <int MaxBytes, class Source>
-  __device__ void copy(const Source& from, const rows_type& to) const {
+  __device__ void copy(const Source& from, const swizzled_rows& to) const {
     if (range_.has_whole_vectors && from.row_bytes == MaxBytes) return copy_whole_rows<MaxBytes>(from, to);
     for_each_chunk<MaxBytes>(from, next_, [&](int, int row, int chunk, const unsigned char* source, int bytes) {
       unsigned char* const at = to.chunk(row, chunk);
@@ -303,7 +292,7 @@ class key_ring {
     }
   }
   template <int MaxBytes, class Source, class Held>
-  __device__ void store_held(const Source& from, const rows_type& to, const Held& held) const {
+  __device__ void store_held(const Source& from, const swizzled_rows& to, const Held& held) const {
     for_each_chunk<MaxBytes>(from, held_at_, [&](int i, int row, int chunk, const unsigned char*, int) {
       *reinterpret_cast<uint4*>(to.chunk(row, chunk)) = held.chunk[i];
     });
@@ -311,7 +300,7 @@ class key_ring {
 
   /// Loads and stores group `held_at_`, a few chunks at a time.
   template <bool IsWhole, class Source>
-  __device__ void copy_late(const Source& from, const rows_type& to) const {
+  __device__ void copy_late(const Source& from, const swizzled_rows& to) const {
 #pragma unroll 1
     for (int row = row_of(0); row < group_keys; row += rows_at_once()) {
       const std::int32_t key = held_at_ * group_keys + row;

@@ -15,12 +15,10 @@ constexpr int swizzled_row_bytes(int bytes) {
   return (bytes + swizzled_run_bytes - 1) / swizzled_run_bytes * swizzled_run_bytes;
 }
 
-/// Whether some of the platform's matrix units read LDS themselves, and what they ask of the first row's address.
+/// What matrix units that read LDS themselves ask of the first row's address.
 #if defined(__HIP_PLATFORM_ASSAY_NVIDIA__)
-inline constexpr bool reads_lds_itself = true;
 inline constexpr int swizzle_alignment = swizzled_chunks * swizzled_run_bytes;
 #else
-inline constexpr bool reads_lds_itself = false;
 inline constexpr int swizzle_alignment = chunk_bytes;
 #endif
 /// Of dynamic LDS that holds such rows.
@@ -41,8 +39,6 @@ struct swizzled_rows {
   __device__ unsigned char* at(int row, int byte) const { return chunk(row, byte / chunk_bytes) + byte % chunk_bytes; }
   /// From row `first` on, a multiple of eight.
   __device__ swizzled_rows from(int first) const { return {base + first * row_bytes, row_bytes}; }
-  /// Distance of a row's runs of 128 bytes.
-  __device__ static int run_bytes() { return swizzled_run_bytes; }
 };
 
 /// Rows cut into runs of 128 bytes, each in a strip with those of the other rows, as matrix units read LDS themselves.
@@ -58,7 +54,6 @@ struct swizzled_strips {
   __device__ unsigned char* chunk(int row, int number) const { return base + chunk_offset(row, number); }
   __device__ unsigned char* at(int row, int byte) const { return chunk(row, byte / chunk_bytes) + byte % chunk_bytes; }
   __device__ swizzled_strips from(int first) const { return {base + first * swizzled_run_bytes, strip_bytes}; }
-  __device__ int run_bytes() const { return strip_bytes; }
 };
 
 }  // namespace assay::device

@@ -100,6 +100,11 @@ __device__ inline void load_widened(T* to, const unsigned char* from) {
   }
 }
 
+template <class Stored, class T>
+__device__ inline void widen_chunk(uint4 (&to)[2], const uint4& codes) {
+  load_widened<16, Stored>(reinterpret_cast<T*>(to), reinterpret_cast<const unsigned char*>(&codes));
+}
+
 template <class Stored, class T, class Rows>
 __device__ inline void load_keys(key_fragment<T>& f, const Rows& keys, int step) {
   ASSAY_UNROLL

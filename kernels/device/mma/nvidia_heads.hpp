@@ -97,7 +97,10 @@ __device__ __forceinline__ void begin_heads(head_sums (&dots)[Atoms], [[maybe_un
   constexpr int most_steps = swizzled_run_bytes / atom_depth;
   const int steps = panel.head_dim / atom_depth;
 #if defined(ASSAY_HAS_WARPGROUPS)
-  const auto b_of = [&](int step) { return rows_of_b(panel.strip_of(step).base + step % 4 * 2 * chunk_bytes); };
+  const lds_operand heads = operand_by_rows(panel.base);
+  const auto b_of = [&](int step) {
+    return heads + step / 4 * panel.rows * swizzled_run_bytes + step % 4 * 2 * chunk_bytes;
+  };
   start_warpgroup();
   if (steps == most_steps) {  // one straight piece
     begin_product(dots, keys.step[0], b_of(0));

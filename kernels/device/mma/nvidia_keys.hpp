@@ -98,6 +98,15 @@ __device__ inline unsigned int widened_pair(unsigned int bytes) {
   return pair;
 }
 
+template <class Stored, class T>
+__device__ inline void widen_chunk(uint4 (&to)[2], const uint4& codes) {
+  const auto half = [](unsigned int low, unsigned int high) {
+    return make_uint4(widened_pair<Stored, T>(low), widened_pair<Stored, T>(low >> 16), widened_pair<Stored, T>(high),
+                      widened_pair<Stored, T>(high >> 16));
+  };
+  to[0] = half(codes.x, codes.y), to[1] = half(codes.z, codes.w);
+}
+
 template <class Stored, class T, class Rows>
 __device__ inline void load_keys(key_fragment<T>& f, const Rows& keys, int step) {
   const int lane = mma_lane();

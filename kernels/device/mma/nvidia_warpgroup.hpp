@@ -17,18 +17,25 @@ namespace assay::device {
 
 #if defined(ASSAY_HAS_WARPGROUPS)
 
-/// Of B with its reduction along the rows, each 128 bytes; `at` is in the first of them, a multiple of 32 bytes into
-/// it. The first row's address is a multiple of 1,024. Bits: address / 16 from 0 on; distance of groups of eight rows /
-/// 16 from 32 on; swizzle over 128 bytes, 1, from 62 on.
-__device__ inline std::uint64_t rows_of_b(const unsigned char* at) {
-  const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(at));
-  return std::uint64_t{(address & 0x3FFFFU) >> 4} | std::uint64_t{1024 / 16} << 32 | std::uint64_t{1} << 62;
-}
+/// An operand in LDS: the lower word of its descriptor. Bits: address / 16 from 0 on; distance of strips / 16 from 16
+/// on. The upper word is the same for all: distance of groups of eight rows / 16, and swizzle over 128 bytes, 1, in
+/// bit 30.
+struct lds_operand {
+  std::uint32_t low;
 
-/// Of B with its columns along the rows, 64 to a strip: 16 rows of the reduction from `at` on. Bits: as above, and the
-/// distance of strips / 16 from 16 on.
-__device__ inline std::uint64_t columns_of_b(const unsigned char* at, int strip_bytes) {
-  return rows_of_b(at) | static_cast<std::uint64_t>(strip_bytes / 16) << 16;
+  /// `bytes` further on, a multiple of 16.
+  __device__ lds_operand operator+(int bytes) const { return {low + static_cast<std::uint32_t>(bytes / 16)}; }
+};
+#define ASSAY_OPERAND_HIGH "0x40000040"
+
+/// With its reduction along the rows, each 128 bytes; `at` is in the first of them, a multiple of 32 bytes into it. The
+/// first row's address is a multiple of 1,024.
+__device__ inline lds_operand operand_by_rows(const unsigned char* at) {
+  return {(static_cast<std::uint32_t>(__cvta_generic_to_shared(at)) & 0x3FFFFU) >> 4};
+}
+/// Of B with its columns along the rows, 64 to a strip: 16 rows of the reduction from `at` on.
+__device__ inline lds_operand operand_by_columns(const unsigned char* at, int strip_bytes) {
+  return {operand_by_rows(at).low | static_cast<std::uint32_t>(strip_bytes / 16) << 16};
 }
 
 // Operands of C: the numbers of 16 of them, and the elements of four atoms.
@@ -40,33 +47,63 @@ __device__ inline std::uint64_t columns_of_b(const unsigned char* at, int strip_
 #define ASSAY_ATOMS(as, c, i) \
   ASSAY_ATOM(as, c[i]), ASSAY_ATOM(as, c[(i) + 1]), ASSAY_ATOM(as, c[(i) + 2]), ASSAY_ATOM(as, c[(i) + 3])
 
-/// begin_product: c = A B; add_product: c += A B, of rows_of_b(). add_by_columns: c += A B, of columns_of_b(). Sums are
-/// not there, and neither they nor A may be touched, until wait_for_warpgroup().
-#define ASSAY_WARPGROUP_PRODUCT(columns, type, numbers, a_numbers, b_number, adds, by_columns, ...)                   \
-  asm volatile("{.reg .pred adds; setp.ne.b32 adds, " adds ", 0; wgmma.mma_async.sync.aligned.m64n" columns           \
-               "k16.f32." type "." type " {" numbers "}, {" a_numbers "}, " b_number ", adds, 1, 1, " by_columns ";}" \
-               : __VA_ARGS__                                                                                          \
-               : "r"(a.word[0]), "r"(a.word[1]), "r"(a.word[2]), "r"(a.word[3]), "l"(b))
+/// begin_product: c = A B; add_product: c += A B, of operand_by_rows(). add_by_columns: c += A B, B of
+/// operand_by_columns(). Sums are not there, and neither they nor A may be touched, until wait_for_warpgroup().
+#define ASSAY_WARPGROUP_PRODUCT(columns, type, numbers, a_numbers, b_number, adds, by_columns, ...)            \
+  asm volatile("{.reg .pred adds; .reg .b64 b; setp.ne.b32 adds, " adds ", 0; mov.b64 b, {" b_number           \
+               ", " ASSAY_OPERAND_HIGH "}; wgmma.mma_async.sync.aligned.m64n" columns "k16.f32." type "." type \
+               " {" numbers "}, {" a_numbers "}, b, adds, 1, 1, " by_columns ";}"                              \
+               : __VA_ARGS__                                                                                   \
+               : "r"(a.word[0]), "r"(a.word[1]), "r"(a.word[2]), "r"(a.word[3]), "r"(b.low))
 #define ASSAY_WARPGROUP_PRODUCTS(name, adds, by_columns, as, type)                                                 \
-  __device__ __forceinline__ void name(narrow_sums<float>(&c)[4], const key_fragment<type>& a, std::uint64_t b) {  \
+  __device__ __forceinline__ void name(narrow_sums<float>(&c)[4], const key_fragment<type>& a, lds_operand b) {    \
     ASSAY_WARPGROUP_PRODUCT("32", #type, ASSAY_C_0, "%16, %17, %18, %19", "%20", adds, by_columns,                 \
                             ASSAY_ATOMS(as, c, 0));                                                                \
   }                                                                                                                \
-  __device__ __forceinline__ void name(narrow_sums<float>(&c)[8], const key_fragment<type>& a, std::uint64_t b) {  \
+  __device__ __forceinline__ void name(narrow_sums<float>(&c)[8], const key_fragment<type>& a, lds_operand b) {    \
     ASSAY_WARPGROUP_PRODUCT("64", #type, ASSAY_C_0 ", " ASSAY_C_16, "%32, %33, %34, %35", "%36", adds, by_columns, \
                             ASSAY_ATOMS(as, c, 0), ASSAY_ATOMS(as, c, 4));                                         \
   }                                                                                                                \
-  __device__ __forceinline__ void name(narrow_sums<float>(&c)[16], const key_fragment<type>& a, std::uint64_t b) { \
+  __device__ __forceinline__ void name(narrow_sums<float>(&c)[16], const key_fragment<type>& a, lds_operand b) {   \
     ASSAY_WARPGROUP_PRODUCT("128", #type, ASSAY_C_0 ", " ASSAY_C_16 ", " ASSAY_C_32 ", " ASSAY_C_48,               \
                             "%64, %65, %66, %67", "%68", adds, by_columns, ASSAY_ATOMS(as, c, 0),                  \
                             ASSAY_ATOMS(as, c, 4), ASSAY_ATOMS(as, c, 8), ASSAY_ATOMS(as, c, 12));                 \
   }
+#define ASSAY_WARPGROUP_PRODUCT_IN_LDS(name, adds, as, type)                                                      \
+  __device__ __forceinline__ void name(narrow_sums<float>(&c)[16], type, lds_operand a, lds_operand b) {          \
+    asm volatile("{.reg .pred adds; .reg .b64 a, b; setp.ne.b32 adds, " adds                                      \
+                 ", 0; mov.b64 a, {%64, " ASSAY_OPERAND_HIGH "}; mov.b64 b, {%65, " ASSAY_OPERAND_HIGH            \
+                 "}; wgmma.mma_async.sync.aligned.m64n128k16.f32." #type "." #type " {" ASSAY_C_0 ", " ASSAY_C_16 \
+                 ", " ASSAY_C_32 ", " ASSAY_C_48 "}, a, b, adds, 1, 1, 0, 0;}"                                    \
+                 : ASSAY_ATOMS(as, c, 0), ASSAY_ATOMS(as, c, 4), ASSAY_ATOMS(as, c, 8), ASSAY_ATOMS(as, c, 12)    \
+                 : "r"(a.low), "r"(b.low));                                                                       \
+  }
+ASSAY_WARPGROUP_PRODUCT_IN_LDS(begin_product, "0", "=f", f16)
+ASSAY_WARPGROUP_PRODUCT_IN_LDS(begin_product, "0", "=f", bf16)
+ASSAY_WARPGROUP_PRODUCT_IN_LDS(add_product, "1", "+f", f16)
+ASSAY_WARPGROUP_PRODUCT_IN_LDS(add_product, "1", "+f", bf16)
 ASSAY_WARPGROUP_PRODUCTS(begin_product, "0", "0", "=f", f16)
 ASSAY_WARPGROUP_PRODUCTS(begin_product, "0", "0", "=f", bf16)
 ASSAY_WARPGROUP_PRODUCTS(add_product, "1", "0", "+f", f16)
 ASSAY_WARPGROUP_PRODUCTS(add_product, "1", "0", "+f", bf16)
 ASSAY_WARPGROUP_PRODUCTS(add_by_columns, "1", "1", "+f", f16)
 ASSAY_WARPGROUP_PRODUCTS(add_by_columns, "1", "1", "+f", bf16)
+
+/// A barrier of a warpgroup: 1 and the warpgroup's number in the block.
+__device__ inline void sync_warpgroup() {
+  asm volatile("barrier.sync.aligned %0, 128;" ::"r"(1 + static_cast<int>(threadIdx.x) / 128) : "memory");
+}
+
+/// Registers of each thread of the warpgroup from here on, a multiple of 8. All warpgroups together may not have more
+/// than the block was launched with.
+template <int Count>
+__device__ inline void take_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Count));
+}
+template <int Count>
+__device__ inline void give_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Count));
+}
 
 /// Before the first product of some, and where registers of the ones before were touched.
 __device__ __forceinline__ void start_warpgroup() {
@@ -76,19 +113,26 @@ __device__ __forceinline__ void start_warpgroup() {
 __device__ __forceinline__ void commit_warpgroup() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-/// The sums are operands, so that the compiler moves no use of them ahead of the wait.
-#define ASSAY_WARPGROUP_WAIT(...) asm volatile("wgmma.wait_group.sync.aligned 0;" : __VA_ARGS__::"memory")
+/// Waits for the groups but the newest `Pending`. The sums are operands, so that the compiler moves no use of them
+/// ahead of the wait.
+#define ASSAY_WARPGROUP_WAIT(number, ...) \
+  asm volatile("wgmma.wait_group.sync.aligned " number ";" : __VA_ARGS__ : "n"(Pending) : "memory")
+template <int Pending = 0>
 __device__ __forceinline__ void wait_for_warpgroup(narrow_sums<float> (&c)[4]) {
-  ASSAY_WARPGROUP_WAIT(ASSAY_ATOMS("+f", c, 0));
+  ASSAY_WARPGROUP_WAIT("%16", ASSAY_ATOMS("+f", c, 0));
 }
+template <int Pending = 0>
 __device__ __forceinline__ void wait_for_warpgroup(narrow_sums<float> (&c)[8]) {
-  ASSAY_WARPGROUP_WAIT(ASSAY_ATOMS("+f", c, 0), ASSAY_ATOMS("+f", c, 4));
+  ASSAY_WARPGROUP_WAIT("%32", ASSAY_ATOMS("+f", c, 0), ASSAY_ATOMS("+f", c, 4));
 }
+template <int Pending = 0>
 __device__ __forceinline__ void wait_for_warpgroup(narrow_sums<float> (&c)[16]) {
-  ASSAY_WARPGROUP_WAIT(ASSAY_ATOMS("+f", c, 0), ASSAY_ATOMS("+f", c, 4), ASSAY_ATOMS("+f", c, 8),
+  ASSAY_WARPGROUP_WAIT("%64", ASSAY_ATOMS("+f", c, 0), ASSAY_ATOMS("+f", c, 4), ASSAY_ATOMS("+f", c, 8),
                        ASSAY_ATOMS("+f", c, 12));
 }
 
+#undef ASSAY_OPERAND_HIGH
+#undef ASSAY_WARPGROUP_PRODUCT_IN_LDS
 #undef ASSAY_WARPGROUP_WAIT
 #undef ASSAY_WARPGROUP_PRODUCTS
 #undef ASSAY_WARPGROUP_PRODUCT

@@ -5,6 +5,9 @@ find_program(NVCC nvcc HINTS $ENV{CUDA_PATH}/bin /usr/local/cuda/bin REQUIRED)
 
 set(nvidia_flags -x cu -std=c++20 -O2 -fmad=false --extended-lambda --expt-relaxed-constexpr -Xcompiler=-fPIC,-fvisibility=hidden
   -I${CMAKE_SOURCE_DIR} -I${CMAKE_SOURCE_DIR}/kernels/platform/nvidia)
+if("90a" IN_LIST ASSAY_NVIDIA_ARCHITECTURES)
+  list(APPEND nvidia_flags -DASSAY_NVIDIA_WARPGROUPS)
+endif()
 foreach(architecture IN LISTS ASSAY_NVIDIA_ARCHITECTURES)
   list(APPEND nvidia_flags -gencode=arch=compute_${architecture},code=sm_${architecture})
 endforeach()

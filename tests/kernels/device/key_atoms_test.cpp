@@ -121,13 +121,8 @@ void require_products() {
 
 constexpr int pool_pages = 40, pool_columns = 72, waves = 2, most_keys = 203;
 
-/// A wave whose rows lie in strips.
-struct strip_crew : device::wave_crew {
-  static constexpr bool in_strips = true;
-};
-
 /// Each wave sums the columns of its keys, and of what lies behind them in LDS.
-template <class T, class Crew>
+template <class T>
 __global__ void sum_keys(const T* pool, device::sequence_pages pages, device::key_range live, int slots,
                          bool has_whole_vectors, float* sums) {
   HIP_DYNAMIC_SHARED(uint4, lds);
@@ -137,7 +132,7 @@ __global__ void sum_keys(const T* pool, device::sequence_pages pages, device::ke
                                        pool_columns * static_cast<int>(sizeof(T)),
                                        128 * static_cast<int>(sizeof(T))};
   const int first_group = live.first / keys, last_group = (live.last + keys - 1) / keys;
-  device::key_ring<T, T, row_bytes, row_bytes, Crew> ring(
+  device::key_ring<T, T, row_bytes, row_bytes> ring(
       source, source, {pages, live, first_group + wave, last_group, waves, has_whole_vectors},
       {reinterpret_cast<unsigned char*>(lds) + wave * slots * 2 * keys * row_bytes, row_bytes, row_bytes, slots});
   ring.start();
@@ -156,7 +151,7 @@ __global__ void sum_keys(const T* pool, device::sequence_pages pages, device::ke
   ring.finish();
 }
 
-template <class T, class Crew = device::wave_crew>
+template <class T>
 void require_ring(bool has_whole_vectors) {
   std::mt19937 random(5);
   for (const int page_size : {1, 3, 8, 16, 24, 48}) {
@@ -170,7 +165,7 @@ void require_ring(bool has_whole_vectors) {
           INFO("pages of " << page_size << ", keys " << live.first << " to " << live.last << ", " << slots << " slots, "
                            << assay::cpu::name(l));
           std::vector<float> sums(16 * 128, -1.0F);
-          auto* const kernel = sum_keys<T, Crew>;
+          auto* const kernel = sum_keys<T>;
           constexpr int row_bytes = device::swizzled_row_bytes(128 * static_cast<int>(sizeof(T)));
           REQUIRE(assay::cpu::defects_of(l, [&] {
                     hipLaunchKernelGGL(kernel, dim3(1), dim3(static_cast<unsigned int>(waves * l.wave_size)),
@@ -207,12 +202,6 @@ TEST_CASE("the ring brings each wave its groups of keys, zeros for dead ones and
   require_ring<device::f16>(true);
   require_ring<device::f16>(false);
   require_ring<device::e4m3fn>(false);
-}
-
-TEST_CASE("the ring brings rows in strips, too", "[key_atoms]") {
-  require_ring<device::f16, strip_crew>(true);
-  require_ring<device::f16, strip_crew>(false);
-  require_ring<device::e4m3fn, strip_crew>(false);
 }
 
 // PTX ISA, "Strides" and "128B swizzling" of wgmma's matrices: rows of 128 bytes, whose chunks change places by the

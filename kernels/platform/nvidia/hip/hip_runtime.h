@@ -42,6 +42,10 @@ inline hipError_t hipStreamSynchronize(hipStream_t stream) {
 
 // CUDA's shuffles name the lanes that take part; HIP's unmasked ones mean the whole wave.
 template <class T>
+__device__ inline T __shfl(T value, int source, int width = 32) {
+  return __shfl_sync(0xFFFFFFFFU, value, source, width);
+}
+template <class T>
 __device__ inline T __shfl_xor(T value, int lane_mask, int width = 32) {
   return __shfl_xor_sync(0xFFFFFFFFU, value, lane_mask, width);
 }

@@ -41,7 +41,8 @@ class toy_tensor {
 
 /// The defects of what `run` launches, checked, on these tensors.
 template <class F>
-std::vector<seen_defect> checked_defects(assay_launch l, std::span<const assay_tensor> tensors, F run) {
+std::vector<seen_defect> checked_defects(assay_launch l, std::span<const assay_tensor> tensors, F run,
+                                         std::size_t lds_limit_bytes = default_lds_limit_bytes) {
   std::vector<seen_defect> seen;
   std::int64_t accesses = 0;
   l.context = &seen;
@@ -49,7 +50,7 @@ std::vector<seen_defect> checked_defects(assay_launch l, std::span<const assay_t
   l.checked = 1;
   l.accesses_checked = &accesses;
   {
-    const launch_scope scope(l, default_lds_limit_bytes, tensors);
+    const launch_scope scope(l, lds_limit_bytes, tensors);
     run();
   }
   static_cast<void>(hipGetLastError());

@@ -1,0 +1,96 @@
+/// Batch prefill by warpgroups. A block takes 128 rows of one sequence and one query head, 64 a warpgroup, and walks
+/// over their keys in tiles of 128, which all its threads bring to LDS (device/tile_ring.hpp).
+#pragma once
+
+#include <hip/hip_runtime.h>
+
+#include "kernels/batch_prefill/batch_prefill_arguments.hpp"
+#include "kernels/batch_prefill/prefill_group_rows.hpp"
+#include "kernels/batch_prefill/prefill_loads.hpp"
+#include "kernels/batch_prefill/prefill_rows.hpp"
+#include "kernels/batch_prefill/prefill_work.hpp"
+#include "kernels/device/tile_ring.hpp"
+
+namespace assay {
+
+inline constexpr int prefill_groups_threads = 384;  ///< two warpgroups multiply, the third one brings the tiles
+
+template <class Traits>
+using prefill_tile_ring = device::tile_ring<typename Traits::stored, typename Traits::element, Traits::atoms * 16>;
+
+#if defined(ASSAY_HAS_WARPGROUPS)
+
+template <class Traits>
+__device__ __forceinline__ void take_tiles(const prefill_arguments& a, const prefill_work& work, unsigned char* lds,
+                                           device::ring_barriers<prefill_tile_ring<Traits>::slots>& barriers) {
+  prefill_group_rows<Traits> rows(a, work, lds + prefill_tile_ring<Traits>::lds_bytes);
+  if (work.visible_keys > 0) {
+    const device::sequence_pages pages = pages_of(a, work);
+    const auto next = [&](std::int32_t tile) { return load_descales(a, work, pages, tile * prefill_group_tile_keys); };
+    device::tile_taker<prefill_tile_ring<Traits>> ring(lds, barriers, device::wave_of_block() / 4);
+    prefill_descales descales = next(0), ahead = next(1);
+    rows.store_queries();
+    const std::int32_t tiles = (work.visible_keys + prefill_group_tile_keys - 1) / prefill_group_tile_keys;
+    std::int32_t tile = 0;
+    if (rows.tiles() > 0) {
+      rows.take_first(ring, descales);
+      for (tile = 1; tile < rows.tiles(); ++tile) {
+        descales = ahead;
+        ahead = next(tile + 1);
+        rows.take(ring, tile, descales);
+      }
+      rows.take_last(ring);
+      ++tile;
+    }
+    for (; tile <= tiles; ++tile) {  // which the other warpgroup alone sees
+      ring.advance();
+      ring.pass_turn();
+      ring.release();
+    }
+  }
+  rows.store();
+}
+
+#endif
+
+template <class Traits>
+__global__ void __launch_bounds__(prefill_groups_threads, 1)
+    batch_prefill_groups([[maybe_unused]] prefill_arguments a) {
+#if defined(ASSAY_HAS_WARPGROUPS)
+  using stored = typename Traits::stored;
+  using ring = prefill_tile_ring<Traits>;
+  HIP_DYNAMIC_SHARED(device::swizzled_lds, tile_lds);
+  auto* const lds = reinterpret_cast<unsigned char*>(tile_lds);
+  __shared__ device::ring_barriers<ring::slots> barriers;
+
+  const prefill_work work = find_prefill_work(a);
+  if (work.first_row >= work.rows) return;
+  if (threadIdx.x == 0) barriers.start(8);
+  __syncthreads();
+  // 168 each at first.
+  if (threadIdx.x >= 256) {
+    device::give_registers<56>();
+    device::tile_bringer<stored, typename Traits::element, Traits::atoms * 16>(
+        source_of<stored>(a.k, work, a.head_dim_qk, a.head_dim_qk),
+        source_of<stored>(a.v, work, a.head_dim_v, a.head_dim_v), pages_of(a, work), work.visible_keys,
+        a.has_whole_vectors != 0, lds, barriers)
+        .run();
+  } else {
+    device::take_registers<224>();
+    take_tiles<Traits>(a, work, lds, barriers);
+  }
+#endif
+}
+
+template <class Traits>
+void launch_prefill_groups(const prefill_arguments& arguments, unsigned int blocks) {
+  constexpr int q_bytes =
+      prefill_group_block_rows * Traits::atoms * 16 * static_cast<int>(sizeof(typename Traits::element));
+  constexpr int lds_bytes = prefill_tile_ring<Traits>::lds_bytes + q_bytes;
+  void (*const batch_prefill)(prefill_arguments) = batch_prefill_groups<Traits>;
+  platform::allow_lds(batch_prefill, lds_bytes);
+  hipLaunchKernelGGL(batch_prefill, dim3(blocks), dim3(prefill_groups_threads), lds_bytes, platform::stream(),
+                     arguments);
+}
+
+}  // namespace assay

@@ -36,7 +36,8 @@ __device__ void prefill_by_waves(const prefill_arguments& a) {
   HIP_DYNAMIC_SHARED(uint4, dynamic_lds);
   auto* const lds = reinterpret_cast<unsigned char*>(dynamic_lds);
 
-  const prefill_work work = find_prefill_work(a);
+  // All in x, whose extent is the only large one.
+  const prefill_work work = find_prefill_work(a, static_cast<std::int32_t>(blockIdx.x));
   if (work.first_row >= work.rows) return;
   prefill_rows<Traits> rows(a, work);
   if (work.tiles > 0) {

@@ -51,8 +51,9 @@ class prefill_group_rows {
     for (int slot = 0; slot < slots; ++slot) visible_keys_[slot] = w.visible_to(a, row_of(slot));
   }
 
-  /// The warpgroup's rows of Q to LDS, for its products.
+  /// The warpgroup's rows of Q to LDS, for its products, when those of rows before are done.
   __device__ __forceinline__ void store_queries() {
+    device::sync_warpgroup();
     store_query_rows<Traits>(a_, work_, first_row_, queries_.from(device::wave_of_block() % 4 * prefill_wave_rows));
     platform::publish_lds();
     device::sync_warpgroup();
@@ -117,20 +118,28 @@ class prefill_group_rows {
         static_cast<float*>(a_.lse.data)[query * a_.lse.stride[0] + work_.head * a_.lse.stride[1]] = state.lse();
       const float scale = a_.v_scale * held_v_descale_ / state.l;
       output* const to = static_cast<output*>(a_.o.data) + query * a_.o.stride[0] + work_.head * a_.o.stride[1];
-      ASSAY_UNROLL
-      for (int atom = 0; atom < value_atoms; ++atom) {
+      const auto store = [&](int atom, auto store_pair) {
         const std::int32_t column = atom * device::narrow_columns + device::narrow_column(0);
-        if (column >= a_.head_dim_v) continue;
+        if (column >= a_.head_dim_v) return;
         // + 0 makes a negative zero positive: its sign would tell of keys that the row does not see.
         float pair[2];
         ASSAY_UNROLL
         for (int i = 0; i < 2; ++i) pair[i] = state.l == 0.0F ? 0.0F : o_[atom].value[2 * slot + i] * scale + 0.0F;
-        if (a_.has_paired_outputs != 0) {
-          *reinterpret_cast<std::uint32_t*>(to + column) = device::round_pair<output>(pair[0], pair[1]);
-        } else {
-          ASSAY_UNROLL
-          for (int i = 0; i < 2; ++i) to[(column + i) * a_.o.stride[2]] = device::from_float<output>(pair[i]);
-        }
+        store_pair(column, pair);
+      };
+      if (a_.has_paired_outputs != 0) {
+        ASSAY_UNROLL
+        for (int atom = 0; atom < value_atoms; ++atom)
+          store(atom, [&](std::int32_t column, const float(&pair)[2]) {
+            *reinterpret_cast<std::uint32_t*>(to + column) = device::round_pair<output>(pair[0], pair[1]);
+          });
+      } else {
+        ASSAY_UNROLL
+        for (int atom = 0; atom < value_atoms; ++atom)
+          store(atom, [&](std::int32_t column, const float(&pair)[2]) {
+            ASSAY_UNROLL
+            for (int i = 0; i < 2; ++i) to[(column + i) * a_.o.stride[2]] = device::from_float<output>(pair[i]);
+          });
       }
     }
   }

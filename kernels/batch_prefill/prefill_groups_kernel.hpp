@@ -4,6 +4,9 @@
 
 #include <hip/hip_runtime.h>
 
+#include <algorithm>
+#include <cstdint>
+
 #include "kernels/batch_prefill/batch_prefill_arguments.hpp"
 #include "kernels/batch_prefill/prefill_group_rows.hpp"
 #include "kernels/batch_prefill/prefill_loads.hpp"
@@ -20,14 +23,27 @@ using prefill_tile_ring = device::tile_ring<typename Traits::stored, typename Tr
 
 #if defined(ASSAY_HAS_WARPGROUPS)
 
+/// Calls take(work) for each part of the block. Parts are sorted by their keys, most first, as far as one sequence
+/// goes: every other time blocks take them in reverse order, so that all have alike.
+template <class Take>
+__device__ __forceinline__ void for_each_part(const prefill_arguments& a, Take take) {
+  const auto grid = static_cast<std::int64_t>(gridDim.x), block = static_cast<std::int64_t>(blockIdx.x);
+  bool is_reverse = false;
+  for (std::int64_t first = 0; first < a.parts; first += grid, is_reverse = !is_reverse) {
+    const std::int64_t part = first + (is_reverse ? grid - 1 - block : block);
+    if (part >= a.parts) continue;
+    const prefill_work work = find_prefill_work(a, static_cast<std::int32_t>(part));
+    if (work.first_row < work.rows) take(work);
+  }
+}
+
 template <class Traits>
 __device__ __forceinline__ void take_tiles(const prefill_arguments& a, const prefill_work& work, unsigned char* lds,
-                                           device::ring_barriers<prefill_tile_ring<Traits>::slots>& barriers) {
+                                           device::tile_taker<prefill_tile_ring<Traits>>& ring) {
   prefill_group_rows<Traits> rows(a, work, lds + prefill_tile_ring<Traits>::lds_bytes);
   if (work.visible_keys > 0) {
     const device::sequence_pages pages = pages_of(a, work);
     const auto next = [&](std::int32_t tile) { return load_descales(a, work, pages, tile * prefill_group_tile_keys); };
-    device::tile_taker<prefill_tile_ring<Traits>> ring(lds, barriers, device::wave_of_block() / 4);
     prefill_descales descales = next(0), ahead = next(1);
     rows.store_queries();
     const std::int32_t tiles = (work.visible_keys + prefill_group_tile_keys - 1) / prefill_group_tile_keys;
@@ -59,38 +75,42 @@ __global__ void __launch_bounds__(prefill_groups_threads, 1)
 #if defined(ASSAY_HAS_WARPGROUPS)
   using stored = typename Traits::stored;
   using ring = prefill_tile_ring<Traits>;
+  constexpr int taking_threads = prefill_groups_threads - device::bringing_threads;
   HIP_DYNAMIC_SHARED(device::swizzled_lds, tile_lds);
   auto* const lds = reinterpret_cast<unsigned char*>(tile_lds);
   __shared__ device::ring_barriers<ring::slots> barriers;
 
-  const prefill_work work = find_prefill_work(a);
-  if (work.first_row >= work.rows) return;
-  if (threadIdx.x == 0) barriers.start(8);
+  if (threadIdx.x == 0) barriers.start(taking_threads / 32);
   __syncthreads();
   // 168 each at first.
-  if (threadIdx.x >= 256) {
+  if (threadIdx.x >= taking_threads) {
     device::give_registers<56>();
-    device::tile_bringer<stored, typename Traits::element, Traits::atoms * 16>(
-        source_of<stored>(a.k, work, a.head_dim_qk, a.head_dim_qk),
-        source_of<stored>(a.v, work, a.head_dim_v, a.head_dim_v), pages_of(a, work), work.visible_keys,
-        a.has_whole_vectors != 0, lds, barriers)
-        .run();
+    device::tile_bringer<stored, typename Traits::element, Traits::atoms * 16> bringer(lds, barriers,
+                                                                                       a.has_whole_vectors != 0);
+    for_each_part(a, [&](const prefill_work& work) {
+      if (work.visible_keys > 0)
+        bringer.bring(source_of<stored>(a.k, work, a.head_dim_qk, a.head_dim_qk),
+                      source_of<stored>(a.v, work, a.head_dim_v, a.head_dim_v), pages_of(a, work), work.visible_keys);
+    });
   } else {
     device::take_registers<224>();
-    take_tiles<Traits>(a, work, lds, barriers);
+    device::tile_taker<ring> taker(lds, barriers, device::wave_of_block() / 4);
+    for_each_part(a, [&](const prefill_work& work) { take_tiles<Traits>(a, work, lds, taker); });
   }
 #endif
 }
 
 template <class Traits>
-void launch_prefill_groups(const prefill_arguments& arguments, unsigned int blocks) {
+void launch_prefill_groups(prefill_arguments arguments, unsigned int parts) {
   constexpr int q_bytes =
       prefill_group_block_rows * Traits::atoms * 16 * static_cast<int>(sizeof(typename Traits::element));
   constexpr int lds_bytes = prefill_tile_ring<Traits>::lds_bytes + q_bytes;
   void (*const batch_prefill)(prefill_arguments) = batch_prefill_groups<Traits>;
   platform::allow_lds(batch_prefill, lds_bytes);
-  hipLaunchKernelGGL(batch_prefill, dim3(blocks), dim3(prefill_groups_threads), lds_bytes, platform::stream(),
-                     arguments);
+  arguments.parts = parts;
+  const auto at_once = static_cast<unsigned int>(platform::compute_units());
+  hipLaunchKernelGGL(batch_prefill, dim3(std::min(parts, at_once)), dim3(prefill_groups_threads), lds_bytes,
+                     platform::stream(), arguments);
 }
 
 }  // namespace assay

@@ -29,11 +29,11 @@ struct prefill_work {
   }
 };
 
-__device__ inline prefill_work find_prefill_work(const prefill_arguments& a) {
+/// Of `block`, which counts heads, innermost, times row tiles times sequences.
+__device__ inline prefill_work find_prefill_work(const prefill_arguments& a, std::int32_t block) {
   prefill_work w;
-  // All in x, whose extent is the only large one. Heads that share keys are neighbours. The last rows come first: with
-  // a causal mask they have most keys, and short blocks fill the end.
-  const auto block = static_cast<std::int32_t>(blockIdx.x);
+  // Heads that share keys are neighbours. The last rows come first: with a causal mask they have most keys, and short
+  // blocks fill the end.
   const std::int32_t of_row_tile = block / a.heads_q, row_tile = a.row_tiles - 1 - of_row_tile % a.row_tiles;
   w.sequence = of_row_tile / a.row_tiles;
   w.head = block % a.heads_q;

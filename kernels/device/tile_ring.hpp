@@ -106,20 +106,15 @@ class tile_bringer {
   static constexpr int runs = swizzled_row_bytes(max_bytes) / swizzled_run_bytes;
 
  public:
-  /// `live`: keys from there on are never read, and are zeros in LDS. lds: as swizzled_lds is aligned.
-  __device__ tile_bringer(const group_source<Stored>& k, const group_source<Stored>& v, const sequence_pages& pages,
-                          std::int32_t live, bool has_whole_vectors, unsigned char* lds,
-                          ring_barriers<ring::slots>& barriers)
-      : k_(k),
-        v_(v),
-        pages_(pages),
-        live_(live),
-        has_whole_vectors_(has_whole_vectors),
-        lds_(lds),
-        barriers_(barriers) {}
+  /// lds: as swizzled_lds is aligned.
+  __device__ tile_bringer(unsigned char* lds, ring_barriers<ring::slots>& barriers, bool has_whole_vectors)
+      : lds_(lds), barriers_(barriers), has_whole_vectors_(has_whole_vectors) {}
 
-  /// A load is finished when the next one is on its way.
-  __device__ __forceinline__ void run() {
+  /// The tiles of one sequence and head. `live`: keys from there on are never read, and are zeros in LDS. A load is
+  /// finished when the next one is on its way.
+  __device__ __forceinline__ void bring(const group_source<Stored>& k, const group_source<Stored>& v,
+                                        const sequence_pages& pages, std::int32_t live) {
+    k_ = k, v_ = v, pages_ = pages, live_ = live;
     const std::int32_t tiles = (live_ + ring_tile_keys - 1) / ring_tile_keys;
     std::int32_t page_of_keys = look_up(0), page_of_values = 0;
     for (std::int32_t tile = 0; tile <= tiles; ++tile) {
@@ -259,12 +254,12 @@ class tile_bringer {
     }
   }
 
-  group_source<Stored> k_, v_;
-  sequence_pages pages_;
-  std::int32_t live_;
-  bool has_whole_vectors_;
   unsigned char* lds_;
   ring_barriers<ring::slots>& barriers_;
+  bool has_whole_vectors_;
+  group_source<Stored> k_ = {}, v_ = {};
+  sequence_pages pages_ = {};
+  std::int32_t live_ = 0;
   int slot_ = ring::slots - 1, parity_ = 0;  ///< that is stored to
   int full_slot_ = 0;                        ///< that is finished next
 };

@@ -100,9 +100,15 @@ __device__ inline unsigned int widened_pair(unsigned int bytes) {
 
 template <class Stored, class T>
 __device__ inline void widen_chunk(uint4 (&to)[2], const uint4& codes) {
-  const auto half = [](unsigned int low, unsigned int high) {
-    return make_uint4(widened_pair<Stored, T>(low), widened_pair<Stored, T>(low >> 16), widened_pair<Stored, T>(high),
-                      widened_pair<Stored, T>(high >> 16));
+  const auto half = [](unsigned int first, unsigned int second) {
+    if constexpr (std::is_same_v<T, f16>) {
+      uint4 wide;
+      widen_word<Stored>(wide.x, wide.y, first), widen_word<Stored>(wide.z, wide.w, second);
+      return wide;
+    } else {
+      return make_uint4(widened_pair<Stored, T>(first), widened_pair<Stored, T>(first >> 16),
+                        widened_pair<Stored, T>(second), widened_pair<Stored, T>(second >> 16));
+    }
   };
   to[0] = half(codes.x, codes.y), to[1] = half(codes.z, codes.w);
 }

@@ -29,7 +29,7 @@ struct prefill_shape {
   std::int32_t k_row_bytes, v_row_bytes;
   std::int32_t q_at;
   std::int32_t lds_bytes;
-  std::int32_t by_groups;  ///< warpgroups multiply: of what is above, rows alone counts
+  std::int32_t by_groups;  ///< warpgroups multiply: of the fields above only `rows` is set
 };
 
 /// Everything a block needs to know. Optional tensors have null data.
@@ -44,7 +44,7 @@ struct prefill_arguments {
   const std::int32_t* prefix_offset;
   std::int32_t max_q;      ///< query rows of every sequence in batch mode
   std::int32_t row_tiles;  ///< of the sequence with most rows
-  std::int64_t parts;      ///< of blocks that take several (prefill_groups_kernel.hpp): their number
+  std::int64_t parts;      ///< their number, where blocks take several (prefill_groups_kernel.hpp)
   std::int32_t heads_q;
   std::int32_t group;  ///< query heads per kv head
   std::int32_t head_dim_qk, head_dim_v;

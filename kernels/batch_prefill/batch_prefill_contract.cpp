@@ -1,18 +1,16 @@
 #include "kernels/batch_prefill/batch_prefill_contract.hpp"
 
 #include "kernels/batch_prefill/batch_prefill_arguments.hpp"
-#include "kernels/batch_prefill/prefill_shape.hpp"
 #include "kernels/device/key_atoms.hpp"
 #include "kernels/device/key_contract.hpp"
 #include "kernels/host/declare.hpp"
 
 namespace assay {
 
-contract declare_batch_prefill(const problem& p, int lanes) {
+contract declare_batch_prefill(const problem& p, int lanes, bool by_groups) {
   const dtype compute_type = is_fp8(p.q_type) ? dtype::f16 : p.q_type;
   const bool per_page = p.kv_descale == descale_kind::per_page;
   contract c;
-  const bool by_groups = prefill_by_groups(p);
   c.tile_keys = by_groups ? prefill_group_tile_keys : prefill_tile_keys;
   device::declare_key_products(c, compute_type, p.k_type, compute_type);
   c.fuses_logits = 0;

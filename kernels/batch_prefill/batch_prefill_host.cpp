@@ -71,9 +71,10 @@ assay_status check_extents(const problem& p) {
   if (__builtin_mul_overflow(blocks, std::int64_t{row_tiles}, &blocks) || blocks > most_blocks)
     return refuse(ASSAY_UNSUPPORTED, "row tiles %d times heads_q %d times num_seqs %d exceed a grid's %lld", row_tiles,
                   p.heads_q, p.num_seqs, static_cast<long long>(most_blocks));
-  // The ring's next tile may lie behind the last one.
-  if (p.max_k > int32_max - (device::most_ring_slots + 1) * prefill_tile_keys)
-    return refuse(ASSAY_UNSUPPORTED, "max_k %d exceeds 2^31", p.max_k);
+  // Tiles that the rings look up ahead may lie behind the last one: at most as many as key_ring.hpp has slots, or two.
+  constexpr std::int32_t ahead =
+      std::max((device::most_ring_slots + 1) * prefill_tile_keys, 3 * prefill_group_tile_keys);
+  if (p.max_k > int32_max - ahead) return refuse(ASSAY_UNSUPPORTED, "max_k %d exceeds 2^31", p.max_k);
   return {};
 }
 
@@ -95,7 +96,7 @@ assay_status plan(const problem* p, std::int64_t budget_bytes, assay_plan* chose
 assay_status declare(const problem* p, const assay_launch* launch, contract* declared) {
   if (const assay_status status = check(p, true); status.code != ASSAY_OK) return status;
   if (launch == nullptr || declared == nullptr) return refuse(ASSAY_REJECTED, "launch or contract is null");
-  *declared = declare_batch_prefill(*p, platform::wave_size(*launch));
+  *declared = declare_batch_prefill(*p, platform::wave_size(*launch), prefill_by_groups(*p));
   return {};
 }
 

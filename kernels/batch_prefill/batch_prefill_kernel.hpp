@@ -18,18 +18,9 @@
 
 namespace assay {
 
-/// Whether the device has the other kernel for all problems of these types: FP8 may have descales per small page.
-#if defined(ASSAY_HAS_WARPGROUPS)
-template <class Traits>
-inline constexpr bool always_by_groups = sizeof(typename Traits::stored) == sizeof(typename Traits::element);
-#else
-template <class Traits>
-inline constexpr bool always_by_groups = false;
-#endif
-
 /// Of waves, each of which loads what it multiplies.
 template <class Traits>
-__device__ void prefill_by_waves(const prefill_arguments& a) {
+__global__ void __launch_bounds__(prefill_most_threads) batch_prefill_block(prefill_arguments a) {
   using stored = typename Traits::stored;
   using crew = device::block_crew<prefill_tile_keys, prefill_least_waves * device::smallest_wave, prefill_most_threads>;
   using ring_type = device::key_ring<stored, stored, Traits::row_bytes, Traits::row_bytes, crew>;
@@ -60,11 +51,6 @@ __device__ void prefill_by_waves(const prefill_arguments& a) {
     ring.finish();
   }
   rows.store();
-}
-
-template <class Traits>
-__global__ void __launch_bounds__(prefill_most_threads) batch_prefill_block(prefill_arguments a) {
-  if constexpr (!always_by_groups<Traits>) prefill_by_waves<Traits>(a);
 }
 
 template <class Traits>

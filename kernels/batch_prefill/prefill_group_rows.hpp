@@ -88,6 +88,7 @@ class prefill_group_rows {
     float factors[slots];
     weigh(tile * prefill_group_tile_keys, descales, s, factors);
     device::wait_for_warpgroup(o_);
+    device::hold_registers(p_);
     ring.release();
     if (platform::any_lane(factors[0] != 1.0F || factors[1] != 1.0F)) ASSAY_UNROLL
     for (int atom = 0; atom < value_atoms; ++atom) ASSAY_UNROLL
@@ -100,6 +101,7 @@ class prefill_group_rows {
     begin_outputs(ring.values());
     ring.pass_turn();
     device::wait_for_warpgroup(o_);
+    device::hold_registers(p_);
     ring.release();
   }
 
@@ -181,6 +183,8 @@ class prefill_group_rows {
   /// O += P V.
   __device__ __forceinline__ void begin_outputs(const device::swizzled_strips& values) {
     const device::lds_operand b = device::operand_by_columns(values.base, values.strip_bytes);
+    device::hold_registers(o_);
+    device::hold_registers(p_);
     device::start_warpgroup();
     ASSAY_UNROLL
     for (int step = 0; step < value_steps; ++step)

@@ -23,8 +23,8 @@ using prefill_tile_ring = device::tile_ring<typename Traits::stored, typename Tr
 
 #if defined(ASSAY_HAS_WARPGROUPS)
 
-/// Calls take(work) for each part of the block. Parts are sorted by their keys, most first, as far as one sequence
-/// goes: every other time blocks take them in reverse order, so that all have alike.
+/// Calls take(work) for each part of the block. Within a sequence parts come with most keys first; in every second
+/// round blocks take them in reverse order, so that each has about as many keys as the others.
 template <class Take>
 __device__ __forceinline__ void for_each_part(const prefill_arguments& a, Take take) {
   const auto grid = static_cast<std::int64_t>(gridDim.x), block = static_cast<std::int64_t>(blockIdx.x);
@@ -58,7 +58,7 @@ __device__ __forceinline__ void take_tiles(const prefill_arguments& a, const pre
       rows.take_last(ring);
       ++tile;
     }
-    for (; tile <= tiles; ++tile) {  // which the other warpgroup alone sees
+    for (; tile <= tiles; ++tile) {  // loads that only the other warpgroup needs
       ring.advance();
       ring.pass_turn();
       ring.release();
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(prefill_groups_threads, 1)
 
   if (threadIdx.x == 0) barriers.start(taking_threads / 32);
   __syncthreads();
-  // 168 each at first.
+  // 168 registers a thread at the launch.
   if (threadIdx.x >= taking_threads) {
     device::give_registers<56>();
     device::tile_bringer<stored, typename Traits::element, Traits::atoms * 16> bringer(lds, barriers,

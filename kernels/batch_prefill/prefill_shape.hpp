@@ -13,7 +13,7 @@ bool prefill_by_groups(const problem& p);
 
 /// Four waves; where some sequence has rows for more than two such blocks, as many as prefill_most_threads has. The
 /// ring has as many slots as fit into the LDS. `p` has passed the kernel's checks; `lanes`: of a wave; `keeps_q`: Q
-/// stays in LDS.
+/// stays in LDS. Where warpgroups multiply: `by_groups` and `rows` alone.
 prefill_shape prefill_shape_of(const problem& p, int lanes, bool keeps_q);
 
 /// Row tiles of the sequence with most rows.

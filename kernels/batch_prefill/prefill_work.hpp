@@ -18,7 +18,7 @@ struct prefill_work {
   std::int32_t num_keys;
   std::int64_t position;      ///< of the sequence's query row 0
   std::int32_t visible_keys;  ///< keys from there on no row of the block sees
-  std::int32_t tiles;
+  std::int32_t tiles;         ///< of prefill_tile_keys
 
   /// Keys from there on are hidden from the row.
   __device__ std::int32_t visible_to(const prefill_arguments& a, std::int32_t row) const {

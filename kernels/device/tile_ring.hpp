@@ -65,11 +65,12 @@ class tile_taker {
     if (group == 1) pass_turn();
   }
 
-  /// Waits for the next load, and for the group's turn.
+  /// Waits for the next load, and for the group's turn: all lanes do, before one of them tells of what the wave did.
   __device__ void advance() {
     barriers_.full[slot_].wait(parity_);
     barriers_.turn[group_].wait(turn_);
     turn_ ^= 1;
+    platform::wave_fence();
   }
   /// The other group's turn: the wave has begun all products of the load.
   __device__ void pass_turn() {
@@ -77,7 +78,7 @@ class tile_taker {
   }
   __device__ swizzled_strips keys() const { return Ring::keys(lds_, slot_); }
   __device__ swizzled_strips values() const { return Ring::values(lds_, slot_); }
-  /// The wave has read the load.
+  /// All lanes of the wave have read the load.
   __device__ void release() {
     if (is_first_lane()) barriers_.empty[slot_].arrive();
     slot_ = slot_ + 1 == Ring::slots ? 0 : slot_ + 1;
@@ -111,7 +112,7 @@ class tile_bringer {
       : lds_(lds), barriers_(barriers), has_whole_vectors_(has_whole_vectors) {}
 
   /// The tiles of one sequence and head. `live`: keys from there on are never read, and are zeros in LDS. A load is
-  /// finished when the next one is on its way.
+  /// finished when the next one is on its way, the last one at once.
   __device__ __forceinline__ void bring(const group_source<Stored>& k, const group_source<Stored>& v,
                                         const sequence_pages& pages, std::int32_t live) {
     k_ = k, v_ = v, pages_ = pages, live_ = live;

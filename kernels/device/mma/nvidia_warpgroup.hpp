@@ -1,6 +1,6 @@
 /// Products of a warpgroup, four waves whose 16 rows of A and C each are one after another: wgmma m64nNk16 of sm_90a. A
-/// comes from registers and C stays in them, laid out as mma.sync's; B comes from LDS, in rows of 128 bytes, swizzled
-/// as device/swizzled_rows.hpp has them (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions").
+/// comes from registers or LDS and C stays in registers, laid out as mma.sync's; B comes from LDS, in rows of 128
+/// bytes, swizzled as device/swizzled_rows.hpp has them (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions").
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -129,6 +129,20 @@ template <int Pending = 0>
 __device__ __forceinline__ void wait_for_warpgroup(narrow_sums<float> (&c)[16]) {
   ASSAY_WARPGROUP_WAIT("%64", ASSAY_ATOMS("+f", c, 0), ASSAY_ATOMS("+f", c, 4), ASSAY_ATOMS("+f", c, 8),
                        ASSAY_ATOMS("+f", c, 12));
+}
+
+/// Holds registers here: what was written to them is written before, and they are not used for something else. Of C and
+/// A in registers before start_warpgroup(), and of A again after the wait: the compiler knows of no use in between.
+template <int Count>
+__device__ __forceinline__ void hold_registers(narrow_sums<float> (&c)[Count]) {
+  ASSAY_UNROLL
+  for (narrow_sums<float>& atom : c) asm volatile("" : ASSAY_ATOM("+f", atom)::"memory");
+}
+template <class T, int Count>
+__device__ __forceinline__ void hold_registers(key_fragment<T> (&a)[Count]) {
+  ASSAY_UNROLL
+  for (key_fragment<T>& f : a)
+    asm volatile("" : "+r"(f.word[0]), "+r"(f.word[1]), "+r"(f.word[2]), "+r"(f.word[3])::"memory");
 }
 
 #undef ASSAY_OPERAND_HIGH

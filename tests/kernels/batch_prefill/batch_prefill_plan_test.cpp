@@ -6,6 +6,7 @@
 #include <string>
 
 #include "kernels/batch_prefill/batch_prefill_arguments.hpp"
+#include "kernels/batch_prefill/batch_prefill_contract.hpp"
 #include "kernels/batch_prefill/prefill_shape.hpp"
 #include "kernels/library.h"
 #include "tests/kernels/batch_prefill/prefill_setting.hpp"
@@ -159,6 +160,16 @@ TEST_CASE("batch_prefill's ring and Q fit into a block's LDS for all types and h
             CHECK(s.waves == (rows > 128 && lanes == 32 ? 8 : 4));
             if (!fits) FAIL("rows " << rows << ", lanes " << lanes << ", head dimensions " << qk << " and " << v);
           }
+}
+
+TEST_CASE("batch_prefill declares what warpgroups sum: 32 values of a lane, then four lanes", "[plan]") {
+  problem p = prefill_problem();
+  p.num_splits = 1;
+  const contract c = declare_batch_prefill(p, 32, true);
+  CHECK(c.tile_keys == 128);
+  CHECK(c.tile_rows == 16);
+  CHECK(c.sum_roundings == 6);
+  CHECK(c.sum_join_roundings == 2);
 }
 
 TEST_CASE("batch_prefill declares what it sums, merges and multiplies", "[plan]") {

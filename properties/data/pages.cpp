@@ -14,7 +14,19 @@ std::vector<int> pool_order(const tensor& t) {
   return t.stride[1] >= t.stride[2] ? std::vector{0, 1, 2, 3} : std::vector{0, 2, 1, 3};
 }
 
-buffer repaged(const buffer& b, std::int64_t num_pages, const std::vector<page_move>& moves) {
+/// What `moves` says of the pages that the buffer has memory for: of two pools one may be sparse, the other dense.
+std::vector<page_move> within(const std::vector<page_move>& moves, const std::vector<index_range>& used) {
+  std::vector<page_move> own;
+  for (const page_move& m : moves)
+    for (const index_range& run : used) {
+      const std::int64_t begin = std::max(m.from, run.begin), end = std::min(m.from + m.count, run.end);
+      if (begin < end) own.push_back({begin, m.to + (begin - m.from), end - begin});
+    }
+  return own;
+}
+
+buffer repaged(const buffer& b, std::int64_t num_pages, const std::vector<page_move>& all_moves) {
+  const std::vector<page_move> moves = within(all_moves, b.used());
   const tensor& from = b.view();
   std::vector<std::int64_t> shape{from.shape, from.shape + from.rank};
   shape[0] = num_pages;

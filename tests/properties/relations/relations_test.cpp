@@ -132,6 +132,22 @@ TEST_CASE("pool_shift catches a bit that depends on how far away a page is") {
                 "after shifting the pool by 2^32 bytes o[0, 0, 0]: ");
 }
 
+TEST_CASE("pages move where V's pool is sparse, by its longer rows, and K's is dense") {
+  attention_case c;
+  c.head_dim_v = 88;
+  c.page_size = 1024, c.pool_pages = 198;
+  c.layout = pool_layout::hnd, c.v_has_other_layout = true;
+  c.packing = tensor_packing::packed;
+  c.num_splits = 1;
+  c.sequences = {{.q = 1, .k = 0, .prefix_offset = {}, .pages = {}}};
+  for (const property* p : {&pool_shift, &page_permutation, &page_sharing}) {
+    const verdict v = p->check(*library::built_in(), c);
+    CAPTURE(p->name, v.what);
+    CHECK(v.result != outcome::fail);
+  }
+  CHECK(pool_shift.check(*library::built_in(), c).result == outcome::pass);
+}
+
 TEST_CASE("table_tail catches a bit that depends on an entry past the last page") {
   for (const auto& [entry, name] : {std::pair{-1, "-1"}, {2147483647, "2147483647"}, {0, "0"}})
     expect_caught(table_tail, corrupting_library([entry = entry](call& c) {

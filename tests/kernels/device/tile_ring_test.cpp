@@ -11,6 +11,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "tests/kernels/platform/cpu/checking.hpp"
@@ -108,7 +109,8 @@ __global__ void sum_tiles(rows_of_pool<Stored> k, rows_of_pool<Stored> v, sequen
   for (const int live : all.live)
     for (int load = 0; load <= tiles_of(live); ++load, sums += 2 * dim) {
       taker.advance();
-      if (own % (taking_threads / 2) == 0) ++turns;  // a race, if turns do not order it
+      if constexpr (std::is_same_v<Taker, taker_of<Stored>>)  // not where a race of tiles is looked for
+        if (own % (taking_threads / 2) == 0) ++turns;         // a race, if turns do not order it
       if (group == 1 && is_skipped(load)) {
         taker.pass_turn();
         taker.release();
@@ -240,7 +242,7 @@ void require_race() {
     if (is_seen) break;
     std::vector<float> sums;
     for (const auto& defect : rows.template defects<Taker>(assay::cpu::parameters(64, schedule), true, sums))
-      is_seen = is_seen || (defect.kind == ASSAY_DATA_RACE && defect.message.find("turns") == std::string::npos);
+      is_seen = is_seen || defect.kind == ASSAY_DATA_RACE;
   }
   CHECK(is_seen);
 }

@@ -21,6 +21,19 @@ double magnitude_of(dtype type, std::uint32_t bits) {
   return std::ldexp(hidden + fraction, std::max(exponent, 1) - f.bias - f.mantissa_bits);
 }
 
+/// The pages of the last keys that the sequence's rows see, and its last page.
+void insert_last_pages(const attention_case& c, const sequence& s, std::unordered_set<std::int64_t>& pages) {
+  if (s.pages.empty()) return;
+  pages.insert(s.pages.back());
+  const visibility rule = visibility_of(c);
+  for (std::int64_t row = 0; row < s.q; ++row) {
+    const key_range seen = rule.seen(first_position(s) + row, s.k);
+    if (seen.first == seen.end) continue;
+    const auto page = static_cast<std::size_t>((seen.end - 1) / c.page_size);
+    if (page < s.pages.size()) pages.insert(s.pages[page]);
+  }
+}
+
 }  // namespace
 
 double amplitude(dtype type) {
@@ -39,8 +52,7 @@ recipe::recipe(const attention_case& c)
       q_amplitude_(amplitude(c.q_type)),
       k_amplitude_(amplitude(c.kv_type)),
       v_amplitude_(amplitude(v_type(c))) {
-  for (const sequence& s : c.sequences)
-    if (!s.pages.empty()) last_pages_.insert(s.pages.back());
+  for (const sequence& s : c.sequences) insert_last_pages(c, s, last_pages_);
   for (std::uint64_t tensor = 0; tensor < stream_count; ++tensor) keys_.push_back(mix(c.data.seed ^ (tensor << 56)));
 }
 
@@ -186,8 +198,8 @@ std::uint32_t recipe::descale(bool is_k, const place& at) const {
     case descale_size::least: return rounded(level == 0 ? 0x1p-64 : usual);
     case descale_size::tiny:
       if (is_k) break;
-      // O ends in units of the last page's, be it another sequence's first: there a subnormal one would leave it
-      // undecided.
+      // A row of O ends in units of the last page's that it sees, be it another sequence's first: there a subnormal
+      // one would leave it undecided.
       if (level != 0 ||
           last_pages_.contains(
               case_.sequences[static_cast<std::size_t>(at.sequence)].pages[static_cast<std::size_t>(at.index)]))

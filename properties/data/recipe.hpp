@@ -91,9 +91,9 @@ double amplitude(dtype type);
 /// By descale_size:
 /// - near_1: as above.
 /// - least: the pages of level 0 have exactly 2^-64, the least that append_kv writes.
-/// - tiny: V's pages of level 0, but not the last of a sequence, have 2^-149 to 2^-128, whose inverse is beyond f32.
-/// All others of V have 2^-60 times the
-///   above, so that ratios of neighbours, and products with a v_scale near 2^60, stay in f32's normal range.
+/// - tiny: V's pages of level 0, but not the last that a row sees, have 2^-149 to 2^-128, whose inverse is beyond f32.
+///   All others of V have 2^-60 times the above, so that ratios of neighbours, and products with a v_scale near 2^60,
+///   stay in f32's normal range.
 /// - near_new_rows: append_kv's page to which new rows go, and not with slot 0, has what these rows' largest value
 /// needs,
 ///   divided or multiplied by 1 + 2^-e, e from 3 to 10. K has the above where rows are rotated.
@@ -132,7 +132,7 @@ class recipe {
 
   const attention_case& case_;
   double q_amplitude_, k_amplitude_, v_amplitude_;
-  std::unordered_set<std::int64_t> last_pages_;  ///< of sequences, be they shared
+  std::unordered_set<std::int64_t> last_pages_;  ///< that rows see, and of sequences, be they shared
   std::vector<std::uint64_t> keys_;              ///< of the streams' noise
 };
 

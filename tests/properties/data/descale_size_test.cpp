@@ -53,6 +53,29 @@ TEST_CASE("tiny: a third of V's pages has a descale without an inverse, and no r
   CHECK(count(in, "v_descale", [](double d) { return d > 0x1p-61 && d < 0x1p-59; }) == 41);
 }
 
+TEST_CASE("tiny: no row ends with a page whose descale has no inverse, wherever a mask ends it", "[recipe]") {
+  attention_case c = paged_case(descale_size::tiny);
+  c.kernel = "batch_prefill";
+  const auto tiny_pages = [&] {
+    const inputs in = fill(c);
+    const tensor& t = test::tensor_of(in, "v_descale");
+    std::vector<std::int64_t> pages;
+    for (std::int64_t page = 0; page < t.shape[0]; ++page)
+      for (std::int64_t head = 0; head < t.shape[1]; ++head)
+        if (test::value_at(t, t.offset(page, head)) < 0x1p-100) pages.push_back(page);
+    return pages;
+  };
+  const auto is_tiny = [&](std::int64_t page) { return std::ranges::count(tiny_pages(), page) > 0; };
+  c.sequences[0].q = 70;  // the first row's last key is on page 28 with a mask, on page 29 without
+  for (int tries = 0; tries < 20 && !is_tiny(28); ++tries) ++c.data.seed;
+  CHECK(is_tiny(28));
+  c.causal = true;
+  CHECK(!is_tiny(28));
+  CHECK(!tiny_pages().empty());
+  c.sequences[0].prefix_offset = -1;  // the first row sees nothing, the others keys up to 69
+  CHECK(std::ranges::none_of(tiny_pages(), [](std::int64_t page) { return page < 2 || page == 29; }));
+}
+
 TEST_CASE("near_new_rows: a descale is just below or just above what the new rows need", "[recipe]") {
   attention_case c;
   c.kernel = "append_kv";

@@ -46,6 +46,7 @@ foreach(name IN LISTS fuzz_targets)
   endif()
   target_sources(${name} PRIVATE fuzz/write_seeds.cpp)
   target_link_libraries(${name} PRIVATE ${fuzzing_engine})
+  find_libraries_beside(${name})
   set_target_properties(${name} PROPERTIES ENABLE_EXPORTS ON)  # for the shared objects that ASSAY_FUZZ_LIBRARY names
   if(NOT name MATCHES "fuzz_(schedule|case)")
     target_sources(${name} PRIVATE fuzz/mutator.cpp)

@@ -35,6 +35,11 @@ status=0
 bash -c "${replay/.\/assay/$program}" || status=$?
 [[ $status -eq 1 ]] || { echo "'$replay' exited with $status, not 1"; exit 1; }
 
+# In a pack the target finds its libraries, and the program the target.
+"$program" pack "$scratch/pack" --target "$target" --corpus corpus/split_kv
+(cd "$scratch/pack" && env -i bin/assay fuzz "$target" --seconds 1 --jobs 1 --dir state >../packed.txt) ||
+  { cat "$scratch/packed.txt"; echo "no campaign in a pack"; exit 1; }
+
 # A case becomes an input, a file that is none is refused with its name.
 "$program" fuzz "$target" --seconds 1 --jobs 1 --dir "$scratch/seeded" --seeds corpus/split_kv >"$scratch/seeded.txt"
 grep -qE " [1-9][0-9]+ seeds, 0 too long" "$scratch/seeded.txt" || { cat "$scratch/seeded.txt"; echo "no seeds"; exit 1; }

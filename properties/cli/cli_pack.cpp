@@ -10,6 +10,7 @@
 #include <set>
 #include <string_view>
 
+#include "properties/campaign/target.hpp"
 #include "properties/cli/cli.hpp"
 #include "properties/system/counted.hpp"
 #include "properties/system/scratch_folder.hpp"
@@ -24,6 +25,7 @@ struct pack_arguments {
   fs::path folder;
   std::vector<std::string> platforms;
   std::vector<std::string> libraries;
+  std::vector<std::string> targets;
   std::vector<std::string> corpus{"corpus"};
 };
 
@@ -74,7 +76,15 @@ bool is_platform(const std::string& name) {
   return name == "nvidia" || name == "amd";
 }
 
-std::string readme(const std::vector<fs::path>& kernels) {
+/// The named fuzz targets. They need no other libraries than the program, and look for them in the same place.
+std::vector<campaign::target> fuzz_targets(const pack_arguments& given) {
+  std::vector<campaign::target> found;
+  for (const std::string& name : given.targets)
+    found.push_back(campaign::find_target(name, campaign::target_folders({})));
+  return found;
+}
+
+std::string readme(const std::vector<fs::path>& kernels, const std::vector<campaign::target>& targets) {
   std::string text =
       "# Assay, packed\n\nThis folder runs wherever it lies, on a machine with glibc and, for a GPU, its driver. "
       "Nothing is "
@@ -89,6 +99,7 @@ std::string readme(const std::vector<fs::path>& kernels) {
     else
       text += fmt::format("bin/assay run --library lib/{}\n", file.filename().string());
   }
+  for (const campaign::target& t : targets) text += fmt::format("bin/assay fuzz {}\n", t.name);
   return text +
          "```\n\n`bin/assay --help` lists the commands; an exit status of 0 is verified, 1 a defect, 2 wrong usage, 3 "
          "that "
@@ -138,16 +149,18 @@ int pack(const pack_arguments& given, const cli_context& context) {
   demand_other_cases(given.corpus, given.folder);
   const std::vector<fs::path> kernels = kernel_libraries(given);
   demand_other_names(kernels, "--library");
+  const std::vector<campaign::target> targets = fuzz_targets(given);
   const fs::path folder = fs::absolute(given.folder).lexically_normal();
   scratch_folder made(folder.has_filename() ? folder : folder.parent_path());
   const fs::path lib = made.path() / "lib", bin = made.path() / "bin";
   fs::create_directory(lib);
   fs::create_directory(bin);
   lay("/proc/self/exe", bin / "assay");
+  for (const campaign::target& t : targets) lay(t.binary, bin / t.name);
   for (const fs::path& file : loaded_libraries()) lay(file, lib / file.filename());
   for (const fs::path& file : kernels) lay(file, lib / file.filename());
   for (const std::string& place : given.corpus) lay(place, made.path() / "corpus");
-  write_by_rename(made.path() / "README.md", readme(kernels));
+  write_by_rename(made.path() / "README.md", readme(kernels, targets));
   made.keep();
   std::uintmax_t bytes = 0;
   std::int64_t files = 0;
@@ -173,6 +186,10 @@ void add_pack(CLI::App& app, const cli_context& context, int& status) {
       ->allow_extra_args(false)
       ->check(CLI::IsMember(std::vector<std::string>{"cpu", "nvidia", "amd"}));
   command->add_option("--library", given->libraries, "Pack this kernel library, too. May be repeated")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--target", given->targets,
+                   "Pack this fuzz target of the fuzz build, too (see: assay list targets). May be repeated")
       ->allow_extra_args(false);
   command->add_option("--corpus", given->corpus, "Folder of cases to pack")
       ->allow_extra_args(false)

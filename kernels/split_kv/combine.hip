@@ -1,22 +1,52 @@
-/// The combine kernel: a block takes four rows, sixteen lanes each; weights lie in LDS.
+/// The combine kernel: a block takes two rows, 32 lanes each, four columns a lane. LSEs and weights lie in LDS.
+/// Partials of several splits are on their way at once: few rows have many splits, and then latency is all that there
+/// is.
 #include "kernels/split_kv/combine_arguments.hpp"
 
 #include <hip/hip_runtime.h>
 
 #include "kernels/device/convert.hpp"
 #include "kernels/device/math.hpp"
+#include "kernels/device/vector.hpp"
 
 namespace assay {
 namespace {
 
 constexpr int combine_threads = 64;
-constexpr int lanes_per_row = 16;
+constexpr int lanes_per_row = 32;
 constexpr int rows_per_block = combine_threads / lanes_per_row;
+constexpr int columns_of_lane = 4;  // head_dim_v is a multiple of 8
+constexpr int splits_at_once = 8;
+constexpr float nothing = -__builtin_huge_valf();
 
 __device__ inline float partial_lse(const combine_arguments& a, int split, std::int64_t query, std::int64_t head) {
   const std::int64_t at =
       split * a.lse_partial.stride[0] + query * a.lse_partial.stride[1] + head * a.lse_partial.stride[2];
   return static_cast<const float*>(a.lse_partial.data)[at];
+}
+
+/// A lane's columns of one split.
+__device__ inline void load_partial(const combine_arguments& a, const float* from, float (&to)[columns_of_lane]) {
+  if (a.has_whole_partials != 0) return device::load_adjacent<columns_of_lane>(to, from);
+  ASSAY_UNROLL
+  for (int i = 0; i < columns_of_lane; ++i) to[i] = from[i];
+}
+
+/// Adds w_s o_s for all splits, in their order.
+__device__ inline void sum_partials(const combine_arguments& a, const float* weights, const float* from,
+                                    float (&sum)[columns_of_lane]) {
+  for (int first = 0; first < a.num_splits; first += splits_at_once) {
+    float part[splits_at_once][columns_of_lane];
+    ASSAY_UNROLL
+    for (int i = 0; i < splits_at_once; ++i)
+      if (first + i < a.num_splits) load_partial(a, from + (first + i) * a.o_partial.stride[0], part[i]);
+    ASSAY_UNROLL
+    for (int i = 0; i < splits_at_once; ++i) {
+      if (first + i >= a.num_splits) break;
+      ASSAY_UNROLL
+      for (int c = 0; c < columns_of_lane; ++c) sum[c] = fmaf(weights[first + i], part[i][c], sum[c]);
+    }
+  }
 }
 
 __device__ inline void store_o(const combine_arguments& a, std::int64_t at, float value) {
@@ -27,21 +57,24 @@ __device__ inline void store_o(const combine_arguments& a, std::int64_t at, floa
 }
 
 __global__ void __launch_bounds__(combine_threads) combine(combine_arguments a) {
+  __shared__ float lses[rows_per_block][max_num_splits];
   __shared__ float weights[rows_per_block][max_num_splits];
   const int lane = static_cast<int>(threadIdx.x) % lanes_per_row, slot = static_cast<int>(threadIdx.x) / lanes_per_row;
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * rows_per_block + slot;
   const std::int64_t query = row / a.heads_q, head = row % a.heads_q;
   const bool exists = row < a.rows && (a.end_query == nullptr || query < *a.end_query);
-  constexpr float nothing = -__builtin_huge_valf();
 
+  if (exists)
+    for (int s = lane; s < a.num_splits; s += lanes_per_row) lses[slot][s] = partial_lse(a, s, query, head);
+  __syncthreads();
   float largest = nothing;
   if (exists) {
     for (int s = 0; s < a.num_splits; ++s) {
-      const float lse = partial_lse(a, s, query, head);
+      const float lse = lses[slot][s];
       largest = lse > largest || lse != lse ? lse : largest;  // a NaN stays
     }
     for (int s = lane; s < a.num_splits; s += lanes_per_row) {
-      const float lse = partial_lse(a, s, query, head);
+      const float lse = lses[slot][s];
       weights[slot][s] = lse == nothing ? 0.0F : device::exp(lse - largest);  // all empty: -inf - -inf would be NaN
     }
   }
@@ -53,14 +86,15 @@ __global__ void __launch_bounds__(combine_threads) combine(combine_arguments a) 
   if (lane == 0)
     static_cast<float*>(a.lse.data)[query * a.lse.stride[0] + head * a.lse.stride[1]] =
         largest == nothing ? nothing : largest + device::log(total);
-  for (int column = lane; column < a.head_dim_v; column += lanes_per_row) {
-    const std::int64_t from =
-        query * a.o_partial.stride[1] + head * a.o_partial.stride[2] + column * a.o_partial.stride[3];
-    float sum = 0.0F;
-    for (int s = 0; s < a.num_splits; ++s)
-      sum = fmaf(weights[slot][s], static_cast<const float*>(a.o_partial.data)[from + s * a.o_partial.stride[0]], sum);
-    store_o(a, query * a.o.stride[0] + head * a.o.stride[1] + column * a.o.stride[2],
-            largest == nothing ? 0.0F : sum / total);
+  const float* const partials =
+      static_cast<const float*>(a.o_partial.data) + query * a.o_partial.stride[1] + head * a.o_partial.stride[2];
+  const std::int64_t to = query * a.o.stride[0] + head * a.o.stride[1];
+  for (int column = lane * columns_of_lane; column < a.head_dim_v; column += lanes_per_row * columns_of_lane) {
+    float sum[columns_of_lane] = {};
+    sum_partials(a, weights[slot], partials + column, sum);
+    ASSAY_UNROLL
+    for (int i = 0; i < columns_of_lane; ++i)
+      store_o(a, to + (column + i) * a.o.stride[2], largest == nothing ? 0.0F : sum[i] / total);
   }
 }
 

@@ -14,7 +14,8 @@ struct combine_arguments {
   std::int32_t heads_q;
   std::int32_t head_dim_v;
   std::int32_t num_splits;
-  const std::int32_t* end_query;  ///< cu_seqlens_q's last entry: padding rows are behind it; null in batch mode
+  std::int32_t has_whole_partials;  ///< o_partial's rows may be read 16 bytes at a time
+  const std::int32_t* end_query;    ///< cu_seqlens_q's last entry: padding rows are behind it; null in batch mode
 };
 
 /// Errors come by hipGetLastError. `rows` is at least 1.

@@ -94,12 +94,18 @@ split_kv_arguments arguments_of(const problem& p, const split_kv_tensors& t, int
   return a;
 }
 
-combine_arguments combine_arguments_of(const problem& p, const split_kv_arguments& a) {
-  return {a.o,          a.lse,
-          a.o_partial,  a.lse_partial,
-          p.o_type,     std::int64_t{p.total_q} * p.heads_q,
-          p.heads_q,    p.head_dim_v,
-          p.num_splits, a.cu_seqlens_q != nullptr ? a.cu_seqlens_q + p.num_seqs : nullptr};
+combine_arguments combine_arguments_of(const problem& p, const split_kv_tensors& t, const split_kv_arguments& a) {
+  return {a.o,
+          a.lse,
+          a.o_partial,
+          a.lse_partial,
+          p.o_type,
+          std::int64_t{p.total_q} * p.heads_q,
+          p.heads_q,
+          p.head_dim_v,
+          p.num_splits,
+          static_cast<std::int32_t>(has_whole_vectors(t.o_partial)),
+          a.cu_seqlens_q != nullptr ? a.cu_seqlens_q + p.num_seqs : nullptr};
 }
 
 assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t num_tensors, const assay_launch* launch) {
@@ -118,7 +124,7 @@ assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t num
   find_launcher (*p)(arguments, grid);
   if (const assay_status status = launch_outcome("split_kv"); status.code != ASSAY_OK) return status;
   if (p->num_splits > 1) {
-    launch_combine(combine_arguments_of(*p, arguments));
+    launch_combine(combine_arguments_of(*p, bound, arguments));
     if (const assay_status status = launch_outcome("combine"); status.code != ASSAY_OK) return status;
   }
   return launch_outcome("split_kv");

@@ -7,10 +7,8 @@
 #include <hip/hip_runtime.h>
 
 #include "kernels/batch_prefill/batch_prefill_arguments.hpp"
-#include "kernels/batch_prefill/prefill_loads.hpp"
-#if defined(ASSAY_NVIDIA_WARPGROUPS)
 #include "kernels/batch_prefill/prefill_groups_kernel.hpp"
-#endif
+#include "kernels/batch_prefill/prefill_loads.hpp"
 #include "kernels/batch_prefill/prefill_rows.hpp"
 #include "kernels/batch_prefill/prefill_work.hpp"
 #include "kernels/device/key_ring.hpp"
@@ -64,9 +62,8 @@ void launch_prefill_block(const prefill_arguments& arguments, unsigned int block
 
 template <class Traits>
 void launch_prefill_by_traits(const prefill_arguments& arguments, unsigned int blocks) {
-#if defined(ASSAY_NVIDIA_WARPGROUPS)
-  if (arguments.shape.by_groups != 0) return launch_prefill_groups<Traits>(arguments, blocks);
-#endif
+  if constexpr (platform::may_have_warpgroups)
+    if (arguments.shape.by_groups != 0) return launch_prefill_groups<Traits>(arguments, blocks);
   launch_prefill_block<Traits>(arguments, blocks);
 }
 

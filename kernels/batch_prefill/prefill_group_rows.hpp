@@ -11,12 +11,11 @@
 #include "kernels/batch_prefill/prefill_rows.hpp"
 #include "kernels/batch_prefill/prefill_work.hpp"
 #include "kernels/device/convert.hpp"
-#include "kernels/device/key_atoms.hpp"
 #include "kernels/device/math.hpp"
-#include "kernels/device/mma/nvidia_warpgroup.hpp"
 #include "kernels/device/softmax.hpp"
 #include "kernels/device/swizzled_rows.hpp"
 #include "kernels/device/tile_ring.hpp"
+#include "kernels/device/warpgroup.hpp"
 
 #if defined(ASSAY_HAS_WARPGROUPS)
 
@@ -25,20 +24,22 @@ namespace assay {
 template <class Traits>
 class prefill_group_rows {
   using element = typename Traits::element;
-  using sums = device::narrow_sums<float>;
+  using sums = device::group_sums;
   static constexpr int slots = 2;  ///< rows of a lane: element i of an atom is of row slot i / 2
-  static constexpr int key_atoms = prefill_group_tile_keys / device::narrow_columns;
-  static constexpr int value_atoms = Traits::atoms * 16 / device::narrow_columns;
+  static constexpr int key_atoms = prefill_group_tile_keys / device::group_columns;
+  static constexpr int value_atoms = Traits::atoms * 16 / device::group_columns;
   static constexpr int value_steps = prefill_group_tile_keys / device::atom_depth;
   static constexpr int group_rows = 4 * prefill_wave_rows;
   static constexpr int strip_bytes = group_rows * device::swizzled_run_bytes;  ///< of Q
   static constexpr int group_bytes = group_rows * Traits::atoms * 16 * 2;
 
  public:
-  /// lds: of all groups' rows of Q.
-  __device__ prefill_group_rows(const prefill_arguments& a, const prefill_work& w, unsigned char* lds)
+  /// lds: of all groups' rows of Q; barrier: of the warpgroup.
+  __device__ prefill_group_rows(const prefill_arguments& a, const prefill_work& w, unsigned char* lds,
+                                device::warpgroup_barrier& barrier)
       : a_(a),
         work_(w),
+        barrier_(barrier),
         first_row_(w.first_row + device::wave_of_block() * prefill_wave_rows),
         queries_{lds + device::wave_of_block() / 4 * group_bytes, strip_bytes} {
     const std::int32_t group = w.first_row + device::wave_of_block() / 4 * group_rows;
@@ -53,10 +54,10 @@ class prefill_group_rows {
 
   /// The warpgroup's rows of Q to LDS, for its products, when those of rows before are done.
   __device__ __forceinline__ void store_queries() {
-    device::sync_warpgroup();
+    barrier_.sync();
     store_query_rows<Traits>(a_, work_, first_row_, queries_.from(device::wave_of_block() % 4 * prefill_wave_rows));
     platform::publish_lds();
-    device::sync_warpgroup();
+    barrier_.sync();
   }
 
   /// Tiles that some row of the warpgroup sees.
@@ -116,12 +117,12 @@ class prefill_group_rows {
       const std::int32_t row = row_of(slot);
       if (row >= work_.rows) continue;
       const std::int64_t query = work_.first_query + row;
-      if (device::narrow_column(0) == 0)
+      if (device::group_column(0) == 0)
         static_cast<float*>(a_.lse.data)[query * a_.lse.stride[0] + work_.head * a_.lse.stride[1]] = state.lse();
       const float scale = a_.v_scale * held_v_descale_ / state.l;
       output* const to = static_cast<output*>(a_.o.data) + query * a_.o.stride[0] + work_.head * a_.o.stride[1];
       const auto store = [&](int atom, auto store_pair) {
-        const std::int32_t column = atom * device::narrow_columns + device::narrow_column(0);
+        const std::int32_t column = atom * device::group_columns + device::group_column(0);
         if (column >= a_.head_dim_v) return;
         // + 0 makes a negative zero positive: its sign would tell of keys that the row does not see.
         float pair[2];
@@ -148,7 +149,7 @@ class prefill_group_rows {
 
  private:
   /// Counted in the sequence.
-  __device__ std::int32_t row_of(int slot) const { return first_row_ + device::narrow_row(2 * slot); }
+  __device__ std::int32_t row_of(int slot) const { return first_row_ + device::group_row(2 * slot); }
   /// Atoms along the head dimension.
   __device__ int steps() const { return a_.head_dim_qk / device::atom_depth; }
 
@@ -188,7 +189,7 @@ class prefill_group_rows {
     device::start_warpgroup();
     ASSAY_UNROLL
     for (int step = 0; step < value_steps; ++step)
-      device::add_by_columns(o_, p_[step], b + step * device::atom_depth * device::swizzled_run_bytes);
+      device::add_by_columns(o_, p_[step], b + step * device::atom_depth * device::swizzled_run_bytes, a_.head_dim_v);
     device::commit_warpgroup();
   }
 
@@ -231,7 +232,7 @@ class prefill_group_rows {
       else
         value *= base2_scale;
       if constexpr (HasHidden) {  // whatever a hidden key made of it, NaN included
-        const std::int32_t key = first_key + atom * device::narrow_columns + device::narrow_column(i);
+        const std::int32_t key = first_key + atom * device::group_columns + device::group_column(i);
         value = key < visible_keys_[i / 2] ? value : device::no_logit;
       }
       top[i / 2] = fmaxf(top[i / 2], value);
@@ -258,6 +259,7 @@ class prefill_group_rows {
 
   const prefill_arguments& a_;
   const prefill_work& work_;
+  device::warpgroup_barrier& barrier_;
   std::int32_t first_row_;             ///< of the wave, counted in the sequence
   std::int32_t visible_to_group_ = 0;  ///< keys from there on are hidden from all rows of the warpgroup,
   std::int32_t visible_to_any_ = 0;    ///< from those of the wave;
@@ -266,7 +268,7 @@ class prefill_group_rows {
   float held_v_descale_ = 1.0F;  ///< O is in units of it
   device::softmax_state softmax_[slots];
   device::swizzled_strips queries_;  ///< of the warpgroup
-  device::key_fragment<element> p_[value_steps];
+  device::group_operand<element> p_[value_steps];
   sums o_[value_atoms];
 };
 

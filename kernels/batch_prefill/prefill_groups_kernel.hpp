@@ -1,5 +1,5 @@
 /// Batch prefill by warpgroups. A block takes 128 rows of one sequence and one query head, 64 a warpgroup, and walks
-/// over their keys in tiles of 128, which all its threads bring to LDS (device/tile_ring.hpp).
+/// over their keys in tiles of 128, which a third warpgroup brings to LDS (device/tile_ring.hpp).
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -39,8 +39,9 @@ __device__ __forceinline__ void for_each_part(const prefill_arguments& a, Take t
 
 template <class Traits>
 __device__ __forceinline__ void take_tiles(const prefill_arguments& a, const prefill_work& work, unsigned char* lds,
+                                           device::warpgroup_barrier& barrier,
                                            device::tile_taker<prefill_tile_ring<Traits>>& ring) {
-  prefill_group_rows<Traits> rows(a, work, lds + prefill_tile_ring<Traits>::lds_bytes);
+  prefill_group_rows<Traits> rows(a, work, lds + prefill_tile_ring<Traits>::lds_bytes, barrier);
   if (work.visible_keys > 0) {
     const device::sequence_pages pages = pages_of(a, work);
     const auto next = [&](std::int32_t tile) { return load_descales(a, work, pages, tile * prefill_group_tile_keys); };
@@ -79,8 +80,12 @@ __global__ void __launch_bounds__(prefill_groups_threads, 1)
   HIP_DYNAMIC_SHARED(device::swizzled_lds, tile_lds);
   auto* const lds = reinterpret_cast<unsigned char*>(tile_lds);
   __shared__ device::ring_barriers<ring::slots> barriers;
+  __shared__ device::warpgroup_barrier group_barriers[taking_threads / 128];
 
-  if (threadIdx.x == 0) barriers.start(taking_threads / 32);
+  if (threadIdx.x == 0) {
+    barriers.start(taking_threads / 32);
+    for (device::warpgroup_barrier& of_group : group_barriers) of_group.start();
+  }
   __syncthreads();
   // 168 registers a thread at the launch.
   if (threadIdx.x >= taking_threads) {
@@ -94,8 +99,9 @@ __global__ void __launch_bounds__(prefill_groups_threads, 1)
     });
   } else {
     device::take_registers<224>();
-    device::tile_taker<ring> taker(lds, barriers, device::wave_of_block() / 4);
-    for_each_part(a, [&](const prefill_work& work) { take_tiles<Traits>(a, work, lds, taker); });
+    const int group = device::wave_of_block() / 4;
+    device::tile_taker<ring> taker(lds, barriers, group);
+    for_each_part(a, [&](const prefill_work& work) { take_tiles<Traits>(a, work, lds, group_barriers[group], taker); });
   }
 #endif
 }

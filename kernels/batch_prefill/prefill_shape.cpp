@@ -8,13 +8,9 @@
 
 namespace assay {
 
-bool prefill_by_groups([[maybe_unused]] const problem& p) {
-#if defined(ASSAY_NVIDIA_WARPGROUPS)
+bool prefill_by_groups(const problem& p, int lanes) {
   const bool fits_pages = p.kv_descale == descale_kind::per_tensor || p.page_size % prefill_group_tile_keys == 0;
-  return fits_pages && platform::compute_capability() == 90;
-#else
-  return false;
-#endif
+  return fits_pages && platform::has_warpgroups(lanes);
 }
 
 prefill_shape prefill_shape_of(const problem& p, int lanes, bool keeps_q) {
@@ -23,7 +19,7 @@ prefill_shape prefill_shape_of(const problem& p, int lanes, bool keeps_q) {
   };
   constexpr std::int32_t few_rows = 2 * prefill_least_waves * prefill_wave_rows;
   prefill_shape s{};
-  if (prefill_by_groups(p)) {
+  if (prefill_by_groups(p, lanes)) {
     s.by_groups = 1;
     s.rows = prefill_group_block_rows;
     return s;

@@ -8,8 +8,9 @@
 
 namespace assay {
 
-/// Whether warpgroups multiply, on the current device. Their tiles must not cross pages that have descales.
-bool prefill_by_groups(const problem& p);
+/// Whether warpgroups multiply, on the current device, with waves of so many lanes. Their tiles must not cross pages
+/// that have descales.
+bool prefill_by_groups(const problem& p, int lanes);
 
 /// Four waves; where some sequence has rows for more than two such blocks, as many as prefill_most_threads has. The
 /// ring has as many slots as fit into the LDS. `p` has passed the kernel's checks; `lanes`: of a wave; `keeps_q`: Q

@@ -1,6 +1,5 @@
-/// Products of a warpgroup, four waves whose 16 rows of A and C each are one after another: wgmma m64nNk16 of sm_90a. A
-/// comes from registers or LDS and C stays in registers, laid out as mma.sync's; B comes from LDS, in rows of 128
-/// bytes, swizzled as device/swizzled_rows.hpp has them (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions").
+/// Products of a warpgroup, device/warpgroup.hpp: wgmma m64nNk16 of sm_90a (PTX ISA, "Asynchronous Warpgroup Level
+/// Matrix Instructions"). A in registers and C are laid out as mma.sync's.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -14,6 +13,25 @@
 #endif
 
 namespace assay::device {
+
+inline constexpr int group_columns = narrow_columns;
+template <class T>
+using group_operand = key_fragment<T>;
+using group_sums = narrow_sums<float>;
+__device__ inline int group_row(int i) {
+  return narrow_row(i);
+}
+__device__ inline int group_column(int i) {
+  return narrow_column(i);
+}
+
+/// Hardware barrier 1 and the warpgroup's number in the block.
+struct warpgroup_barrier {
+  __device__ void start() {}
+  __device__ void sync() {
+    asm volatile("barrier.sync.aligned %0, 128;" ::"r"(1 + static_cast<int>(threadIdx.x) / 128) : "memory");
+  }
+};
 
 #if defined(ASSAY_HAS_WARPGROUPS)
 
@@ -47,8 +65,6 @@ __device__ inline lds_operand operand_by_columns(const unsigned char* at, int st
 #define ASSAY_ATOMS(as, c, i) \
   ASSAY_ATOM(as, c[i]), ASSAY_ATOM(as, c[(i) + 1]), ASSAY_ATOM(as, c[(i) + 2]), ASSAY_ATOM(as, c[(i) + 3])
 
-/// begin_product: c = A B; add_product: c += A B, of operand_by_rows(). add_by_columns: c += A B, B of
-/// operand_by_columns(). Sums are not there, and neither they nor A may be touched, until wait_for_warpgroup().
 #define ASSAY_WARPGROUP_PRODUCT(columns, type, numbers, a_numbers, b_number, adds, by_columns, ...)            \
   asm volatile("{.reg .pred adds; .reg .b64 b; setp.ne.b32 adds, " adds ", 0; mov.b64 b, {" b_number           \
                ", " ASSAY_OPERAND_HIGH "}; wgmma.mma_async.sync.aligned.m64n" columns "k16.f32." type "." type \
@@ -86,12 +102,13 @@ ASSAY_WARPGROUP_PRODUCTS(begin_product, "0", "0", "=f", f16)
 ASSAY_WARPGROUP_PRODUCTS(begin_product, "0", "0", "=f", bf16)
 ASSAY_WARPGROUP_PRODUCTS(add_product, "1", "0", "+f", f16)
 ASSAY_WARPGROUP_PRODUCTS(add_product, "1", "0", "+f", bf16)
-ASSAY_WARPGROUP_PRODUCTS(add_by_columns, "1", "1", "+f", f16)
-ASSAY_WARPGROUP_PRODUCTS(add_by_columns, "1", "1", "+f", bf16)
-
-/// A barrier of a warpgroup: 1 and the warpgroup's number in the block.
-__device__ inline void sync_warpgroup() {
-  asm volatile("barrier.sync.aligned %0, 128;" ::"r"(1 + static_cast<int>(threadIdx.x) / 128) : "memory");
+ASSAY_WARPGROUP_PRODUCTS(add_all_columns, "1", "1", "+f", f16)
+ASSAY_WARPGROUP_PRODUCTS(add_all_columns, "1", "1", "+f", bf16)
+/// Reads all columns that c has room for.
+template <class T, int Atoms>
+__device__ __forceinline__ void add_by_columns(narrow_sums<float> (&c)[Atoms], const key_fragment<T>& a, lds_operand b,
+                                               int) {
+  add_all_columns(c, a, b);
 }
 
 /// Registers of each thread of the warpgroup from here on, a multiple of 8. All warpgroups together may not have more
@@ -105,16 +122,13 @@ __device__ inline void give_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Count));
 }
 
-/// Before the first product of some, and where registers of the ones before were touched.
 __device__ __forceinline__ void start_warpgroup() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
-/// Makes a group of the products since the last one.
 __device__ __forceinline__ void commit_warpgroup() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-/// Waits for the groups but the newest `Pending`. The sums are operands, so that the compiler moves no use of them
-/// ahead of the wait.
+/// The sums are operands, so that the compiler moves no use of them ahead of the wait.
 #define ASSAY_WARPGROUP_WAIT(number, ...) \
   asm volatile("wgmma.wait_group.sync.aligned " number ";" : __VA_ARGS__ : "n"(Pending) : "memory")
 template <int Pending = 0>
@@ -131,8 +145,7 @@ __device__ __forceinline__ void wait_for_warpgroup(narrow_sums<float> (&c)[16]) 
                        ASSAY_ATOMS("+f", c, 12));
 }
 
-/// Holds registers here: what was written to them is written before, and they are not used for something else. Of C and
-/// A in registers before start_warpgroup(), and of A again after the wait: the compiler knows of no use in between.
+/// The compiler knows of no use of them between start_warpgroup() and the wait.
 template <int Count>
 __device__ __forceinline__ void hold_registers(narrow_sums<float> (&c)[Count]) {
   ASSAY_UNROLL

@@ -95,6 +95,12 @@ inline int wave_size(const assay_launch&) {
   return known && lanes > 0 ? lanes : 64;
 }
 
+/// Whether warpgroups multiply (device/warpgroup.hpp): NVIDIA's do.
+inline constexpr bool may_have_warpgroups = false;
+inline bool has_warpgroups(int) {
+  return false;
+}
+
 /// has_few_registers of the device that a launch is for.
 inline bool device_has_few_registers(const assay_launch& launch) {
   return wave_size(launch) == 32;

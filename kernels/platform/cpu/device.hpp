@@ -27,6 +27,13 @@ inline constexpr bool has_few_registers = false;
 /// Whether copies to LDS pass through the thread's registers, as without asynchronous copies.
 inline constexpr bool copies_pass_registers = false;
 
+/// Whether warpgroups multiply (device/warpgroup.hpp), where waves have 32 lanes. tests/kernels/warpgroups makes
+/// libraries in which they do: their blocks are large, and most cases small.
+inline constexpr bool may_have_warpgroups = false;
+inline bool has_warpgroups(int lanes) {
+  return may_have_warpgroups && lanes == 32;
+}
+
 /// exp2f of glibc since 2.27 evaluates in binary64 and rounds once: at most 0.502 ulp (its sysdeps/ieee754/flt-32/
 /// e_exp2f.c says so); an ulp is at most 2^-23 of the value, so 0.502 * 2^-23 < 1.01 * 2^-24. exp, log and tanh below
 /// are computed in binary64 to far better than 2^-40 and rounded once: 2^-24 (1 + 2^-16).
@@ -71,9 +78,11 @@ struct lds_sizes {
 inline lds_sizes lds_bytes() {
   return {static_cast<int>(cpu::default_lds_limit_bytes), static_cast<int>(cpu::default_lds_limit_bytes)};
 }
-/// Lets a kernel have that much dynamic LDS, which is no more than lds_bytes() says.
+/// Lets a kernel have that much dynamic LDS. Where it may not, its launch says so.
 template <class Kernel>
-void allow_lds(Kernel*, int) {}
+void allow_lds(Kernel*, int bytes) {
+  static_cast<void>(cpu::ask_for_lds(static_cast<std::size_t>(bytes)));
+}
 
 /// Threads that blocks should have at the most: each is a fiber.
 inline constexpr int most_threads_of_block = 128;

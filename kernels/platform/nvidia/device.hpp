@@ -87,6 +87,16 @@ inline int compute_capability() {
   return known ? 10 * major + minor : 0;
 }
 
+/// Whether warpgroups multiply (device/warpgroup.hpp): on sm_90, where the library has code for sm_90a.
+#if defined(ASSAY_NVIDIA_WARPGROUPS)
+inline constexpr bool may_have_warpgroups = true;
+#else
+inline constexpr bool may_have_warpgroups = false;
+#endif
+inline bool has_warpgroups(int) {
+  return may_have_warpgroups && compute_capability() == 90;
+}
+
 /// The hardware's wave size is what it is; the request concerns the cpu platform only.
 inline bool has_wave_size(int) {
   return true;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/platform/cpu/checker/access_checker.hpp"
+#include "kernels/platform/cpu/executor/own_in_block.hpp"
 
 namespace assay::cpu {
 namespace {
@@ -20,29 +20,9 @@ struct copy_under_way {
 
 /// A thread's copies, oldest first, and where its committed groups end.
 struct copies {
-  std::uint64_t block = 0;
   std::vector<copy_under_way> pending;
   std::vector<std::size_t> group_ends;
 };
-
-/// Of the running thread. Copies that a thread of an earlier block left under way are forgotten.
-copies& own_copies() {
-  static thread_local std::vector<copies> of_threads(max_block_size);
-  const thread_coordinates& self = *this_thread;
-  const uint3 at = self.thread_index;
-  const dim3 extent = self.block->block_dim;
-  copies& own = of_threads[(static_cast<std::size_t>(at.z) * extent.y + at.y) * extent.x + at.x];
-  if (own.block != self.block->number) {
-    own.block = self.block->number;
-    own.pending.clear();
-    own.group_ends.clear();
-  }
-  return own;
-}
-
-checked_thread& running_thread() {
-  return *static_cast<checked_thread*>(const_cast<thread_coordinates*>(this_thread));
-}
 
 }  // namespace
 
@@ -67,12 +47,12 @@ void begin_copy_at(std::uintptr_t pc, void* shared, const void* source, std::siz
   checked_thread& self = running_thread();
   if (self.checker != nullptr) self.checker->begin_copy(self, reinterpret_cast<std::uintptr_t>(shared), size, pc);
   const own_accesses own(self);
-  own_copies().pending.push_back(copy);
+  own_in_block<copies>().pending.push_back(copy);
 }
 
 void commit_copies() {
   const own_accesses own(running_thread());
-  copies& all = own_copies();
+  copies& all = own_in_block<copies>();
   all.group_ends.push_back(all.pending.size());
 }
 
@@ -80,7 +60,7 @@ void wait_for_copies(int pending) {
   checked_thread& self = running_thread();
   access_checker* const checker = self.checker;
   const own_accesses own(self);
-  copies& all = own_copies();
+  copies& all = own_in_block<copies>();
   const std::size_t groups = all.group_ends.size();
   const std::size_t past = pending < 0 ? groups : groups - std::min(groups, static_cast<std::size_t>(pending));
   const std::size_t end = pending < 0 ? all.pending.size() : past == 0 ? 0 : all.group_ends[past - 1];

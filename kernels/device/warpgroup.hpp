@@ -1,0 +1,34 @@
+/// Products of a warpgroup: four waves of 32 lanes, whose 16 rows of A and C each are one after another. A comes from
+/// registers or LDS, C stays in registers, B comes from LDS. Products are under way until the wait for their group. In
+/// device/mma, where ASSAY_HAS_WARPGROUPS is defined:
+///   group_operand<T>, group_sums        a lane's share of A, of 16 columns; of C, of an atom of group_columns columns
+///   group_row(i), group_column(i)       coordinates of element i of C. Two atoms side by side, rounded by
+///   round_pair(),
+///                                       are a share of A: its word 2 i + j is elements 2 j and 2 j + 1 of atom i
+///   round_pair<T>(low, high)            two floats, rounded to T, as a word
+///   lds_operand                         rows of 128 bytes, swizzled as device/swizzled_rows.hpp has them; + bytes
+///   operand_by_rows(at)                 with its reduction along the rows; `at` is a multiple of swizzle_alignment
+///   operand_by_columns(at, strip_bytes) of B with its columns along the rows, 64 to a strip: 16 rows of the reduction
+///   begin_product(c, a, b)              c = A B, of operand_by_rows(); add_product: c += A B. With T{} before a, A
+///                                       comes from LDS
+///   add_by_columns(c, a, b, columns)    c += A B, B of operand_by_columns(); from `columns` on, a multiple of 8, sums
+///                                       may be of anything
+///   start_warpgroup()                   before the first product of some, and where registers of those before were
+///                                       touched; all waves of the warpgroup
+///   commit_warpgroup()                  makes a group of the products since the last one
+///   wait_for_warpgroup<Pending>(c)      for the groups but the newest `Pending`, of which c has the sums. Neither sums
+///                                       nor A may be touched before
+///   hold_registers(x)                   what was written to them is written before, and they are not used for
+///                                       something else: of C and A before start_warpgroup(), of A again after the wait
+///   take_registers<n>(), give_registers<n>()
+///                                       registers of each thread of the warpgroup from here on, a multiple of 8
+///   warpgroup_barrier                   of the threads of a warpgroup: start() by one thread, then sync() by all
+#pragma once
+
+#include <hip/hip_runtime.h>
+
+#if defined(__HIP_PLATFORM_ASSAY_NVIDIA__)
+#include "kernels/device/mma/nvidia_warpgroup.hpp"
+#elif defined(__HIP_PLATFORM_ASSAY_CPU__)
+#include "kernels/device/mma/cpu_warpgroup.hpp"
+#endif

@@ -1,0 +1,188 @@
+// Products of warpgroups on the executor, checked: values against plain loops, and what a kernel may not do while they
+// are under way.
+#include "kernels/device/warpgroup.hpp"
+
+#include <hip/hip_runtime.h>
+
+#include <array>
+#include <catch2/catch_template_test_macros.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/device/convert.hpp"
+#include "kernels/device/mma.hpp"
+#include "kernels/device/swizzled_rows.hpp"
+#include "tests/kernels/platform/cpu/checking.hpp"
+
+namespace device = assay::device;
+
+namespace {
+
+constexpr int rows = 64, depth = 64, few = 16, many = 128, read_columns = 72, steps = depth / device::atom_depth;
+constexpr int strip_bytes = rows * device::swizzled_run_bytes;
+constexpr int b_at = strip_bytes, v_at = b_at + few * device::swizzled_run_bytes, lds_bytes = v_at + 2 * strip_bytes;
+
+// Whole numbers, so that sums are exact.
+constexpr float a_of(int row, int k) {
+  return static_cast<float>((5 * row + 3 * k) % 17 - 8);
+}
+constexpr float b_of(int k, int column) {
+  return static_cast<float>((7 * k + 11 * column) % 13 - 6);
+}
+constexpr float v_of(int k, int column) {
+  return static_cast<float>((3 * k + 5 * column) % 11 - 5);
+}
+
+enum class flaw : std::uint8_t {
+  none,
+  early_use,      ///< sums are read before the wait
+  newest_used,    ///< of two groups the newer one's sums are read when the older one is there
+  touched_sums,   ///< sums are written before the wait
+  touched_a,      ///< A in registers is written before the wait
+  touched_b,      ///< B is written before the wait, by the thread that reads it or by another wave
+  unwritten_b,    ///< B was never written
+  lacking_lanes,  ///< some lanes do not wait
+};
+
+template <class T>
+__device__ void fill(const device::swizzled_strips& to, int count, int columns, float (*value)(int, int)) {
+  for (int at = static_cast<int>(threadIdx.x); at < count * columns; at += 128)
+    *reinterpret_cast<T*>(to.at(at / columns, at % columns * 2)) =
+        device::from_float<T>(value(at / columns, at % columns));
+}
+
+/// S = A B with A in LDS, and O = A V with A in registers.
+template <class T>
+__global__ void multiply(float* s_out, float* o_out, flaw planted) {
+  HIP_DYNAMIC_SHARED(uint4, dynamic_lds);
+  auto* const lds = reinterpret_cast<unsigned char*>(dynamic_lds);
+  const device::swizzled_strips a{lds, strip_bytes}, b{lds + b_at, strip_bytes}, v{lds + v_at, strip_bytes};
+  fill<T>(a, rows, depth, a_of);
+  if (planted != flaw::unwritten_b) fill<T>(b, few, depth, [](int column, int k) { return b_of(k, column); });
+  fill<T>(v, depth, read_columns, v_of);
+  __syncthreads();
+
+  const int wave = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+  device::group_operand<T> p[steps];
+  for (int step = 0; step < steps; ++step)
+    for (int word = 0; word < 4; ++word) {
+      const int row = 16 * wave + lane / 4 + 8 * (word % 2), k = 16 * step + lane % 4 * 2 + 8 * (word / 2);
+      p[step].word[word] = device::round_pair<T>(a_of(row, k), a_of(row, k + 1));
+    }
+  device::group_sums s[few / device::group_columns], o[many / device::group_columns];
+  device::start_warpgroup();
+  const device::lds_operand of_a = device::operand_by_rows(a.base), of_b = device::operand_by_rows(b.base);
+  device::begin_product(s, T{}, of_a, of_b);
+  for (int step = 1; step < steps; ++step) device::add_product(s, T{}, of_a + 32 * step, of_b + 32 * step);
+  device::commit_warpgroup();
+  const device::lds_operand of_v = device::operand_by_columns(v.base, v.strip_bytes);
+  for (int step = 0; step < steps; ++step)
+    device::add_by_columns(o, p[step], of_v + step * device::atom_depth * device::swizzled_run_bytes, read_columns);
+  device::commit_warpgroup();
+
+  const auto store = [&](const auto& sums, float* to, int columns) {
+    for (int atom = 0; atom < columns / 8; ++atom)
+      for (int i = 0; i < 4; ++i)
+        to[(16 * wave + device::group_row(i)) * columns + 8 * atom + device::group_column(i)] = sums[atom].value[i];
+  };
+  if (planted == flaw::early_use) return store(s, s_out, few), store(o, o_out, many);
+  if (planted == flaw::touched_sums) s[1].value[2] = 1;
+  if (planted == flaw::touched_a) p[2].word[0] ^= 0x8000U;
+  if (planted == flaw::touched_b) *reinterpret_cast<T*>(b.at(wave, 0)) = device::from_float<T>(9);
+  if (planted == flaw::lacking_lanes && lane > 20) return;
+  device::wait_for_warpgroup<1>(s);
+  store(s, s_out, few);
+  if (planted == flaw::newest_used) return store(o, o_out, many);
+  device::wait_for_warpgroup(o);
+  store(o, o_out, many);
+}
+
+struct outcome {
+  std::vector<float> s = std::vector<float>(rows * few, 77), o = std::vector<float>(rows * many, 77);
+  std::vector<assay::cpu::seen_defect> seen;
+
+  /// Results that are not what plain loops say; those that are NaN.
+  int wrong_s = 0, wrong_o = 0, nan_s = 0, nan_o = 0;
+};
+
+template <class T>
+outcome run(const assay_launch& l, flaw planted) {
+  outcome of;
+  const auto values = [](const char* name, std::vector<float>& of_name) {
+    return assay::cpu::toy_tensor(name, of_name.data(), {std::ssize(of_name)}, {1}, ASSAY_OUTPUT);
+  };
+  auto s = values("s", of.s), o = values("o", of.o);
+  const std::array tensors{s.get(), o.get()};
+  auto* const kernel = multiply<T>;
+  of.seen = assay::cpu::checked_defects(l, tensors, [&] {
+    hipLaunchKernelGGL(kernel, dim3(1), dim3(128), lds_bytes, nullptr, of.s.data(), of.o.data(), planted);
+  });
+  const auto count = [](const std::vector<float>& got, int columns, int read, float (*b)(int, int), int& wrong,
+                        int& nan) {
+    for (int row = 0; row < rows; ++row)
+      for (int column = 0; column < read; ++column) {
+        float sum = 0;
+        for (int k = 0; k < depth; ++k) sum += a_of(row, k) * b(k, column);
+        const float x = got[static_cast<std::size_t>(row * columns + column)];
+        wrong += x == sum ? 0 : 1;
+        nan += std::isnan(x) ? 1 : 0;
+      }
+  };
+  count(of.s, few, few, b_of, of.wrong_s, of.nan_s);
+  count(of.o, many, read_columns, v_of, of.wrong_o, of.nan_o);
+  return of;
+}
+
+std::vector<assay_launch> launches(int wave_size) {
+  std::vector<assay_launch> all = assay::cpu::all_launches();
+  std::erase_if(all, [&](const assay_launch& l) { return l.wave_size != wave_size; });
+  return all;
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("a warpgroup's products are the plain ones, and columns that are not read become NaN", "[warpgroup]",
+                   device::f16, device::bf16) {
+  for (const assay_launch& l : launches(32)) {
+    INFO(assay::cpu::name(l));
+    const outcome of = run<TestType>(l, flaw::none);
+    CHECK(of.seen.empty());
+    CHECK((of.wrong_s == 0 && of.wrong_o == 0));
+    CHECK(std::isnan(of.o[read_columns]));
+    CHECK(std::isnan(of.o[many - 1]));
+  }
+}
+
+TEST_CASE("sums of a warpgroup's products are NaN until the wait for their group", "[warpgroup]") {
+  for (const assay_launch& l : launches(32)) {
+    INFO(assay::cpu::name(l));
+    const outcome early = run<device::f16>(l, flaw::early_use);
+    CHECK((early.nan_s == rows * few && early.nan_o == rows * read_columns));
+    const outcome newest = run<device::f16>(l, flaw::newest_used);
+    CHECK((newest.wrong_s == 0 && newest.nan_o == rows * read_columns));
+    const outcome lacking = run<device::f16>(l, flaw::lacking_lanes);
+    CHECK(lacking.wrong_s == rows * few);
+  }
+}
+
+TEST_CASE("what a warpgroup's products work on may not be touched until the wait", "[warpgroup]") {
+  for (const assay_launch& l : launches(32)) {
+    INFO(assay::cpu::name(l));
+    CHECK_THROWS_WITH(run<device::f16>(l, flaw::touched_sums),
+                      "wgmma: sums were written while a product was under way");
+    CHECK(run<device::f16>(l, flaw::touched_a).wrong_o > 0);
+    const outcome b = run<device::f16>(l, flaw::touched_b);
+    REQUIRE(!b.seen.empty());
+    CHECK(mentions(b.seen.front(), "race on LDS"));
+    const outcome unwritten = run<device::f16>(l, flaw::unwritten_b);
+    REQUIRE(!unwritten.seen.empty());
+    CHECK(mentions(unwritten.seen.front(), "which no thread has written"));
+  }
+}
+
+TEST_CASE("a warpgroup has waves of 32 lanes", "[warpgroup]") {
+  CHECK_THROWS_WITH(run<device::f16>(launches(64).front(), flaw::none), "wgmma needs waves of 32 lanes");
+}

@@ -65,7 +65,8 @@ void for_chunks_of_a(const warpgroup_product& p, Visit visit) {
     for (int chunk = 0; chunk < 2; ++chunk) visit(chunk_at(p.a, first_row + row, chunk), row, chunk);
 }
 
-/// Tells the checker that the wave reads the operands in LDS, a share by each lane.
+/// Tells the checker that the wave reads the operands in LDS, a share by each lane. Rows of B whose wave does not
+/// multiply are told by none.
 void note_operands(const warpgroup_product& p) {
   const dim3 extent = this_thread->block->block_dim;
   const auto waves = static_cast<int>(extent.x * extent.y * extent.z) / lanes_of_wave;

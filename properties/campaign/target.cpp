@@ -41,7 +41,7 @@ std::vector<fs::path> target_folders(const fs::path& given) {
   if (!given.empty()) return {given};
   std::error_code error;
   const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
-  return {here / ".." / ".." / "fuzz" / "bin", here};
+  return {here, here / ".." / ".." / "fuzz" / "bin"};
 }
 
 target target_named(const std::string& name) {

@@ -21,8 +21,8 @@ struct target {
 /// All targets, as `assay list targets` prints them.
 std::vector<std::string> target_names();
 
-/// The folders to search for targets' binaries, in order: `given` alone if it is not empty; else the fuzz build beside
-/// this program's build, then this program's own folder.
+/// The folders to search for targets' binaries, in order: `given` alone if it is not empty; else this program's
+/// own folder, then the fuzz build beside this program's build.
 std::vector<std::filesystem::path> target_folders(const std::filesystem::path& given);
 
 /// The target of that name, without its binary. Throws case_error for an unknown name.

@@ -89,7 +89,9 @@ template <class T, int Atoms>
   cpu::begin_product(p);
 }
 
-inline void start_warpgroup() {}
+inline void start_warpgroup() {
+  cpu::start_products();
+}
 inline void commit_warpgroup() {
   cpu::commit_products();
 }

@@ -42,7 +42,11 @@ enum class flaw : std::uint8_t {
   newest_used,    ///< of two groups the newer one's sums are read when the older one is there
   touched_sums,   ///< sums are written before the wait
   touched_a,      ///< A in registers is written before the wait
-  touched_b,      ///< B is written before the wait, by the thread that reads it or by another wave
+  touched_b,      ///< B is written before the wait
+  same_b,         ///< as well, what it was before
+  other_lanes,    ///< some lanes have a product more
+  no_fence,       ///< a product without start_warpgroup()
+  misplaced_b,    ///< B's rows begin within a group of eight
   unwritten_b,    ///< B was never written
   lacking_lanes,  ///< some lanes do not wait
 };
@@ -73,10 +77,12 @@ __global__ void multiply(float* s_out, float* o_out, flaw planted) {
       p[step].word[word] = device::round_pair<T>(a_of(row, k), a_of(row, k + 1));
     }
   device::group_sums s[few / device::group_columns], o[many / device::group_columns];
-  device::start_warpgroup();
-  const device::lds_operand of_a = device::operand_by_rows(a.base), of_b = device::operand_by_rows(b.base);
+  if (planted != flaw::no_fence) device::start_warpgroup();
+  const device::lds_operand of_a = device::operand_by_rows(a.base);
+  const device::lds_operand of_b = device::operand_by_rows(b.base + (planted == flaw::misplaced_b ? 128 : 0));
   device::begin_product(s, T{}, of_a, of_b);
   for (int step = 1; step < steps; ++step) device::add_product(s, T{}, of_a + 32 * step, of_b + 32 * step);
+  if (planted == flaw::other_lanes && lane > 20) device::add_product(s, T{}, of_a, of_b);
   device::commit_warpgroup();
   const device::lds_operand of_v = device::operand_by_columns(v.base, v.strip_bytes);
   for (int step = 0; step < steps; ++step)
@@ -91,7 +97,9 @@ __global__ void multiply(float* s_out, float* o_out, flaw planted) {
   if (planted == flaw::early_use) return store(s, s_out, few), store(o, o_out, many);
   if (planted == flaw::touched_sums) s[1].value[2] = 1;
   if (planted == flaw::touched_a) p[2].word[0] ^= 0x8000U;
-  if (planted == flaw::touched_b) *reinterpret_cast<T*>(b.at(wave, 0)) = device::from_float<T>(9);
+  assay::platform::wave_fence();  // all lanes have begun
+  if (planted == flaw::touched_b || planted == flaw::same_b)
+    *reinterpret_cast<T*>(b.at(wave, 0)) = device::from_float<T>(planted == flaw::same_b ? b_of(0, wave) : 9);
   if (planted == flaw::lacking_lanes && lane > 20) return;
   device::wait_for_warpgroup<1>(s);
   store(s, s_out, few);
@@ -173,8 +181,9 @@ TEST_CASE("what a warpgroup's products work on may not be touched until the wait
     INFO(assay::cpu::name(l));
     CHECK_THROWS_WITH(run<device::f16>(l, flaw::touched_sums),
                       "wgmma: sums were written while a product was under way");
-    CHECK(run<device::f16>(l, flaw::touched_a).wrong_o > 0);
-    const outcome b = run<device::f16>(l, flaw::touched_b);
+    for (const flaw planted : {flaw::touched_a, flaw::touched_b})
+      CHECK_THROWS_WITH(run<device::f16>(l, planted), "wgmma: operands were written while a product was under way");
+    const outcome b = run<device::f16>(l, flaw::same_b);
     REQUIRE(!b.seen.empty());
     CHECK(mentions(b.seen.front(), "race on LDS"));
     const outcome unwritten = run<device::f16>(l, flaw::unwritten_b);
@@ -183,6 +192,12 @@ TEST_CASE("what a warpgroup's products work on may not be touched until the wait
   }
 }
 
-TEST_CASE("a warpgroup has waves of 32 lanes", "[warpgroup]") {
-  CHECK_THROWS_WITH(run<device::f16>(launches(64).front(), flaw::none), "wgmma needs waves of 32 lanes");
+TEST_CASE("a warpgroup's products are refused where a unit cannot compute them", "[warpgroup]") {
+  CHECK_THROWS_WITH(run<device::f16>(launches(64).front(), flaw::none),
+                    "wgmma needs warpgroups: four waves of 32 lanes");
+  const assay_launch l = launches(32).front();
+  CHECK_THROWS_WITH(run<device::f16>(l, flaw::other_lanes), "wgmma: the lanes of a wave wait for different products");
+  CHECK_THROWS_WITH(run<device::f16>(l, flaw::no_fence), "wgmma: a product without a fence since the last wait");
+  CHECK_THROWS_WITH(run<device::f16>(l, flaw::misplaced_b),
+                    "wgmma: an operand does not begin at a group of eight rows in LDS");
 }

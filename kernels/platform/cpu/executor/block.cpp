@@ -85,6 +85,10 @@ void block_runner::set_up_threads(const launch_plan& plan) {
 void block_runner::set_up_checks(const launch_plan& plan) {
   if (checks_ == (plan.session != nullptr)) return;
   checks_ = plan.session != nullptr;
+  give_checkers();
+}
+
+void block_runner::give_checkers() {
   for (int i = 0; i < num_threads_; ++i) threads_[static_cast<std::size_t>(i)].checker = checks_ ? &checker_ : nullptr;
 }
 
@@ -129,7 +133,10 @@ std::optional<failure> block_runner::run(const launch_plan& plan, std::int64_t b
   switch_fiber(home_, t.context);
   running().stack.leave();
   this_thread = nullptr;
-  if (ending_ != ending::complete) started_fibers_ = 0;  // threads stopped anywhere: restart all fibers
+  if (ending_ != ending::complete) {
+    started_fibers_ = 0;  // threads stopped anywhere: restart all fibers
+    give_checkers();      // one stopped in a collective's operation, which has none
+  }
   return outcome();
 }
 

@@ -140,6 +140,7 @@ class block_runner {
   std::uint64_t all_lanes() const { return every_lane >> (max_wave_size - coordinates_.wave_size); }
   void set_up_threads(const launch_plan& plan);
   void set_up_checks(const launch_plan& plan);
+  void give_checkers();
   void exit_thread(gpu_thread& self);
   void complete(wave_state& wave, int wave_index, int index, std::uint64_t still_running);
   hand_over go_on(gpu_thread& self);

@@ -189,7 +189,8 @@ bool ask_for_lds(std::size_t bytes) {
   if (bytes <= scope_lds_bytes()) return true;
   const bool has_own_limit = innermost != nullptr && !innermost->is_shared();
   if (has_own_limit || bytes > largest_lds_bytes) return false;
-  asked_lds_bytes = bytes;  // more than what launches could have before
+  for (std::size_t before = asked_lds_bytes; before < bytes;)  // another thread may have asked for more
+    if (asked_lds_bytes.compare_exchange_weak(before, bytes)) break;
   return true;
 }
 

@@ -26,9 +26,16 @@ struct sums_under_way {
   int products = 0;          ///< that are under way
 };
 
+struct product_under_way {
+  warpgroup_product p;
+  std::array<std::uint32_t, 4> a_words{};  ///< at the start
+  std::uint64_t digest = 0;                ///< of the lane's share of the operands in LDS, at the start
+};
+
 /// A lane's, oldest first, and where its groups end.
 struct products {
-  std::vector<warpgroup_product> under_way;
+  bool is_started = false;
+  std::vector<product_under_way> under_way;
   std::vector<std::size_t> group_ends;
   std::vector<sums_under_way> sums;
 
@@ -65,19 +72,44 @@ void for_chunks_of_a(const warpgroup_product& p, Visit visit) {
     for (int chunk = 0; chunk < 2; ++chunk) visit(chunk_at(p.a, first_row + row, chunk), row, chunk);
 }
 
-/// Tells the checker that the wave reads the operands in LDS, a share by each lane. Rows of B whose wave does not
-/// multiply are told by none.
-void note_operands(const warpgroup_product& p) {
-  const dim3 extent = this_thread->block->block_dim;
-  const auto waves = static_cast<int>(extent.x * extent.y * extent.z) / lanes_of_wave;
+/// Tells the checker that the wave reads the operands in LDS, a share by each lane, and returns a digest of all of the
+/// lane's share. Of two warpgroups that read the same B each tells of half of it, other warpgroups of nothing: so no
+/// byte has readers in two waves.
+std::uint64_t note_operands(const warpgroup_product& p) {
+  const int wave = this_thread->wave % waves_of_group, group = this_thread->wave / waves_of_group;
   int chunk = 0;
-  const auto note = [&](const unsigned char* from) {
-    if (chunk++ % lanes_of_wave == this_thread->lane) note_load(from, chunk_bytes, p.pc);
+  std::uint64_t digest = 14695981039346656037U;  // FNV-1a's
+  const auto note = [&](const unsigned char* from, bool is_noted) {
+    if (chunk++ % lanes_of_wave != this_thread->lane) return;
+    if (is_noted) note_load(from, chunk_bytes, p.pc);
+    for (int i = 0; i < chunk_bytes; ++i) digest = (digest ^ from[i]) * 1099511628211U;
   };
-  for_chunks_of_a(p, [&](const unsigned char* from, int, int) { note(from); });
+  for_chunks_of_a(p, [&](const unsigned char* from, int, int) { note(from, true); });
   for_chunks_of_b(p, [&](const unsigned char* from, int row, int) {
-    if (row % waves == this_thread->wave) note(from);
+    note(from, row % waves_of_group == wave && row / waves_of_group % 2 == group);
   });
+  return digest;
+}
+
+std::array<std::uint32_t, 4> words_of(const warpgroup_product& p) {
+  std::array<std::uint32_t, 4> words{};
+  if (p.a_words != nullptr) std::copy_n(p.a_words, words.size(), words.begin());
+  return words;
+}
+
+/// What a unit's descriptor can say.
+void demand_place(const lds_matrix& m) {
+  const std::uint64_t at = shared_number(m.rows);
+  constexpr int group_bytes = swizzled_rows * row_bytes;
+  if (at % group_bytes != 0 || m.offset / row_bytes % swizzled_rows != 0 || m.offset % (2 * chunk_bytes) != 0 ||
+      m.strip_bytes % group_bytes != 0)
+    throw std::invalid_argument("wgmma: an operand does not begin at a group of eight rows in LDS");
+}
+
+/// Looks at the operands once more: neither the unit's reading early nor its reading late may make a difference.
+void demand_operands(const product_under_way& one) {
+  if (note_operands(one.p) != one.digest || words_of(one.p) != one.a_words)
+    throw std::invalid_argument("wgmma: operands were written while a product was under way");
 }
 
 /// Operands of a wave, whole: A[row][k], and B[k][column] of all atoms.
@@ -88,7 +120,8 @@ struct gathered {
 
 struct wait_record {
   products* own;
-  std::size_t end;  ///< products before it are waited for
+  std::size_t end;       ///< products before it are waited for
+  bool differs = false;  ///< from other lanes'
 };
 
 wait_record& record_of(const wave_records& records, int lane) {
@@ -107,10 +140,10 @@ gathered gather(const warpgroup_product& p, const wave_records& records, std::si
   });
   if (p.a_words != nullptr)
     for (int lane = 0; lane < lanes_of_wave; ++lane) {
-      const std::uint32_t* const words = record_of(records, lane).own->under_way[number].a_words;
+      const auto& words = record_of(records, lane).own->under_way[number].a_words;
       for (int i = 0; i < 8; ++i)
         all.a[lane / 4 + i / 2 % 2 * 8][lane % 4 * 2 + i % 2 + i / 4 * 8] =
-            static_cast<std::uint16_t>(words[i / 2] >> (i % 2 * 16));
+            static_cast<std::uint16_t>(words[static_cast<std::size_t>(i / 2)] >> (i % 2 * 16));
     }
   all.b.resize(static_cast<std::size_t>(p.atoms) * 8);
   for (std::size_t column = static_cast<std::size_t>(p.columns); column < all.b.size(); ++column)
@@ -126,11 +159,11 @@ gathered gather(const warpgroup_product& p, const wave_records& records, std::si
 
 /// The product of the wave with that number, for all its lanes.
 void multiply(const wave_records& records, std::size_t number) {
-  const warpgroup_product& p = record_of(records, 0).own->under_way[number];
+  const warpgroup_product& p = record_of(records, 0).own->under_way[number].p;
   const gathered operands = gather(p, records, number);
   const auto sums_of = [&](int lane) -> std::vector<float>& {
     products& own = *record_of(records, lane).own;
-    return own.sums_at(own.under_way[number].sums).value;
+    return own.sums_at(own.under_way[number].p.sums).value;
   };
   for (int first = 0; first < p.atoms; first += 2) {
     operand_tiles<std::uint16_t> tiles;
@@ -153,6 +186,26 @@ void multiply(const wave_records& records, std::size_t number) {
   }
 }
 
+bool are_alike(const lds_matrix& a, const lds_matrix& b) {
+  return a.rows == b.rows && a.offset == b.offset && a.strip_bytes == b.strip_bytes;
+}
+bool are_alike(const warpgroup_product& a, const warpgroup_product& b) {
+  return a.type == b.type && a.atoms == b.atoms && a.adds == b.adds &&
+         (a.a_words == nullptr) == (b.a_words == nullptr) && are_alike(a.a, b.a) && are_alike(a.b, b.b) &&
+         a.columns == b.columns && a.b_by_columns == b.b_by_columns;
+}
+/// Whether all lanes have the like products to wait for.
+bool are_alike(const wave_records& records) {
+  const wait_record& first = record_of(records, 0);
+  for (int lane = 1; lane < lanes_of_wave; ++lane) {
+    const wait_record& other = record_of(records, lane);
+    if (other.end != first.end) return false;
+    for (std::size_t i = 0; i < first.end; ++i)
+      if (!are_alike(first.own->under_way[i].p, other.own->under_way[i].p)) return false;
+  }
+  return true;
+}
+
 void finish_products(wave_records& records) {
   bool is_whole = true;
   for (int lane = 0; lane < lanes_of_wave; ++lane) is_whole &= records.lane[lane] != nullptr;
@@ -163,17 +216,31 @@ void finish_products(wave_records& records) {
           std::ranges::fill(s.value, std::bit_cast<float>(poison));
     return;
   }
-  for (std::size_t i = 0; i < record_of(records, 0).end; ++i) multiply(records, i);
+  if (are_alike(records)) {
+    for (std::size_t i = 0; i < record_of(records, 0).end; ++i) multiply(records, i);
+  } else {
+    for (int lane = 0; lane < lanes_of_wave; ++lane) record_of(records, lane).differs = true;
+  }
 }
 
 }  // namespace
 
+void start_products() {
+  const own_accesses unnoted(running_thread());
+  own_in_block<products>().is_started = true;
+}
+
 [[gnu::noinline]] void begin_product(warpgroup_product product) {
-  if (wave_size() != lanes_of_wave) throw std::invalid_argument("wgmma needs waves of 32 lanes");
+  const dim3 extent = this_thread->block->block_dim;
+  if (wave_size() != lanes_of_wave || extent.x * extent.y * extent.z % (waves_of_group * lanes_of_wave) != 0)
+    throw std::invalid_argument("wgmma needs warpgroups: four waves of 32 lanes");
   product.pc = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
-  note_operands(product);
+  if (product.a_words == nullptr) demand_place(product.a);
+  demand_place(product.b);
+  const std::uint64_t digest = note_operands(product);
   const own_accesses unnoted(running_thread());
   products& own = own_in_block<products>();
+  if (!own.is_started) throw std::invalid_argument("wgmma: a product without a fence since the last wait");
   const auto elements = static_cast<std::size_t>(product.atoms) * 4;
   auto sums = std::ranges::find(own.sums, product.sums, &sums_under_way::of_kernel);
   if (sums == own.sums.end()) {
@@ -181,8 +248,9 @@ void finish_products(wave_records& records) {
     std::memset(product.sums, 0xFF, elements * sizeof *product.sums);
     sums = own.sums.end() - 1;
   }
+  if (sums->value.size() != elements) throw std::invalid_argument("wgmma: sums of products under way overlap");
   ++sums->products;
-  own.under_way.push_back(product);
+  own.under_way.push_back({product, words_of(product), digest});
 }
 
 void commit_products() {
@@ -193,13 +261,15 @@ void commit_products() {
 
 void wait_for_products(int pending, std::source_location where) {
   products& own = own_in_block<products>();
+  own.is_started = false;
   const std::size_t groups = own.group_ends.size();
   const std::size_t past = groups - std::min(groups, static_cast<std::size_t>(pending));
   wait_record record{&own, past == 0 ? 0 : own.group_ends[past - 1]};
-  for (std::size_t i = 0; i < record.end; ++i) note_operands(own.under_way[i]);
+  for (std::size_t i = 0; i < record.end; ++i) demand_operands(own.under_way[i]);
   wave_rendezvous("wgmma", where, &record, &finish_products);
+  if (record.differs) throw std::invalid_argument("wgmma: the lanes of a wave wait for different products");
   const own_accesses unnoted(running_thread());
-  for (std::size_t i = 0; i < record.end; ++i) --own.sums_at(own.under_way[i].sums).products;
+  for (std::size_t i = 0; i < record.end; ++i) --own.sums_at(own.under_way[i].p.sums).products;
   for (const sums_under_way& s : own.sums)
     for (std::size_t i = 0; i < s.value.size(); ++i)
       if (std::bit_cast<std::uint32_t>(s.of_kernel[i]) != poison)

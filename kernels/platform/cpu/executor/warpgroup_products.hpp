@@ -1,9 +1,8 @@
 /// Products of a warpgroup, four waves of 32 lanes, that read LDS themselves and are under way until the wait for their
-/// group: wgmma of sm_90a (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions"). Meanwhile the sums hold NaN.
-/// Operands are read when the wait ends, as late as a unit may read them, and for the checker at the start, too, as
-/// early. Each wave has 16 of the 64 rows to itself: that all four waves are there is not checked. Waves read the same
-/// rows of B, and the checker keeps one reader of a byte where only atomics order waves: it is told of each row by one
-/// of the block's waves.
+/// group: wgmma of sm_90a (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions"). Meanwhile the sums hold NaN,
+/// and sums and operands may not be written. The checker learns of the reads of LDS at the start and at the wait, as
+/// early and as late as a unit may read; of what all waves read, from one wave only. Not checked: that all four waves
+/// are there, that stores to LDS were published to the unit (fence.proxy.async), and products that no one waits for.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +16,7 @@ namespace assay::cpu {
 /// bytes into them begins what is meant; it is whole groups of eight rows, and 32 bytes at a time into a row. What is
 /// wider than a row goes on in rows `strip_bytes` further on.
 struct lds_matrix {
-  const unsigned char* rows;
+  const unsigned char* rows = nullptr;
   int offset = 0;
   int strip_bytes = 0;
 };
@@ -36,12 +35,16 @@ struct warpgroup_product {
   std::uintptr_t pc = 0;      ///< of the kernel; begin_product() sets it
 };
 
-/// By all lanes of a wave, with the like. Throws std::invalid_argument where waves have not 32 lanes.
+/// wgmma.fence: before the first product since a wait.
+void start_products();
+/// By all lanes of a wave, with the like. Throws std::invalid_argument without warpgroups or start_products(), and
+/// where operands do not lie as the unit needs them.
 void begin_product(warpgroup_product product);
 /// Makes a group of the lane's products since the last one.
 void commit_products();
 /// Waits for the groups but the newest `pending`; the whole wave comes here, without a lane the sums stay NaN. Throws
-/// std::invalid_argument where sums were written while a product was under way.
+/// std::invalid_argument where sums or operands were written while a product was under way, or lanes have other
+/// products.
 void wait_for_products(int pending, std::source_location where);
 
 }  // namespace assay::cpu

@@ -79,6 +79,7 @@ bool is_platform(const std::string& name) {
 /// The named fuzz targets. They need no other libraries than the program, and look for them in the same place.
 std::vector<campaign::target> fuzz_targets(const pack_arguments& given) {
   std::vector<campaign::target> found;
+  found.reserve(given.targets.size());
   for (const std::string& name : given.targets)
     found.push_back(campaign::find_target(name, campaign::target_folders({})));
   return found;

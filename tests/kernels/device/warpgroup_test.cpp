@@ -134,7 +134,8 @@ outcome run(const assay_launch& l, flaw planted) {
       for (int column = 0; column < read; ++column) {
         float sum = 0;
         for (int k = 0; k < depth; ++k) sum += a_of(row, k) * b(k, column);
-        const float x = got[static_cast<std::size_t>(row * columns + column)];
+        const float x =
+            got[static_cast<std::size_t>(row) * static_cast<std::size_t>(columns) + static_cast<std::size_t>(column)];
         wrong += x == sum ? 0 : 1;
         nan += std::isnan(x) ? 1 : 0;
       }

@@ -128,6 +128,11 @@ wait_record& record_of(const wave_records& records, int lane) {
   return *static_cast<wait_record*>(records.lane[lane]);
 }
 
+/// Number of an element of 8 that stand together, or of those that follow.
+std::size_t chunk_element(int chunk, int i) {
+  return std::size_t{8} * static_cast<std::size_t>(chunk) + static_cast<std::size_t>(i);
+}
+
 gathered gather(const warpgroup_product& p, const wave_records& records, std::size_t number) {
   gathered all;
   const auto load = [&](const unsigned char* from, auto&& to) {
@@ -150,8 +155,8 @@ gathered gather(const warpgroup_product& p, const wave_records& records, std::si
     all.b[column].fill(0xFFFF);
   for_chunks_of_b(p, [&](const unsigned char* from, int row, int chunk) {
     load(from, [&](int i) -> std::uint16_t& {
-      return p.b_by_columns ? all.b[static_cast<std::size_t>(chunk * 8 + i)][static_cast<std::size_t>(row)]
-                            : all.b[static_cast<std::size_t>(row)][static_cast<std::size_t>(chunk * 8 + i)];
+      return p.b_by_columns ? all.b[chunk_element(chunk, i)][static_cast<std::size_t>(row)]
+                            : all.b[static_cast<std::size_t>(row)][chunk_element(chunk, i)];
     });
   });
   return all;
@@ -170,13 +175,13 @@ void multiply(const wave_records& records, std::size_t number) {
     std::memcpy(tiles.a, operands.a, sizeof tiles.a);
     for (int column = 0; column < tile_edge; ++column)
       for (int k = 0; k < depth; ++k)
-        tiles.b[k][column] = operands.b[static_cast<std::size_t>(first * 8 + column)][static_cast<std::size_t>(k)];
+        tiles.b[k][column] = operands.b[chunk_element(first, column)][static_cast<std::size_t>(k)];
     float c[tile_edge][tile_edge];
     const auto for_each_sum = [&](auto&& move) {
       for (int lane = 0; lane < lanes_of_wave; ++lane) {
         std::vector<float>& own = sums_of(lane);
         for (int i = 0; i < 8; ++i)  // of two atoms
-          move(own[static_cast<std::size_t>(first * 4 + i)],
+          move(own[std::size_t{4} * static_cast<std::size_t>(first) + static_cast<std::size_t>(i)],
                c[lane / 4 + i % 4 / 2 * 8][i / 4 * 8 + lane % 4 * 2 + i % 2]);
       }
     };

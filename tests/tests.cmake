@@ -150,6 +150,17 @@ if(TARGET fake_device)
   add_script_test("the commands for GPUs work over a driver that is none" cli device_test.sh $<TARGET_FILE:assay>)
   add_script_test("a campaign finds what is wrong on a GPU alone" fuzz fuzz_device_test.sh $<TARGET_FILE:assay>)
 endif()
+# Seeds without long cases. Without these, a model of warpgroups that accuses everything would pass as one that finds the faults.
+function(add_warpgroups_test library types cases seed)
+  if(TARGET ${library})
+    set(name "batch_prefill by warpgroups passes on the cpu platform in ${types}")
+    add_test(NAME ${name} COMMAND assay run --library $<TARGET_FILE:${library}> --kernel batch_prefill --types ${types}
+      --cases ${cases} --seed ${seed} --accept-blunt)
+    set_tests_properties(${name} PROPERTIES LABELS cli PASS_REGULAR_EXPRESSION "${cases} pass, 0 fail, 0 discard")
+  endif()
+endfunction()
+add_warpgroups_test(warpgroups_batch_prefill_so bf16 16 4)
+add_warpgroups_test(warpgroups_batch_prefill_fp8_so e4m3fn:bf16 10 2)
 if("missing_rescale" IN_LIST faults AND NOT ASSAY_FUZZ)
   add_script_test("a campaign finds a fault, and survives kill -9" fuzz fuzz_test.sh $<TARGET_FILE:assay>
     $<TARGET_FILE:fault_missing_rescale_so>)

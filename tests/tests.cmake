@@ -150,7 +150,8 @@ if(TARGET fake_device)
   add_script_test("the commands for GPUs work over a driver that is none" cli device_test.sh $<TARGET_FILE:assay>)
   add_script_test("a campaign finds what is wrong on a GPU alone" fuzz fuzz_device_test.sh $<TARGET_FILE:assay>)
 endif()
-# Seeds without long cases. Without these, a model of warpgroups that accuses everything would pass as one that finds the faults.
+# Seeds without long cases. Without these tests, a model of warpgroups that accuses everything would pass as one that
+# finds the faults.
 function(add_warpgroups_test library types cases seed)
   if(TARGET ${library})
     set(name "batch_prefill by warpgroups passes on the cpu platform in ${types}")

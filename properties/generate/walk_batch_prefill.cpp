@@ -183,7 +183,7 @@ void walk(space_walker& w) {
   w.specials();
   w.long_tail();
   static constexpr descale_size sizes[] = {descale_size::near_1, descale_size::least, descale_size::tiny};
-  // With a causal mask rows end anywhere: those that end in a tiny page are undecided. A sequence's last page is none.
+  // Pages at which a row ends are not tiny: with a causal mask few would be left.
   const auto has_pages = [](const sequence& s) { return s.pages.size() > 1; };
   const bool may_be_tiny = !c.causal && std::ranges::any_of(c.sequences, has_pages);
   w.descale_sizes(std::span(sizes).first(c.causal ? 2 : 3), may_be_tiny ? 2 : 16);

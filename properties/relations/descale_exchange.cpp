@@ -104,7 +104,7 @@ verdict check(const library& lib, const attention_case& c) {
 }
 
 /// Tiny descales in a sequence of two pages, and values of normal size in spite of them. Drawn cases that have both are
-/// rare. With a causal mask rows would end in a tiny page, and be undecided.
+/// rare. With a causal mask rows may end at each page, and then none is tiny.
 void make_tiny(attention_case& c) {
   constexpr std::int32_t most_keys = 1024;
   if (c.causal || c.page_size >= most_keys) return;

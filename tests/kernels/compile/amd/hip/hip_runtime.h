@@ -47,13 +47,26 @@ __device__ inline void __syncthreads() {
   __builtin_amdgcn_s_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
+__device__ inline void __threadfence_block() {
+  __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup");
+}
+__device__ inline unsigned int atomicAdd(unsigned int* address, unsigned int value) {
+  return __hip_atomic_fetch_add(address, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
 __device__ inline unsigned int __float_as_uint(float x) {
   return __builtin_bit_cast(unsigned int, x);
 }
 __device__ inline float __uint_as_float(unsigned int x) {
   return __builtin_bit_cast(float, x);
 }
-/// Widths up to 32 only.
+/// Widths up to 32 only, as of the next one.
+__device__ inline long long __shfl(long long value, int lane, int width) {
+  const int own = __builtin_amdgcn_mbcnt_hi(~0U, __builtin_amdgcn_mbcnt_lo(~0U, 0U));
+  const int from = ((own & -width) | (lane & (width - 1))) * 4;
+  const int low = __builtin_amdgcn_ds_bpermute(from, static_cast<int>(value));
+  return static_cast<unsigned int>(low) |
+         static_cast<long long>(__builtin_amdgcn_ds_bpermute(from, static_cast<int>(value >> 32))) << 32;
+}
 __device__ inline float __shfl_xor(float value, int lane_mask, int) {
   const int lane = __builtin_amdgcn_mbcnt_hi(~0U, __builtin_amdgcn_mbcnt_lo(~0U, 0U));
   return __builtin_bit_cast(float,

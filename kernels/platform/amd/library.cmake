@@ -1,7 +1,7 @@
 # The kernels for AMD's GPUs, of the sources that the cpu platform has, by ROCm's hipcc (7.2 or later):
 #   lib/assay_kernels_amd.so                          needs no GPU to be built; at run time ROCm's libamdhip64
 #   code_objects/TARGET/KERNEL/NAME.hsaco, .s         each target's ELF file out of the objects, and its disassembly
-#   code_objects/manifest.json, resources.md          what a loader must know, and what the kernels take (resources.py)
+#   code_objects/manifest.json, resources.md          what a loader must know, and what the kernels take (tools/resources)
 set(ASSAY_AMD_ARCHITECTURES gfx90a gfx942 gfx950 gfx1100 gfx1201 CACHE STRING "Targets of the amd platform")
 find_program(HIPCC hipcc HINTS $ENV{ROCM_PATH}/bin /opt/rocm/bin REQUIRED)
 execute_process(COMMAND ${HIPCC} --version OUTPUT_VARIABLE version COMMAND_ERROR_IS_FATAL ANY)

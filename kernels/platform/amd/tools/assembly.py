@@ -18,6 +18,7 @@ class Instruction:
     operands: str
     address: int | None = None  # of the disassembly only
     target: str | int | None = None  # of a branch: a label or an address
+    text: str = ""  # as it was written: `name` lacks the encoding
 
     def __str__(self):
         return f"{self.name} {self.operands}".strip()
@@ -56,7 +57,7 @@ def functions(text):
         if not found or not code or code.startswith((".", "Disassembly")) or line[:1] not in " \t":
             continue
         name, _, operands = code.partition(" ")
-        one = Instruction(re.sub(r"_(e32|e64|dpp|sdwa)$", "", name), operands.strip())
+        one = Instruction(re.sub(r"_(e32|e64|dpp|sdwa)$", "", name), operands.strip(), text=code)
         place = ADDRESS.search(line)
         if place:
             one.address = int(place[1], 16)

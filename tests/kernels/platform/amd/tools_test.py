@@ -9,9 +9,14 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[4] / "kernels/platform/amd/tools"))
 import assembly  # noqa: E402
 import code_objects  # noqa: E402
+import loops  # noqa: E402
 from importlib.machinery import SourceFileLoader  # noqa: E402
 
-resources = SourceFileLoader("resources", str(Path(code_objects.__file__).parent / "resources")).load_module()
+def script(name):
+    return SourceFileLoader(name, str(Path(code_objects.__file__).parent / name)).load_module()
+
+
+resources, estimate = script("resources"), script("estimate")
 
 
 def kernel(*lines):
@@ -257,6 +262,19 @@ class Rules(unittest.TestCase):
         for between in ("v_mov_b32_e32 v2, v3", "v_mov_b32_e32 v2, 0x10", "ds_read_b64 v[1:2], v0", ".LBB0_9:"):
             self.assertIn("1 by an offset", self.findings((zero, between, load, *self.GOOD))[0])
 
+    def test_loads_that_are_waited_for_at_once(self):
+        def findings(*lines, target="gfx942"):
+            one = code_objects.Kernel(target, "a.hsaco", "s", "split_kv_block<f16>", code_objects.metadata(NOTES)[0],
+                                      kernel(".LBB0_1:", *lines, "s_cbranch_scc1 .LBB0_1", "s_endpgm"))
+            return list(resources.findings(one))
+
+        matrix, load, wait = *self.GOOD[:2], "s_waitcnt vmcnt(0)"
+        found = ["the next keys are waited for where they are loaded"]
+        self.assertEqual(findings(load, wait, matrix), found)
+        self.assertEqual(findings(matrix, load, wait), found)
+        self.assertEqual(findings(wait, load, matrix), [])
+        self.assertEqual(findings(load, wait, matrix, target="gfx1100"), [])
+
     def test_main_kernels_are_those_of_every_name(self):
         for name in ("split_kv_block<f16>", "batch_prefill_block<e4m3fn, f16>", "mqa_logits_block<e4m3fn, 64, 2>"):
             self.assertEqual(self.findings(self.GOOD[1:], name), ["no matrix instruction"])
@@ -318,6 +336,95 @@ class CodeObjects(unittest.TestCase):
                                          "ds_read_u16 v0, v1", "s_wait_dscnt 0x0", "s_waitcnt lgkmcnt(0)",
                                          "v_div_scale_f32 v0, vcc, v1, v2, v1"))
         self.assertEqual([counted[k] for k in ("matrix", "loads_16", "loads_lds_2", "waits", "division")], [1, 1, 2, 2, 1])
+
+
+MFMA = "v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], v[0:3]"
+LOAD = "global_load_dwordx4 v[8:11], v[12:13], off"
+
+
+class Ways(unittest.TestCase):
+    """The loop over tiles, and the way through it."""
+
+    def way(self, *lines):
+        way = loops.usual_way(kernel(*lines))
+        return way and [i.name for i in way.instructions]
+
+    def test_the_loop_with_the_matrix_instructions(self):
+        self.assertEqual(
+            self.way("s_nop 0", ".LBB0_1:", "v_add_f32 v0, v0, v1", "s_cbranch_scc1 .LBB0_1", ".LBB0_2:", MFMA,
+                     "s_cbranch_scc1 .LBB0_2", "s_endpgm"),
+            ["v_mfma_f32_16x16x16_f16", "s_cbranch_scc1"])
+        self.assertIsNone(self.way(".LBB0_1:", "s_nop 0", "s_cbranch_scc1 .LBB0_1", MFMA, "s_endpgm"))
+
+    def test_the_outermost_one_and_what_is_in_it(self):
+        function = kernel(".LBB0_1:", "s_nop 0", ".LBB0_2:", MFMA, "s_cbranch_scc1 .LBB0_2", "s_cbranch_scc0 .LBB0_1",
+                          "s_endpgm")
+        way = loops.usual_way(function)
+        self.assertEqual(len(way.instructions), 4)
+        self.assertEqual(way.inner_loops, 1)
+
+    def test_the_next_tile_is_brought(self):
+        self.assertEqual(
+            self.way(".LBB0_1:", "s_cbranch_scc1 .LBB0_2", LOAD, ".LBB0_2:", MFMA, "s_cbranch_scc1 .LBB0_1", "s_endpgm"),
+            ["s_cbranch_scc1", "global_load_dwordx4", "v_mfma_f32_16x16x16_f16", "s_cbranch_scc1"])
+
+    def test_results_are_stored_by_lanes_that_are_active(self):
+        store = "global_store_dword v[0:1], v2, off"
+        self.assertEqual(
+            self.way(".LBB0_1:", MFMA, "s_cbranch_scc1 .LBB0_3", "s_cbranch_execz .LBB0_3", store, ".LBB0_3:",
+                     "s_cbranch_scc0 .LBB0_1", "s_endpgm"),
+            ["v_mfma_f32_16x16x16_f16", "s_cbranch_scc1", "s_cbranch_execz", "global_store_dword", "s_cbranch_scc0"])
+
+    def test_of_two_ways_the_shorter_one(self):
+        self.assertEqual(
+            self.way(".LBB0_1:", "s_cbranch_scc1 .LBB0_2", "v_cndmask_b32 v0, v1, v2, vcc", "v_nop", ".LBB0_2:", MFMA,
+                     "s_cbranch_scc1 .LBB0_1", "s_endpgm"),
+            ["s_cbranch_scc1", "v_mfma_f32_16x16x16_f16", "s_cbranch_scc1"])
+
+    def test_bytes_that_are_loaded_wide(self):
+        def wide(line):
+            return loops.wide_bytes(kernel(line).instructions[0])
+
+        self.assertEqual([wide(LOAD), wide("global_load_b64 v[0:1], v[2:3], off"), wide("global_load_dword v0, v[2:3], off"),
+                          wide("global_load_ushort v0, v[2:3], off"), wide("ds_read_b128 v[0:3], v4")], [16, 8, 0, 0, 0])
+
+    def test_what_comes_between_a_load_and_the_wait_for_it(self):
+        def overlap(*lines):
+            return loops.overlap(loops.usual_way(kernel(".LBB0_1:", *lines, "s_cbranch_scc1 .LBB0_1", "s_endpgm")))
+
+        wait, small = "s_waitcnt vmcnt(0)", "global_load_dword v0, v[2:3], off"
+        self.assertEqual(overlap(LOAD, wait, MFMA), 0)
+        self.assertEqual(overlap(LOAD, MFMA, wait, MFMA), 1)
+        self.assertEqual(overlap(wait, LOAD, MFMA, MFMA), 2)  # in the next round
+        self.assertEqual(overlap(LOAD, MFMA, "s_waitcnt lgkmcnt(0)", MFMA, wait), 2)
+        # A wait that leaves it under way, and one that does not.
+        self.assertEqual(overlap(LOAD, small, "s_waitcnt vmcnt(1)", MFMA), 0)
+        self.assertEqual(overlap(LOAD, small, small, "s_waitcnt vmcnt(1)", MFMA), 0)
+        self.assertEqual(overlap(LOAD, small, "s_waitcnt vmcnt(2)", MFMA, wait), 1)
+        self.assertIsNone(overlap(small, MFMA))
+
+    REPORT = """Iterations:        1
+Instructions:      2
+Total Cycles:      17
+
+Resources:
+[0]   - HWSALU
+[1]   - HWVALU
+[2]   - HWXDL
+
+
+Resource pressure per iteration:
+[0]    [1]    [2]
+ -     5.00   8.00
+
+"""
+
+    def test_what_llvm_mca_says(self):
+        self.assertEqual(estimate.read_report(self.REPORT), (17, 8.0, 8.0))
+
+    def test_operations_of_a_matrix_instruction(self):
+        self.assertEqual(estimate.flops("v_mfma_f32_32x32x8_f16"), 2 * 32 * 32 * 8)
+        self.assertEqual(estimate.flops("v_wmma_f32_16x16x16_bf16"), 8192)
 
 
 if __name__ == "__main__":

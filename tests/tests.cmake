@@ -150,18 +150,24 @@ if(TARGET fake_device)
   add_script_test("the commands for GPUs work over a driver that is none" cli device_test.sh $<TARGET_FILE:assay>)
   add_script_test("a campaign finds what is wrong on a GPU alone" fuzz fuzz_device_test.sh $<TARGET_FILE:assay>)
 endif()
-# Seeds without long cases. Without these tests, a model of warpgroups that accuses everything would pass as one that
-# finds the faults.
-function(add_warpgroups_test library types cases seed)
+# Ways of GPUs on the cpu platform, by seeds without long cases. Without the tests of warpgroups, a model of them that
+# accuses everything would pass as one that finds the faults.
+function(add_way_test way library kernel types cases seed)
   if(TARGET ${library})
-    set(name "batch_prefill by warpgroups passes on the cpu platform in ${types}")
-    add_test(NAME ${name} COMMAND assay run --library $<TARGET_FILE:${library}> --kernel batch_prefill --types ${types}
+    set(name "${kernel} passes on the cpu platform in ${types}: ${way}")
+    add_test(NAME ${name} COMMAND assay run --library $<TARGET_FILE:${library}> --kernel ${kernel} --types ${types}
       --cases ${cases} --seed ${seed} --accept-blunt)
     set_tests_properties(${name} PROPERTIES LABELS cli PASS_REGULAR_EXPRESSION "${cases} pass, 0 fail, 0 discard")
   endif()
 endfunction()
-add_warpgroups_test(warpgroups_batch_prefill_so bf16 16 4)
-add_warpgroups_test(warpgroups_batch_prefill_fp8_so e4m3fn:bf16 10 2)
+add_way_test("by warpgroups" warpgroups_batch_prefill_so batch_prefill bf16 16 4)
+add_way_test("by warpgroups" warpgroups_batch_prefill_fp8_so batch_prefill e4m3fn:bf16 10 2)
+add_way_test("copies pass registers" few_registers_split_kv_held_so split_kv f16 60 3)
+add_way_test("copies pass registers" few_registers_batch_prefill_held_so batch_prefill e4m3fn:bf16 40 3)
+add_way_test("copies pass registers" few_registers_mqa_logits_held_so mqa_logits e4m3fn:f32 60 3)
+add_way_test("few registers" few_registers_split_kv_so split_kv f16 40 3)
+add_way_test("few registers" few_registers_batch_prefill_so batch_prefill bf16 30 3)
+add_way_test("few registers" few_registers_mqa_logits_so mqa_logits e4m3fn:f32 40 3)
 if("missing_rescale" IN_LIST faults AND NOT ASSAY_FUZZ)
   add_script_test("a campaign finds a fault, and survives kill -9" fuzz fuzz_test.sh $<TARGET_FILE:assay>
     $<TARGET_FILE:fault_missing_rescale_so>)

@@ -1,7 +1,8 @@
 /// Batch prefill over a paged cache. A block takes the rows of one sequence and one query head, 16 rows a wave, and
 /// walks over their keys in tiles of 64, which travel to LDS in a ring that its waves share. Q, P and O stay in
 /// registers (Q in LDS, where these are few); P goes from the one product to the other without LDS. FP8 is widened
-/// exactly on its way to the matrix unit. Descales per page are loaded while the tile before theirs is at work.
+/// exactly on its way to the matrix unit, or to LDS. Descales per page are loaded while the tile before theirs is at
+/// work.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -21,7 +22,8 @@ template <class Traits>
 __global__ void __launch_bounds__(prefill_most_threads) batch_prefill_block(prefill_arguments a) {
   using stored = typename Traits::stored;
   using crew = device::block_crew<prefill_tile_keys, prefill_least_waves * device::smallest_wave, prefill_most_threads>;
-  using ring_type = device::key_ring<stored, stored, Traits::row_bytes, Traits::row_bytes, crew>;
+  using ring_type = device::key_ring<stored, stored, Traits::row_bytes, Traits::row_bytes, crew,
+                                     device::pool_view<stored>, typename Traits::in_lds>;
   HIP_DYNAMIC_SHARED(uint4, dynamic_lds);
   auto* const lds = reinterpret_cast<unsigned char*>(dynamic_lds);
 

@@ -10,6 +10,7 @@
 #include "kernels/batch_prefill/prefill_work.hpp"
 #include "kernels/device/convert.hpp"
 #include "kernels/device/key_atoms.hpp"
+#include "kernels/device/key_ring.hpp"
 #include "kernels/device/math.hpp"
 #include "kernels/device/softmax.hpp"
 #include "kernels/device/swizzled_rows.hpp"
@@ -23,6 +24,7 @@ struct prefill_traits {
   using element = T;
   using stored = Stored;
   using output = Out;
+  using in_lds = device::widened_on_the_way<Stored, T>;  ///< what K and V are there
   static constexpr int atoms = MaxHeadDim / 16;
   static constexpr int halves = prefill_wave_rows / device::narrow_columns;
   static constexpr bool is_capped = IsCapped;
@@ -97,6 +99,7 @@ template <class Traits>
 class prefill_rows {
   using element = typename Traits::element;
   using stored = typename Traits::stored;
+  using in_lds = typename Traits::in_lds;
   using sums = device::narrow_sums<float>;
   static constexpr int halves = Traits::halves;
   static constexpr int slots = device::narrow_slots;
@@ -136,7 +139,7 @@ class prefill_rows {
     ASSAY_UNROLL
     for (int group = 0; group < groups; ++group)
       device::multiply_keys<element, Traits::holds_queries ? Traits::atoms : 0>(
-          s[group], steps(), [&](int step, auto& f) { device::load_keys<stored>(f, rows_of_group(keys, group), step); },
+          s[group], steps(), [&](int step, auto& f) { device::load_keys<in_lds>(f, rows_of_group(keys, group), step); },
           [&](int half, int step, auto& f) {
             if constexpr (Traits::holds_queries)
               f = queries_[half][step];
@@ -171,7 +174,7 @@ class prefill_rows {
       for (int half = 0; half < halves; ++half) device::to_operand(p[half], s[group][half].value);
       const Rows rows = rows_of_group(values, group);
       device::multiply_values(o_, blocks(), p,
-                              [&](int block, auto& f) { device::load_values<stored>(f, rows, block); });
+                              [&](int block, auto& f) { device::load_values<in_lds>(f, rows, block); });
     }
   }
 
@@ -279,7 +282,7 @@ class prefill_rows {
       ASSAY_UNROLL
       for (int i = 0; i < o_[half][atom].count(); ++i) {
         const std::int32_t row = first_row_ + row_of(half, i);
-        const std::int32_t column = device::value_column<stored>(atom, device::narrow_row(i));
+        const std::int32_t column = device::value_column<in_lds>(atom, device::narrow_row(i));
         if (row >= work_.rows || column >= a_.head_dim_v) continue;
         // + 0 makes a negative zero positive: its sign would tell of keys that the row does not see.
         const float o = l[i % slots] == 0.0F ? 0.0F : o_[half][atom].value[i] * scale[i % slots] + 0.0F;

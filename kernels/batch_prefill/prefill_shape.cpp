@@ -27,8 +27,9 @@ prefill_shape prefill_shape_of(const problem& p, int lanes, bool keeps_q) {
   s.lanes = lanes;
   s.waves = p.max_q <= few_rows ? prefill_least_waves : prefill_most_threads / lanes;
   s.rows = s.waves * prefill_wave_rows;
-  s.k_row_bytes = row_bytes(p.head_dim_qk, p.k_type);
-  s.v_row_bytes = row_bytes(p.head_dim_v, p.v_type);
+  const dtype in_lds = platform::copies_pass_registers ? dtype::f16 : p.k_type;  // FP8 is widened on its way
+  s.k_row_bytes = row_bytes(p.head_dim_qk, in_lds);
+  s.v_row_bytes = row_bytes(p.head_dim_v, in_lds);
   const std::int32_t slot_bytes = prefill_tile_keys * (s.k_row_bytes + s.v_row_bytes);
   const std::int32_t q_bytes = s.rows * row_bytes(p.head_dim_qk, dtype::f16);
   // Slots and Q are at most 32 KiB each, and platforms of few registers have one slot: all fit into the 64 KiB that a

@@ -2,7 +2,8 @@
 /// one is at work. A ring is one wave's own, and needs no barrier of the block then, or the block's.
 ///
 /// Copies are asynchronous, into the slots of a ring. Where copies pass through registers, the ring has one slot, and
-/// the next group waits in the lane's registers, or, where these are few, is loaded when the one before it is done.
+/// the next group waits in the lane's registers, or, where these are few, is loaded when the one before it is done. On
+/// that way FP8 may be widened, once for all waves that multiply it.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -62,12 +63,19 @@ struct ring_place {
   int slots;
 };
 
-/// MaxBytes: of a row in LDS; of V 0: there is none.
+/// What lies in LDS of elements that a whole block multiplies as T: see key_ring's InLds.
+template <class Stored, class T>
+using widened_on_the_way = std::conditional_t<platform::copies_pass_registers, T, Stored>;
+
+/// MaxBytes: of a row; of V 0: there is none. InLds: what elements are in LDS, as which FP8 is multiplied, where copies
+/// pass through registers; by default what they are in memory.
 template <class StoredK, class StoredV, int MaxKBytes, int MaxVBytes, class Crew = wave_crew,
-          class KPool = pool_view<StoredK>>
+          class KPool = pool_view<StoredK>, class InLds = StoredK>
 class key_ring {
  public:
   static constexpr int group_keys = Crew::group_keys;
+  static constexpr bool widens = sizeof(InLds) != sizeof(StoredK);
+  static_assert(!widens || (platform::copies_pass_registers && std::is_same_v<StoredK, StoredV>));
 
   __device__ key_ring(const group_source<StoredK, KPool>& k, const group_source<StoredV>& v, const group_range& range,
                       const ring_place& place, Crew crew = {})
@@ -115,6 +123,7 @@ class key_ring {
   static constexpr int max_copies(int max_bytes) { return max_bytes / swizzled_run_bytes * max_steps; }
   __device__ int rows_at_once() const { return crew_.members() / swizzled_chunks; }
   __device__ int row_of(int step) const { return crew_.member() / swizzled_chunks + step * rows_at_once(); }
+  static_assert(Crew::most_members / swizzled_chunks <= group_keys);
   /// Larger crews take fewer steps.
   static constexpr bool may_be_larger = Crew::most_members != Crew::least_members;
 
@@ -143,15 +152,23 @@ class key_ring {
       // Some key of the group is live. By a key of the thread's own, so that the address is in 64 bits of its own, too.
       const std::int32_t id = range_.pages.page_of(first + row_of(0)), slot = range_.pages.slot_of(first);
       ASSAY_UNROLL
-      for (int i = 0; i < max_steps; ++i) places_.page[i] = id, places_.slot[i] = slot + row_of(i);
+      for (int i = 0; i < max_steps; ++i) places_.page[i] = id, places_.slot[i] = slot + (looked_up(first, i) - first);
       return;
     }
     ASSAY_UNROLL
     for (int i = 0; i < max_steps; ++i) {
-      const std::int32_t key = first + row_of(i);
+      const std::int32_t key = looked_up(first, i);
       places_.slot[i] = range_.pages.slot_of(key);
-      places_.page[i] = row_of(i) < group_keys && range_.live.holds(key) ? range_.pages.page_of(key) : 0;
+      const bool is_read = platform::copies_pass_registers || (row_of(i) < group_keys && range_.live.holds(key));
+      places_.page[i] = is_read ? range_.pages.page_of(key) : 0;
     }
+  }
+  /// The key of the thread's row of step `step` of the group from `first` on. On the way through registers a live key
+  /// of the group stands in for each that is none: see hold().
+  __device__ std::int32_t looked_up(std::int32_t first, int step) const {
+    if constexpr (!platform::copies_pass_registers) return first + row_of(step);
+    const int row = may_be_larger ? min_of(row_of(step), group_keys - 1) : row_of(step);
+    return min_of(max_of(first + row, range_.live.first), range_.live.last - 1);
   }
 
   /// move(i, thread's row, chunk, source, live bytes of 16) for each chunk of the thread.
@@ -260,11 +277,51 @@ class key_ring {
     const uint2 high = bytes > 8 ? *reinterpret_cast<const uint2*>(from + 8) : uint2{};
     return make_uint4(low.x, low.y, high.x, high.y);
   }
+  /// Where the thread's rows lie in the pool. Those of a whole group in one page lie at one distance: then no lane
+  /// needs products of 64 bits for them.
+  template <class Pool>
+  __device__ void find_rows(const Pool& pool, std::int32_t group, std::int64_t (&offsets)[max_steps]) const {
+    if (is_in_one_page() && is_whole(group)) {
+      const std::int32_t page = platform::uniform(places_.page[0]),
+                         slot = platform::uniform(places_.slot[0] - row_of(0));
+      const std::int64_t first = pool.row_offset(page, slot) + row_of(0) * pool.slot_stride;
+      const std::int64_t further = rows_at_once() * pool.slot_stride;
+      ASSAY_UNROLL
+      for (int i = 0; i < max_steps; ++i)
+        offsets[i] = first + (may_be_larger && row_of(i) >= group_keys ? 0 : i * further);
+    } else {
+      ASSAY_UNROLL
+      for (int i = 0; i < max_steps; ++i) offsets[i] = pool.row_offset(places_.page[i], places_.slot[i]);
+    }
+  }
+  __device__ bool is_whole(std::int32_t group) const {
+    const std::int32_t first = group * group_keys;
+    return range_.live.first <= first && first + group_keys <= range_.live.last;
+  }
+  /// Loads without a condition: where a chunk is none, or dead, another one that is live. They go to the registers in
+  /// which they stay, then; those with a condition go to others first, and the compiler waits for them to move them.
   template <bool IsWhole, int MaxBytes, class Source, class Held>
   __device__ void hold(const Source& from, std::int32_t group, Held& held) const {
-    for_each_chunk<MaxBytes>(from, group, [&](int i, int, int, const unsigned char* source, int bytes) {
-      held.chunk[i] = load_chunk<IsWhole>(source, bytes);
-    });
+    const int chunk = crew_.member() % swizzled_chunks;
+    std::int64_t offsets[max_steps];
+    find_rows(from.pool, group, offsets);
+    ASSAY_UNROLL
+    for (int i = 0; i < max_steps; ++i) {
+      const auto* const row = reinterpret_cast<const unsigned char*>(from.pool.data + offsets[i]);
+      ASSAY_UNROLL
+      for (int run = 0; run < MaxBytes / swizzled_run_bytes; ++run) {
+        const int byte = run * swizzled_run_bytes + chunk * chunk_bytes, left = from.row_bytes - byte;
+        const unsigned char* const source = row + from.pool.place_of(left > 0 ? byte : 0);
+        uint4& to = held.chunk[i * (MaxBytes / swizzled_run_bytes) + run];
+        if constexpr (IsWhole) {
+          to = *reinterpret_cast<const uint4*>(source);
+        } else {
+          const uint2 low = *reinterpret_cast<const uint2*>(source);
+          const uint2 high = *reinterpret_cast<const uint2*>(source + (left > 8 || left <= 0 ? 8 : 0));
+          to = make_uint4(low.x, low.y, high.x, high.y);
+        }
+      }
+    }
   }
   /// The two ways are apart from the outside on: of a choice for each chunk the compiler makes loads of 4 bytes.
   __device__ void hold(std::int32_t group) {
@@ -288,14 +345,36 @@ class key_ring {
       }
     } else {
       store_held<MaxKBytes>(k_, k_of(0), held_k_);
-      store_held<MaxVBytes>(v_, v_of(0), held_v_);
+      if constexpr (MaxVBytes > 0) store_held<MaxVBytes>(v_, v_of(0), held_v_);
     }
   }
   template <int MaxBytes, class Source, class Held>
   __device__ void store_held(const Source& from, const swizzled_rows& to, const Held& held) const {
-    for_each_chunk<MaxBytes>(from, held_at_, [&](int i, int row, int chunk, const unsigned char*, int) {
-      *reinterpret_cast<uint4*>(to.chunk(row, chunk)) = held.chunk[i];
+    constexpr int runs = MaxBytes / swizzled_run_bytes;
+    if (!may_be_larger && is_whole(held_at_) && from.row_bytes == MaxBytes) {
+      const int chunk = crew_.member() % swizzled_chunks;
+      ASSAY_UNROLL
+      for (int i = 0; i < max_steps * runs; ++i)
+        store_chunk(to, row_of(i / runs), i % runs * swizzled_chunks + chunk, held.chunk[i]);
+      return;
+    }
+    for_each_chunk<MaxBytes>(from, held_at_, [&](int i, int row, int chunk, const unsigned char*, int bytes) {
+      const uint4& codes = held.chunk[i];
+      const bool has_low = bytes > 0, has_high = bytes > 8;
+      store_chunk(
+          to, row, chunk,
+          make_uint4(has_low ? codes.x : 0, has_low ? codes.y : 0, has_high ? codes.z : 0, has_high ? codes.w : 0));
     });
+  }
+  __device__ static void store_chunk(const swizzled_rows& to, int row, int chunk, const uint4& codes) {
+    if constexpr (widens) {
+      uint4 wide[2];
+      widen_chunk<StoredK, InLds>(wide, codes);
+      ASSAY_UNROLL
+      for (int i = 0; i < 2; ++i) *reinterpret_cast<uint4*>(to.chunk(row, 2 * chunk + i)) = wide[i];
+    } else {
+      *reinterpret_cast<uint4*>(to.chunk(row, chunk)) = codes;
+    }
   }
 
   /// Loads and stores group `held_at_`, a few chunks at a time.
@@ -311,8 +390,7 @@ class key_ring {
       for (int byte = crew_.member() % swizzled_chunks * chunk_bytes; byte < from.copied_bytes;
            byte += swizzled_run_bytes) {
         const int live_bytes = is_live ? min_of(max_of(from.row_bytes - byte, 0), chunk_bytes) : 0;
-        *reinterpret_cast<uint4*>(to.chunk(row, byte / chunk_bytes)) =
-            load_chunk<IsWhole>(source + from.pool.place_of(byte), live_bytes);
+        store_chunk(to, row, byte / chunk_bytes, load_chunk<IsWhole>(source + from.pool.place_of(byte), live_bytes));
       }
     }
   }

@@ -27,10 +27,11 @@ struct pool_view {
   std::int64_t page_stride;
   std::int64_t slot_stride;
 
-  /// Address of a key's row. 64 bits: a pool may be larger than 4 GiB.
-  __device__ const T* row(std::int32_t page, std::int32_t slot) const {
-    return data + page * page_stride + slot * slot_stride;
+  /// Elements before a key's row. 64 bits: a pool may be larger than 4 GiB.
+  __device__ std::int64_t row_offset(std::int32_t page, std::int32_t slot) const {
+    return page * page_stride + slot * slot_stride;
   }
+  __device__ const T* row(std::int32_t page, std::int32_t slot) const { return data + row_offset(page, slot); }
   /// Where byte `byte` of a row, a multiple of 16, lies behind the row's address.
   __device__ static int place_of(int byte) { return byte; }
 };
@@ -44,9 +45,10 @@ struct tiled_pool_view {
   std::int64_t slot_stride;  ///< within a tile
   int chunk_stride;
 
-  __device__ const T* row(std::int32_t page, std::int32_t slot) const {
-    return data + page * page_stride + slot / 16 * tile_stride + slot % 16 * slot_stride;
+  __device__ std::int64_t row_offset(std::int32_t page, std::int32_t slot) const {
+    return page * page_stride + slot / 16 * tile_stride + slot % 16 * slot_stride;
   }
+  __device__ const T* row(std::int32_t page, std::int32_t slot) const { return data + row_offset(page, slot); }
   __device__ int place_of(int byte) const { return byte / 16 * chunk_stride; }
 };
 

@@ -148,15 +148,18 @@ class wave_state {
   template <class Score>
   __device__ __forceinline__ void find_logits(int half, std::int32_t group, const device::narrow_sums<Score>& s,
                                               float (&y)[elements]) const {
-    const bool is_plain = has_plain_logits(a_);
-    ASSAY_UNROLL
-    for (int i = 0; i < s.count(); ++i) {
-      const std::int32_t key = group * split_kv_group_keys + device::narrow_row(i);
-      const bool is_visible = visible_[half][i % slots].holds(key);
-      const auto dot = static_cast<float>(s.value[i]);
-      y[i] = is_visible && is_plain ? dot * a_.base2_logit_scale : device::no_logit;
-      if (is_visible && !is_plain) y[i] = base2_logit(a_, work_, row_of(half, i), key, dot);
-    }
+    const auto find = [&](auto logit_of) {
+      ASSAY_UNROLL
+      for (int i = 0; i < s.count(); ++i) {
+        const std::int32_t key = group * split_kv_group_keys + device::narrow_row(i);
+        const bool is_visible = visible_[half][i % slots].holds(key);
+        y[i] = is_visible ? logit_of(i, key, static_cast<float>(s.value[i])) : device::no_logit;
+      }
+    };
+    if (has_plain_logits(a_))
+      find([&](int, std::int32_t, float dot) { return dot * a_.base2_logit_scale; });
+    else
+      find([&](int i, std::int32_t key, float dot) { return base2_logit(a_, work_, row_of(half, i), key, dot); });
   }
 
   /// The logits of a half become probabilities, and O and l are scaled to the new maximum.

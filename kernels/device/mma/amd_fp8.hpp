@@ -50,35 +50,67 @@ __device__ inline fragment<f16> widen(const fp8_fragment& from, int half) {
   return __builtin_bit_cast(fragment<f16>, to);
 }
 
+/// An operand as the unit multiplies it: codes where it has an atom of them, else two of f16.
 template <class T>
-__device__ inline void multiply_bytes(accumulator<float>& c, const fp8_fragment& a, const fp8_fragment& b) {
+struct unit_operand {
+  fp8_fragment codes;
+  fragment<f16> wide[2];
+
+  __device__ inline void take(const fp8_fragment& from) {
+    if constexpr (has_fp8_atom<T>)
+      codes = from;
+    else
+      wide[0] = widen<T>(from, 0), wide[1] = widen<T>(from, 1);
+  }
+};
+
+template <class T>
+__device__ inline void multiply_bytes(accumulator<float>& c, const unit_operand<T>& a, const unit_operand<T>& b) {
 #if defined(__gfx940__) || defined(__gfx941__) || defined(__gfx942__) || defined(__gfx950__)
   if constexpr (has_fp8_atom<T>) {
-    const auto joined = __builtin_amdgcn_mfma_f32_16x16x32_fp8_fp8(
-        __builtin_bit_cast(long, a), __builtin_bit_cast(long, b), __builtin_bit_cast(lanes_of<float, 4>, c), 0, 0, 0);
+    const auto joined =
+        __builtin_amdgcn_mfma_f32_16x16x32_fp8_fp8(__builtin_bit_cast(long, a.codes), __builtin_bit_cast(long, b.codes),
+                                                   __builtin_bit_cast(lanes_of<float, 4>, c), 0, 0, 0);
     c = __builtin_bit_cast(accumulator<float>, joined);
     return;
   }
 #endif
-  mma(c, widen<T>(a, 0), widen<T>(b, 0));
-  mma(c, widen<T>(a, 1), widen<T>(b, 1));
+  mma(c, a.wide[0], b.wide[0]);
+  mma(c, a.wide[1], b.wide[1]);
 }
 
+/// One piece without branches where all rows are wanted and all steps are there: then the compiler overlaps the loads,
+/// for which RDNA's waves have too few registers.
 template <class T, int MaxSteps, int MaxRows, class Wanted, class LoadA, class LoadB>
 __device__ inline void mma_rows(accumulator<float> (&c)[MaxRows], Wanted wanted, int steps, LoadA load_a_step,
                                 LoadB load_b_step) {
-#pragma unroll
-  for (int i = 0; i < MaxSteps; ++i) {
-    if (i >= steps) break;
-    fp8_fragment b;
-    load_b_step(i, b);
+  const auto load = [](const auto& load_codes) {
+    fp8_fragment codes;
+    load_codes(codes);
+    unit_operand<T> operand;
+    operand.take(codes);
+    return operand;
+  };
+  const auto multiply = [&](int step, const auto& leaves_out) {
+    const unit_operand<T> b = load([&](fp8_fragment& f) { load_b_step(step, f); });
 #pragma unroll
     for (int n = 0; n < MaxRows; ++n) {
-      if (!wanted(n)) continue;
-      fp8_fragment a;
-      load_a_step(n, i, a);
-      multiply_bytes<T>(c[n], a, b);
+      if (leaves_out(n)) continue;
+      multiply_bytes<T>(c[n], load([&](fp8_fragment& f) { load_a_step(n, step, f); }), b);
     }
+  };
+  bool is_whole = !platform::has_few_registers && steps == MaxSteps;
+#pragma unroll
+  for (int n = 0; n < MaxRows; ++n) is_whole = is_whole && wanted(n);
+  if (is_whole) {
+#pragma unroll
+    for (int step = 0; step < MaxSteps; ++step) multiply(step, [](int) { return false; });
+    return;
+  }
+#pragma unroll
+  for (int step = 0; step < MaxSteps; ++step) {
+    if (step >= steps) break;
+    multiply(step, [&](int n) { return !wanted(n); });
   }
 }
 

@@ -39,16 +39,26 @@ struct byte_fragment {
 
 /// Bytes `first` and `first` + 1 of a word as a pair of f16, exactly. Exponent and fraction, moved to f16's place, are
 /// the value times a power of two, which `multiply(pair, factor)` takes back on pairs of f16, subnormals included.
+/// The steps are those that a GPU has as one instruction: a byte permutation, and `a & b | c`. `first`: 0 or 2.
 template <class T, class MultiplyPair>
 __device__ inline std::uint32_t widen_pair(std::uint32_t word, int first, MultiplyPair multiply) {
   constexpr bool is_fnuz = std::is_same_v<T, e4m3fnuz>;
-  const std::uint32_t x = (word >> (8 * first) & 0xFFU) | (word >> (8 * first + 8) & 0xFFU) << 16;
-  const std::uint32_t rest = x & 0x007F007FU, sign = x & 0x00800080U;
-  const std::uint32_t pair = multiply(sign << 8 | rest << 7, is_fnuz ? 0x58005800U : 0x5C005C00U);  // 2^7, 2^8
-  // NaN is the code 0x80 of FNUZ, any sign of 0x7F of OCP: bit 7 of each half, spread over f16's exponent and quiet
-  // bit.
-  const std::uint32_t nan = is_fnuz ? sign & ~(rest + 0x007F007FU) : (rest + 0x00010001U) & 0x00800080U;
-  return pair | nan * 0xFCU;
+  constexpr std::uint32_t signs = 0x80008000U;
+#if defined(__AMDGCN__)
+  const std::uint32_t x = __builtin_amdgcn_perm(0, word, first == 0 ? 0x010C000CU : 0x030C020CU);  // 0x0C: a zero byte
+#else
+  const std::uint32_t x = (word >> (8 * first) & 0xFFU) << 8 | (word >> (8 * first + 8) & 0xFFU) << 24;
+#endif
+  const std::uint32_t rest = x & ~signs & 0xFF00FF00U;
+  const std::uint32_t pair = multiply((x & signs) | rest >> 1, is_fnuz ? 0x58005800U : 0x5C005C00U);  // 2^7, 2^8
+  if constexpr (is_fnuz) {
+    // NaN is the code 0x80, where nothing carries into the sign's place.
+    const std::uint32_t nan = x & ~(rest + 0x7F007F00U) & signs;
+    return pair | (nan - (nan >> 6));  // 0x7E00 in each half
+  } else {
+    // NaN is any sign of 0x7F, which carries. It was taken for 480 here, whose exponent lacks bit 13.
+    return ((rest + 0x01000100U) >> 2 & signs >> 2) | pair;
+  }
 }
 
 }  // namespace assay::device

@@ -33,16 +33,21 @@ __device__ inline int narrow_column(int i) {
 
 /// Lanes so far apart hold the same column of C.
 inline constexpr int narrow_stride = 16;
+/// CDNA's waves have 512 registers, RDNA's 256, and the cpu platform's atoms take Q from LDS.
+#if defined(__GFX9__)
+inline constexpr bool may_hold_queries = true;
+#else
 inline constexpr bool may_hold_queries = false;
+#endif
 
 #if !defined(__HIP_PLATFORM_ASSAY_CPU__)
-/// A float that T has, too.
+/// Two floats that T has, too, side by side.
 template <class T>
-__device__ inline T exactly(float x) {
+__device__ inline std::uint32_t exactly(float low, float high) {
   if constexpr (std::is_same_v<T, bf16>)
-    return {static_cast<std::uint16_t>(__float_as_uint(x) >> 16)};
+    return __float_as_uint(low) >> 16 | (__float_as_uint(high) & 0xFFFF0000U);
   else
-    return {__builtin_bit_cast(std::uint16_t, static_cast<_Float16>(x))};
+    return __builtin_bit_cast(std::uint32_t, __builtin_amdgcn_cvt_pkrtz(low, high));
 }
 #endif
 
@@ -63,27 +68,26 @@ __device__ inline void widen4(T* to, const Stored* from) {
 #if defined(__HIP_PLATFORM_ASSAY_CPU__)
   for (int i = 0; i < 4; ++i) to[i] = to_compute<T>(from[i]);
 #else
-  std::uint32_t word;
+  std::uint32_t word, pairs[2];
   __builtin_memcpy(&word, from, sizeof word);
 #if defined(__gfx940__) || defined(__gfx941__) || defined(__gfx942__) || defined(__gfx950__) || defined(__GFX12__)
   if constexpr (has_conversion<Stored>) {
     const auto low = __builtin_amdgcn_cvt_pk_f32_fp8(static_cast<int>(word), false);
     const auto high = __builtin_amdgcn_cvt_pk_f32_fp8(static_cast<int>(word), true);
-    to[0] = exactly<T>(low[0]), to[1] = exactly<T>(low[1]);
-    to[2] = exactly<T>(high[0]), to[3] = exactly<T>(high[1]);
+    pairs[0] = exactly<T>(low[0], low[1]), pairs[1] = exactly<T>(high[0], high[1]);
+    __builtin_memcpy(to, pairs, sizeof pairs);
     return;
   }
 #endif
-  const std::uint32_t pairs[2] = {widen_pair<Stored>(word, 0, multiply_pair),
-                                  widen_pair<Stored>(word, 2, multiply_pair)};
   ASSAY_UNROLL
-  for (int i = 0; i < 4; ++i) {
-    const f16 half{static_cast<std::uint16_t>(pairs[i / 2] >> (16 * (i % 2)))};
-    if constexpr (std::is_same_v<T, f16>)
-      to[i] = half;
-    else
-      to[i] = exactly<T>(static_cast<float>(__builtin_bit_cast(_Float16, half.bits)));
+  for (int i = 0; i < 2; ++i) {
+    pairs[i] = widen_pair<Stored>(word, 2 * i, multiply_pair);
+    if constexpr (!std::is_same_v<T, f16>) {
+      const auto halves = __builtin_bit_cast(lanes_of<_Float16, 2>, pairs[i]);
+      pairs[i] = exactly<T>(static_cast<float>(halves[0]), static_cast<float>(halves[1]));
+    }
   }
+  __builtin_memcpy(to, pairs, sizeof pairs);
 #endif
 }
 
@@ -142,6 +146,17 @@ __device__ inline int value_column(int atom, int row) {
   return atom / 4 * 64 + row * 4 + atom % 4;
 }
 
+/// from_float(), as the compiler rounds: by the hardware where it can, else without branches.
+template <class T>
+__device__ inline T round_to(float x) {
+#if defined(__AMDGCN__)
+  using native = std::conditional_t<std::is_same_v<T, f16>, _Float16, __bf16>;
+  return __builtin_bit_cast(T, static_cast<native>(x));
+#else
+  return from_float<T>(x);
+#endif
+}
+
 /// P of the lane's elements of C as an operand. Where the operand holds every row of its column twice, in lanes 16
 /// apart, the other half comes from the other lane.
 template <class T>
@@ -152,12 +167,12 @@ __device__ inline void to_operand(query_fragment<T>& p,
   ASSAY_UNROLL
   for (int i = 0; i < accumulator_elements; ++i) {
     const float other = __shfl_xor(values[i], narrow_stride, wave_lanes());
-    p.value[2 * i] = from_float<T>(is_upper ? other : values[i]);
-    p.value[2 * i + 1] = from_float<T>(is_upper ? values[i] : other);
+    p.value[2 * i] = round_to<T>(is_upper ? other : values[i]);
+    p.value[2 * i + 1] = round_to<T>(is_upper ? values[i] : other);
   }
 #else
   ASSAY_UNROLL
-  for (int i = 0; i < p.count(); ++i) p.value[i] = from_float<T>(values[i]);
+  for (int i = 0; i < p.count(); ++i) p.value[i] = round_to<T>(values[i]);
 #endif
 }
 
@@ -175,9 +190,14 @@ __device__ inline void multiply_keys(narrow_sums<Acc> (&c)[Halves], int steps, L
     mma(c[0], a, b);
   };
   if constexpr (MostSteps > 0) {
-    ASSAY_UNROLL
-    for (int i = 0; i < MostSteps; ++i)
-      if (i < steps) step(i);
+    if (steps == MostSteps) {  // apart: one straight piece, of which the compiler overlaps the steps
+      ASSAY_UNROLL
+      for (int i = 0; i < MostSteps; ++i) step(i);
+    } else {
+      ASSAY_UNROLL
+      for (int i = 0; i < MostSteps; ++i)
+        if (i < steps) step(i);
+    }
   } else {
 #pragma unroll 1  // atoms are convergent: by an unknown number no compiler unrolls them
     for (int i = 0; i < steps; ++i) step(i);

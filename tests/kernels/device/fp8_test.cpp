@@ -117,7 +117,9 @@ int wrongly_widened() {
         for (std::size_t i = 0; i < 2; ++i) {
           const float wide = device::to_float(device::f16{static_cast<std::uint16_t>(pair >> (16 * i))});
           const float exact = device::to_float(T{static_cast<std::uint8_t>(codes[i])});
-          if (std::isnan(exact) ? !std::isnan(wide) : !(wide == exact)) ++wrong;
+          if (std::isnan(exact) ? !std::isnan(wide)
+                                : std::bit_cast<std::uint32_t>(wide) != std::bit_cast<std::uint32_t>(exact))
+            ++wrong;
         }
       }
   return wrong;

@@ -20,10 +20,12 @@ namespace assay::device {
 
 inline constexpr int most_ring_slots = 4;
 
-/// Whose a ring is: a wave's, for groups of 16 keys.
+/// Whose a ring is: a wave's, for groups of 16 keys. spare_registers: that a lane has for the next group where
+/// registers are few.
 struct wave_crew {
   static constexpr int group_keys = device::group_keys;
   static constexpr int least_members = smallest_wave, most_members = largest_wave;
+  static constexpr int spare_registers = 32;
   __device__ static int members() { return wave_lanes(); }
   __device__ static int member() { return static_cast<int>(threadIdx.x) % wave_lanes(); }
   __device__ static void fence() { platform::wave_fence(); }
@@ -34,6 +36,7 @@ template <int Keys, int LeastThreads, int MostThreads>
 struct block_crew {
   static constexpr int group_keys = Keys;
   static constexpr int least_members = LeastThreads, most_members = MostThreads;
+  static constexpr int spare_registers = 0;
   int threads;
   __device__ int members() const { return threads; }
   __device__ static int member() { return static_cast<int>(threadIdx.x); }
@@ -115,12 +118,12 @@ class key_ring {
   __device__ swizzled_rows values() const { return v_of(slot_); }
 
  private:
-  /// A group is loaded when the one before it is done.
-  static constexpr bool is_late = platform::copies_pass_registers && platform::has_few_registers;
-
   /// A thread copies one chunk of 16 bytes in eight: 8 threads side by side make 128 bytes of a row.
   static constexpr int max_steps = group_keys * swizzled_chunks / Crew::least_members;
   static constexpr int max_copies(int max_bytes) { return max_bytes / swizzled_run_bytes * max_steps; }
+  /// A group is loaded when the one before it is done.
+  static constexpr bool is_late = platform::copies_pass_registers && platform::has_few_registers &&
+                                  max_steps * 4 * (MaxKBytes + MaxVBytes) / swizzled_run_bytes > Crew::spare_registers;
   __device__ int rows_at_once() const { return crew_.members() / swizzled_chunks; }
   __device__ int row_of(int step) const { return crew_.member() / swizzled_chunks + step * rows_at_once(); }
   static_assert(Crew::most_members / swizzled_chunks <= group_keys);

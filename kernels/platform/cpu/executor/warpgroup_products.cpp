@@ -14,7 +14,7 @@
 namespace assay::cpu {
 namespace {
 
-constexpr int lanes_of_wave = 32, waves_of_group = 4;
+constexpr int lanes_of_wave = 32, waves_of_group = 4, group_threads = waves_of_group * lanes_of_wave;
 constexpr int row_bytes = 128, chunk_bytes = 16, chunks_of_row = row_bytes / chunk_bytes, swizzled_rows = 8;
 constexpr int depth = tile_edge;
 constexpr std::uint32_t poison = 0xFFFFFFFF;
@@ -72,11 +72,17 @@ void for_chunks_of_a(const warpgroup_product& p, Visit visit) {
     for (int chunk = 0; chunk < 2; ++chunk) visit(chunk_at(p.a, first_row + row, chunk), row, chunk);
 }
 
+int threads_of_block() {
+  const dim3 extent = this_thread->block->block_dim;
+  return static_cast<int>(extent.x * extent.y * extent.z);
+}
+
 /// Tells the checker that the wave reads the operands in LDS, a share by each lane, and returns a digest of all of the
 /// lane's share. Of two warpgroups that read the same B each tells of half of it, other warpgroups of nothing: so no
-/// byte has readers in two waves.
+/// byte has readers in two waves. A block's only one tells of all.
 std::uint64_t note_operands(const warpgroup_product& p) {
   const int wave = this_thread->wave % waves_of_group, group = this_thread->wave / waves_of_group;
+  const int telling = threads_of_block() > group_threads ? 2 : 1;
   int chunk = 0;
   std::uint64_t digest = 14695981039346656037U;  // FNV-1a's
   const auto note = [&](const unsigned char* from, bool is_noted) {
@@ -86,7 +92,7 @@ std::uint64_t note_operands(const warpgroup_product& p) {
   };
   for_chunks_of_a(p, [&](const unsigned char* from, int, int) { note(from, true); });
   for_chunks_of_b(p, [&](const unsigned char* from, int row, int) {
-    note(from, row % waves_of_group == wave && row / waves_of_group % 2 == group);
+    note(from, row % waves_of_group == wave && row / waves_of_group % telling == group);
   });
   return digest;
 }
@@ -236,8 +242,7 @@ void start_products() {
 }
 
 [[gnu::noinline]] void begin_product(warpgroup_product product) {
-  const dim3 extent = this_thread->block->block_dim;
-  if (wave_size() != lanes_of_wave || extent.x * extent.y * extent.z % (waves_of_group * lanes_of_wave) != 0)
+  if (wave_size() != lanes_of_wave || threads_of_block() % group_threads != 0)
     throw std::invalid_argument("wgmma needs warpgroups: four waves of 32 lanes");
   product.pc = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
   if (product.a_words == nullptr) demand_place(product.a);

@@ -6,13 +6,19 @@
 ///   round_pair(),
 ///                                       are a share of A: its word 2 i + j is elements 2 j and 2 j + 1 of atom i
 ///   round_pair<T>(low, high)            two floats, rounded to T, as a word
+///   shared_number(rows, row, chunk)     of a chunk of 16 bytes in LDS
+///   load_matrices(words, number)        four matrices of 8 chunks each: lanes 8 i to 8 i + 7 name those of matrix i.
+///                                       words[i] becomes word lane % 4 of its chunk lane / 4. By the whole wave
+///   widen_word<T>(low, high, word)      four FP8 elements of T as two words of f16
 ///   lds_operand                         rows of 128 bytes, swizzled as device/swizzled_rows.hpp has them; + bytes
 ///   operand_by_rows(at)                 with its reduction along the rows; `at` is a multiple of swizzle_alignment
 ///   operand_by_columns(at, strip_bytes) of B with its columns along the rows, 64 to a strip: 16 rows of the reduction
-///   begin_product(c, a, b)              c = A B, of operand_by_rows(); add_product: c += A B. With T{} before a, A
-///                                       comes from LDS
-///   add_by_columns(c, a, b, columns)    c += A B, B of operand_by_columns(); from `columns` on, a multiple of 8, sums
-///                                       may be of anything
+///   begin_product(c, a, b, columns)     c = A B, of operand_by_rows(). From `columns` on, a multiple of 8, sums may be
+///                                       of anything
+///   add_product(c, a, b, columns)       c += A B
+///   begin_product(c, T{}, a, b), add_product(c, T{}, a, b)
+///                                       A comes from LDS, too, and all columns are multiplied
+///   add_by_columns(c, a, b, columns)    c += A B, B of operand_by_columns()
 ///   start_warpgroup()                   before the first product of some, and where registers of those before were
 ///                                       touched; all waves of the warpgroup
 ///   commit_warpgroup()                  makes a group of the products since the last one

@@ -33,6 +33,7 @@ struct mqa_shape {
   std::int32_t weights_at, ring_at;
   std::int32_t slots;  ///< of a ring
   std::int32_t lds_bytes;
+  std::int32_t by_groups;  ///< whether the heads have the form device::group_heads, not usual_heads
   std::int32_t panel_rows() const { return heads * rows; }
 };
 

@@ -2,29 +2,33 @@
 
 #include <algorithm>
 #include <iterator>
+#include <type_traits>
 
+#include "kernels/device/convert.hpp"
 #include "kernels/device/head_atoms.hpp"
-#include "kernels/device/mma.hpp"
+#include "kernels/device/mma/head_tree.hpp"
 #include "kernels/host/declare.hpp"
 #include "kernels/mqa_logits/mqa_logits_arguments.hpp"
 
 namespace assay {
+namespace {
 
-contract declare_mqa_logits(const problem& p, int wave_size) {
-  const int head_atoms = (p.heads_q + device::head_rows - 1) / device::head_rows;
+template <class Heads>
+contract declare_by(const problem& p, int lanes) {
+  const int head_atoms = (p.heads_q + Heads::atom_heads - 1) / Heads::atom_heads;
   contract c;
   c.tile_keys = mqa_group_keys;
-  c.qk = device::fp8_accumulation_model();
+  c.qk = Heads::model();
   c.pv = c.qk;
-  c.qk_atom = device::exact_fp8_atom(p.q_type);
+  c.qk_atom = Heads::exact_atom(p.q_type);
   c.p_type = dtype::f32;
   c.p_flush = 0.0F;
   c.p_shift = 0;
   c.fuses_logits = 1;
   c.tile_rows = 1;
   c.merge_roundings = 0;
-  c.head_rows = device::head_rows;
-  const device::row_tree joined = device::head_tree(wave_size);
+  c.head_rows = Heads::atom_heads;
+  const device::row_tree joined = Heads::tree(lanes);
   std::copy(std::begin(joined.stride), std::end(joined.stride), c.head_tree);
   c.constant_roundings = 0;
   // What the order above comes to where it is left open: a fused multiply-add for each atom of heads; the tree over the
@@ -33,6 +37,16 @@ contract declare_mqa_logits(const problem& p, int wave_size) {
   c.normalise_roundings = 0;
   declare_functions(c);
   return c;
+}
+
+}  // namespace
+
+contract declare_mqa_logits(const problem& p, int lanes, bool by_groups) {
+  using usual = device::usual_heads<device::e4m3fn>;  // of the other type all is alike
+  using group = device::group_heads<device::e4m3fn>;
+  if constexpr (!std::is_same_v<usual, group>)
+    if (by_groups) return declare_by<group>(p, lanes);
+  return declare_by<usual>(p, lanes);
 }
 
 }  // namespace assay

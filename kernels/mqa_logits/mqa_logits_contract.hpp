@@ -7,7 +7,8 @@
 namespace assay {
 
 /// For the platform that this is compiled for. `p` has passed the kernel's checks.
-/// `wave_size`: of the launch; the order of a sum over heads follows the layout of the atoms.
-contract declare_mqa_logits(const problem& p, int wave_size);
+/// `lanes`: of a wave of the launch; by_groups: mqa_shape's. The order of a sum over heads follows the layout of the
+/// atoms.
+contract declare_mqa_logits(const problem& p, int lanes, bool by_groups);
 
 }  // namespace assay

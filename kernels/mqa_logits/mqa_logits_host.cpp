@@ -100,7 +100,8 @@ assay_status plan(const problem* p, std::int64_t budget_bytes, assay_plan* chose
 assay_status declare(const problem* p, const assay_launch* launch, contract* declared) {
   if (const assay_status status = check(p, true); status.code != ASSAY_OK) return status;
   if (launch == nullptr || declared == nullptr) return refuse(ASSAY_REJECTED, "launch or contract is null");
-  *declared = declare_mqa_logits(*p, platform::wave_size(*launch));
+  const int lanes = platform::wave_size(*launch);
+  *declared = declare_mqa_logits(*p, lanes, mqa_by_groups(lanes));
   return {};
 }
 

@@ -6,6 +6,8 @@
 
 #include <hip/hip_runtime.h>
 
+#include <type_traits>
+
 #include "kernels/mqa_logits/mqa_scores.hpp"
 #include "kernels/mqa_logits/mqa_work.hpp"
 
@@ -22,13 +24,13 @@ __device__ inline mqa_output logits_of(const mqa_arguments& a, const mqa_work& w
   return {static_cast<float*>(a.logits.data) + w.query * a.logits.stride[0], a.logits.stride[0]};
 }
 
-template <class T, int MaxHeads, int MaxRows>
+template <class Heads, int MaxHeads, int MaxRows>
 __global__ void __launch_bounds__(mqa_threads, mqa_blocks_of_unit) mqa_logits_block(mqa_arguments a) {
   HIP_DYNAMIC_SHARED(device::swizzled_lds, lds);
   const mqa_work work = find_mqa_work(a);
   const mqa_output logits = logits_of(a, work);
   if (work.first < work.end) {
-    mqa_scores<T, MaxHeads, MaxRows> scores(a, work, reinterpret_cast<unsigned char*>(lds));
+    mqa_scores<Heads, MaxHeads, MaxRows> scores(a, work, reinterpret_cast<unsigned char*>(lds));
     scores.run([&](std::int32_t row, std::int32_t column, float logit) {
       if (work.owns(column)) logits.at(row, column) = logit;
     });
@@ -42,24 +44,33 @@ __global__ void __launch_bounds__(mqa_threads, mqa_blocks_of_unit) mqa_logits_bl
   }
 }
 
-template <class T, int MaxHeads, int MaxRows>
+template <class Heads, int MaxHeads, int MaxRows>
 void launch_mqa_block(const mqa_arguments& arguments, mqa_grid grid) {
   void (*const mqa_logits)(mqa_arguments) =
-      mqa_logits_block<T, MaxHeads, MaxRows>;  // the name that the platform reports
+      mqa_logits_block<Heads, MaxHeads, MaxRows>;  // the name that the platform reports
   platform::allow_lds(mqa_logits, arguments.shape.lds_bytes);
   hipLaunchKernelGGL(mqa_logits, dim3(grid.splits, grid.row_blocks, grid.sequences), dim3(mqa_threads),
                      static_cast<std::size_t>(arguments.shape.lds_bytes), platform::stream(), arguments);
 }
 
-template <class T>
-void launch_mqa_logits(const mqa_arguments& arguments, mqa_grid grid) {
+template <class Heads>
+void launch_mqa_by(const mqa_arguments& arguments, mqa_grid grid) {
   constexpr int few = mqa_few_heads, all = mqa_max_heads;
   if (arguments.shape.heads == few)
-    arguments.shape.rows == 1 ? launch_mqa_block<T, few, 1>(arguments, grid)
-                              : launch_mqa_block<T, few, mqa_panel_rows / few>(arguments, grid);
+    arguments.shape.rows == 1 ? launch_mqa_block<Heads, few, 1>(arguments, grid)
+                              : launch_mqa_block<Heads, few, mqa_panel_rows / few>(arguments, grid);
   else
-    arguments.shape.rows == 1 ? launch_mqa_block<T, all, 1>(arguments, grid)
-                              : launch_mqa_block<T, all, mqa_panel_rows / all>(arguments, grid);
+    arguments.shape.rows == 1 ? launch_mqa_block<Heads, all, 1>(arguments, grid)
+                              : launch_mqa_block<Heads, all, mqa_panel_rows / all>(arguments, grid);
+}
+
+template <class T>
+void launch_mqa_logits(const mqa_arguments& arguments, mqa_grid grid) {
+  using usual = device::usual_heads<T>;
+  using group = device::group_heads<T>;
+  if constexpr (!std::is_same_v<usual, group>)
+    if (arguments.shape.by_groups != 0) return launch_mqa_by<group>(arguments, grid);
+  launch_mqa_by<usual>(arguments, grid);
 }
 
 }  // namespace assay

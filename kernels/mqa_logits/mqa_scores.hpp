@@ -19,11 +19,13 @@ namespace assay {
 inline constexpr float hidden_logit = -__builtin_huge_valf();
 
 /// As the calling thread sees them.
-template <class T, int MaxHeads, int MaxRows>
+template <class Heads, int MaxHeads, int MaxRows>
 class mqa_scores {
-  static constexpr int head_atoms = MaxHeads / device::head_rows;  ///< of a query row
-  using pool = device::tiled_pool_view<T>;
-  using ring_type = device::key_ring<T, T, mqa_max_head_dim, 0, device::wave_crew, pool>;
+  static constexpr int head_atoms = MaxHeads / Heads::atom_heads;  ///< of a query row
+  using stored = typename Heads::stored;
+  using sums = typename Heads::sums;
+  using pool = device::tiled_pool_view<stored>;
+  using ring_type = device::key_ring<stored, stored, mqa_max_head_dim, 0, device::wave_crew, pool>;
 
  public:
   /// The whole block must come here.
@@ -36,7 +38,7 @@ class mqa_scores {
                                         : a.pages + w.sequence * a.block_table_stride,
                a.page_size, a.by_page_size},
         group_(w.first / mqa_group_keys + device::wave_of_block()),
-        ring_({pool_of(a), a.head_dim, a.head_dim}, {},
+        ring_({pool_of(a), a.head_dim, Heads::keys::row_bytes(a.head_dim)}, {},
               {pages_, {0, w.visible}, group_, w.end / mqa_group_keys, waves(), a.has_whole_vectors != 0},
               ring_place(a, lds)) {
     ring_.start();
@@ -44,7 +46,7 @@ class mqa_scores {
     find_scale(group_);
     load_scale(group_);
     find_scale(group_ + waves());
-    device::publish_heads();
+    platform::publish_lds();
     __syncthreads();
   }
 
@@ -52,23 +54,23 @@ class mqa_scores {
   /// group's products are under way, the next one is waited for.
   template <class Store>
   __device__ __forceinline__ void run(Store store_logit) {
-    device::key_operand<T> keys;
+    typename Heads::keys keys;
     if (is_mine(group_)) {
       ring_.advance();
-      device::load_operand(keys, ring_.keys(), a_.head_dim);
+      keys.load(ring_.keys(), a_.head_dim);
     }
 #pragma unroll 1
     for (std::int32_t first = w_.first; first < w_.end; first += waves() * mqa_group_keys) {
       const bool has_keys = is_mine(group_), has_next = is_mine(group_ + waves());
-      device::head_sums dots[MaxRows * head_atoms];
+      sums dots[MaxRows * head_atoms];
       const auto wanted = [&](int atom) { return atom / head_atoms < w_.rows && atom % head_atoms < atoms(); };
-      device::begin_heads(dots, wanted, panel_, keys, has_keys);
+      Heads::begin(dots, wanted, panel_, keys, has_keys);
       const float scale = scale_;
       load_scale(group_ + waves());
       find_scale(group_ + 2 * waves());
       if (has_next) ring_.advance();
-      device::finish_heads(dots);
-      if (has_next) device::load_operand(keys, ring_.keys(), a_.head_dim);
+      Heads::finish(dots);
+      if (has_next) keys.load(ring_.keys(), a_.head_dim);
       if (has_keys) store_group(dots, scale, store_logit);
       group_ += waves();
     }
@@ -79,12 +81,12 @@ class mqa_scores {
   __device__ static int thread() { return static_cast<int>(threadIdx.x); }
   /// Of a query row, atoms that are multiplied.
   __device__ int atoms() const {
-    return device::multiplies_all_heads ? head_atoms : (a_.heads + device::head_rows - 1) / device::head_rows;
+    return Heads::multiplies_all ? head_atoms : (a_.heads + Heads::atom_heads - 1) / Heads::atom_heads;
   }
 
   /// Preshuffled keys lie in tiles of 16 keys by 16 elements.
   __device__ static pool pool_of(const mqa_arguments& a) {
-    const auto* const data = static_cast<const T*>(a.k.data);
+    const auto* const data = static_cast<const stored*>(a.k.data);
     if (a.preshuffled != 0) return {data, a.k.stride[0], std::int64_t{16} * a.head_dim, 16, 256};
     return {data, a.k.stride[0], 16 * a.k.stride[1], a.k.stride[1], 16};
   }
@@ -96,7 +98,7 @@ class mqa_scores {
 
   /// The rows' heads and their weights to LDS; heads that are multiplied, but do not exist, are zeros.
   __device__ void load_heads() {
-    const int chunks = a_.head_dim / 16, padded_heads = atoms() * device::head_rows;
+    const int chunks = a_.head_dim / 16, padded_heads = atoms() * Heads::atom_heads;
     for (int at = thread(); at < w_.rows * padded_heads * chunks; at += mqa_threads) {
       const int chunk = at % chunks, row = at / chunks / padded_heads, head = at / chunks % padded_heads;
       alignas(16) std::uint8_t codes[16] = {};
@@ -122,7 +124,7 @@ class mqa_scores {
   __device__ bool is_mine(std::int32_t group) const { return group * mqa_group_keys < w_.end; }
 
   /// The lane's own key of group `group`.
-  __device__ static std::int32_t key_of(std::int32_t group) { return group * mqa_group_keys + device::own_key(); }
+  __device__ static std::int32_t key_of(std::int32_t group) { return group * mqa_group_keys + Heads::own_key(); }
 
   /// The page of its scale, which load_scale() loads when the page's number has come.
   __device__ void find_scale(std::int32_t group) {
@@ -139,17 +141,17 @@ class mqa_scores {
 
   /// Weighs the heads' dot products of the wave's group and stores the rows' logits.
   template <class Store>
-  __device__ __forceinline__ void store_group(const device::head_sums (&dots)[MaxRows * head_atoms], float scale,
+  __device__ __forceinline__ void store_group(const sums (&dots)[MaxRows * head_atoms], float scale,
                                               Store store_logit) const {
-    device::head_sums weighted[MaxRows];
+    sums weighted[MaxRows];
     ASSAY_UNROLL
     for (int row = 0; row < MaxRows; ++row) {
       if (row >= w_.rows) continue;
       ASSAY_UNROLL
       for (int atom = 0; atom < head_atoms; ++atom) {
         if (atom >= atoms()) continue;
-        device::head_sums weights;
-        device::load_weights(weights, weights_ + row * MaxHeads + atom * device::head_rows);
+        sums weights;
+        Heads::load_weights(weights, weights_ + row * MaxHeads + atom * Heads::atom_heads);
         ASSAY_UNROLL
         for (int i = 0; i < weights.count(); ++i) {
           const float dot = dots[row * head_atoms + atom].value[i];
@@ -158,7 +160,7 @@ class mqa_scores {
       }
     }
     const std::int32_t key = key_of(group_);
-    device::sum_heads(weighted, w_.rows, [&](std::int32_t row, float sum) {
+    Heads::sum(weighted, w_.rows, [&](std::int32_t row, float sum) {
       // Selected, not multiplied: a key that the row does not see may hold NaN.
       const bool is_seen = w_.sees(row, key);
       if (is_seen || a_.fills_hidden != 0) store_logit(row, key, is_seen ? sum * scale : hidden_logit);
@@ -167,7 +169,7 @@ class mqa_scores {
 
   const mqa_arguments& a_;
   const mqa_work& w_;
-  device::head_panel<T> panel_;
+  typename Heads::panel panel_;
   float* weights_;
   device::sequence_pages pages_;
   std::int32_t group_;  ///< of the wave: its keys are 16 * group_ and what follows

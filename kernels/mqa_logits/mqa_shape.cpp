@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <type_traits>
 
+#include "kernels/device/convert.hpp"
 #include "kernels/device/head_atoms.hpp"
 #include "kernels/device/key_ring.hpp"
 #include "kernels/device/swizzled_rows.hpp"
@@ -14,16 +16,29 @@ namespace {
 /// What a block does before its first key costs about as much as so many keys.
 constexpr std::int64_t keys_of_start = 128;
 
+// Of FP8's types they have the same size.
+using usual_heads = device::usual_heads<device::e4m3fn>;
+using group_heads = device::group_heads<device::e4m3fn>;
+
 }  // namespace
+
+bool mqa_by_groups(int lanes) {
+  return !std::is_same_v<usual_heads, group_heads> && platform::has_warpgroups(lanes);
+}
 
 mqa_shape mqa_shape_of(const problem& p, int lanes) {
   mqa_shape s{};
   s.heads = p.heads_q <= mqa_few_heads ? mqa_few_heads : mqa_max_heads;
   s.rows = p.max_q <= 1 ? 1 : mqa_panel_rows / s.heads;
-  s.slots = platform::copies_pass_registers ? 1 : device::most_ring_slots;
-  s.weights_at = device::head_panel<device::e4m3fn>::size_bytes(s.panel_rows(), p.head_dim_qk);
+  s.by_groups = mqa_by_groups(lanes) ? 1 : 0;
+  s.weights_at = usual_heads::panel::size_bytes(s.panel_rows(), p.head_dim_qk);
+  if (s.by_groups != 0) s.weights_at = group_heads::panel::size_bytes(s.panel_rows(), p.head_dim_qk);
   s.ring_at = s.weights_at + s.panel_rows() * static_cast<std::int32_t>(sizeof(float));
-  s.lds_bytes = s.ring_at + mqa_threads / lanes * s.slots * mqa_group_keys * device::swizzled_row_bytes(p.head_dim_qk);
+  const std::int32_t slots_bytes = mqa_threads / lanes * mqa_group_keys * device::swizzled_row_bytes(p.head_dim_qk);
+  constexpr int least_slots = platform::copies_pass_registers ? 1 : 2;
+  s.slots = platform::copies_pass_registers ? 1 : device::most_ring_slots;
+  while (s.slots > least_slots && s.ring_at + s.slots * slots_bytes > platform::lds_bytes().of_block) --s.slots;
+  s.lds_bytes = s.ring_at + s.slots * slots_bytes;
   return s;
 }
 
@@ -33,7 +48,8 @@ std::int32_t mqa_block_rows(const problem& p, const mqa_shape& shape) {
 
 std::int64_t mqa_part_unit(const problem& p) {
   const int keys = p.split_contexts == context_split::fixed ? mqa_fixed_unit : mqa_variable_unit;
-  return std::lcm(std::int64_t{keys}, std::int64_t{p.page_size});
+  // Pages are not empty, which clang's analyzer cannot know.
+  return std::lcm(std::int64_t{keys}, std::max(std::int64_t{p.page_size}, std::int64_t{1}));
 }
 
 std::int64_t mqa_units_of_longest(const problem& p) {

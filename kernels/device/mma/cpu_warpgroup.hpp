@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "kernels/device/arrival_barrier.hpp"
+#include "hip/ptx.h"
 #include "kernels/device/convert.hpp"
 #include "kernels/platform/cpu/executor/warpgroup_products.hpp"
 
@@ -37,6 +37,24 @@ inline std::uint32_t round_pair(float low, float high) {
   return from_float<T>(low).bits | static_cast<std::uint32_t>(from_float<T>(high).bits) << 16;
 }
 
+/// The number by which ldmatrix knows a chunk in LDS.
+template <class Rows>
+inline std::uint64_t shared_number(const Rows& rows, int row, int chunk) {
+  return cpu::shared_number(rows.chunk(row, chunk));
+}
+[[gnu::always_inline]] inline void load_matrices(unsigned int (&to)[4], std::uint64_t row, ASSAY_HERE) {
+  ptx::ldmatrix<4>(to, row, where);
+}
+
+template <class T>
+inline void widen_word(std::uint32_t& low, std::uint32_t& high, std::uint32_t codes) {
+  const auto pair = [](std::uint32_t of) {
+    const std::uint32_t first = to_compute<f16>(T{static_cast<std::uint8_t>(of)}).bits;
+    return first | std::uint32_t{to_compute<f16>(T{static_cast<std::uint8_t>(of >> 8)}).bits} << 16;
+  };
+  low = pair(codes), high = pair(codes >> 16);
+}
+
 struct lds_operand {
   cpu::lds_matrix matrix;
   lds_operand operator+(int bytes) const { return {{matrix.rows, matrix.offset + bytes, matrix.strip_bytes}}; }
@@ -58,15 +76,17 @@ template <class T, int Atoms>
   return p;
 }
 template <class T, int Atoms>
-[[gnu::always_inline]] inline void begin_product(group_sums (&c)[Atoms], const group_operand<T>& a, lds_operand b) {
+[[gnu::always_inline]] inline void begin_product(group_sums (&c)[Atoms], const group_operand<T>& a, lds_operand b,
+                                                 int columns) {
   cpu::warpgroup_product p = product_of<T>(c, b);
-  p.a_words = a.word;
+  p.a_words = a.word, p.columns = columns;
   cpu::begin_product(p);
 }
 template <class T, int Atoms>
-[[gnu::always_inline]] inline void add_product(group_sums (&c)[Atoms], const group_operand<T>& a, lds_operand b) {
+[[gnu::always_inline]] inline void add_product(group_sums (&c)[Atoms], const group_operand<T>& a, lds_operand b,
+                                               int columns) {
   cpu::warpgroup_product p = product_of<T>(c, b);
-  p.a_words = a.word, p.adds = true;
+  p.a_words = a.word, p.adds = true, p.columns = columns;
   cpu::begin_product(p);
 }
 template <class T, int Atoms>

@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "kernels/device/convert.hpp"
+#include "kernels/matrix_atom.hpp"
 
 namespace assay::device {
 
@@ -59,6 +60,15 @@ __device__ inline std::uint32_t widen_pair(std::uint32_t word, int first, Multip
     // NaN is any sign of 0x7F, which carries. It was taken for 480 here, whose exponent lacks bit 13.
     return ((rest + 0x01000100U) >> 2 & signs >> 2) | pair;
   }
+}
+
+/// Of an atom of f16 that multiplies widened elements: where lane t of four has k = 2t, 2t + 1, 2t + 8 and 2t + 9 there
+/// stand k = 4t to 4t + 3. Two groups of 8 then take pairs in turn; of units that join products in smaller groups or
+/// one by one nothing is declared.
+inline matrix_atom with_reordered_products(matrix_atom a) {
+  if (a.sum != atom_sum::aligned) return {};
+  if (a.group == 8) a.run = 2;
+  return a.group >= 8 ? a : matrix_atom{};
 }
 
 }  // namespace assay::device

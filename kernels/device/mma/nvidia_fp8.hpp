@@ -100,12 +100,8 @@ __device__ inline void mma_rows(accumulator<float> (&c)[MaxRows], Wanted wanted,
 inline accumulation fp8_accumulation_model() {
   return accumulation_model(dtype::f16);
 }
-/// A lane's four neighbouring k stand where the f16 atom has k = 2t, 2t + 1, 2t + 8, 2t + 9: two groups of 8 take pairs
-/// in turn.
 inline matrix_atom exact_fp8_atom(dtype) {
-  matrix_atom a = exact_atom(dtype::f16);
-  if (a.group == 8) a.run = 2;
-  return a;
+  return with_reordered_products(exact_atom(dtype::f16));
 }
 
 }  // namespace assay::device

@@ -98,13 +98,23 @@ ASSAY_WARPGROUP_PRODUCT_IN_LDS(begin_product, "0", "=f", f16)
 ASSAY_WARPGROUP_PRODUCT_IN_LDS(begin_product, "0", "=f", bf16)
 ASSAY_WARPGROUP_PRODUCT_IN_LDS(add_product, "1", "+f", f16)
 ASSAY_WARPGROUP_PRODUCT_IN_LDS(add_product, "1", "+f", bf16)
-ASSAY_WARPGROUP_PRODUCTS(begin_product, "0", "0", "=f", f16)
-ASSAY_WARPGROUP_PRODUCTS(begin_product, "0", "0", "=f", bf16)
-ASSAY_WARPGROUP_PRODUCTS(add_product, "1", "0", "+f", f16)
-ASSAY_WARPGROUP_PRODUCTS(add_product, "1", "0", "+f", bf16)
+ASSAY_WARPGROUP_PRODUCTS(begin_whole, "0", "0", "=f", f16)
+ASSAY_WARPGROUP_PRODUCTS(begin_whole, "0", "0", "=f", bf16)
+ASSAY_WARPGROUP_PRODUCTS(add_whole, "1", "0", "+f", f16)
+ASSAY_WARPGROUP_PRODUCTS(add_whole, "1", "0", "+f", bf16)
 ASSAY_WARPGROUP_PRODUCTS(add_all_columns, "1", "1", "+f", f16)
 ASSAY_WARPGROUP_PRODUCTS(add_all_columns, "1", "1", "+f", bf16)
-/// Reads all columns that c has room for.
+/// They read all columns that c has room for.
+template <class T, int Atoms>
+__device__ __forceinline__ void begin_product(narrow_sums<float> (&c)[Atoms], const key_fragment<T>& a, lds_operand b,
+                                              int) {
+  begin_whole(c, a, b);
+}
+template <class T, int Atoms>
+__device__ __forceinline__ void add_product(narrow_sums<float> (&c)[Atoms], const key_fragment<T>& a, lds_operand b,
+                                            int) {
+  add_whole(c, a, b);
+}
 template <class T, int Atoms>
 __device__ __forceinline__ void add_by_columns(narrow_sums<float> (&c)[Atoms], const key_fragment<T>& a, lds_operand b,
                                                int) {

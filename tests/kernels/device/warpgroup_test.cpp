@@ -58,6 +58,24 @@ __device__ void fill(const device::swizzled_strips& to, int count, int columns, 
         device::from_float<T>(value(at / columns, at % columns));
 }
 
+/// A's share of the calling lane.
+template <class T>
+__device__ device::group_operand<T> operand_of(int step) {
+  const int wave = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+  device::group_operand<T> a;
+  for (int word = 0; word < 4; ++word) {
+    const int row = 16 * wave + lane / 4 + 8 * (word % 2), k = 16 * step + lane % 4 * 2 + 8 * (word / 2);
+    a.word[word] = device::round_pair<T>(a_of(row, k), a_of(row, k + 1));
+  }
+  return a;
+}
+__device__ void store_sums(const device::group_sums* sums, float* to, int columns) {
+  for (int atom = 0; atom < columns / 8; ++atom)
+    for (int i = 0; i < 4; ++i)
+      to[(static_cast<int>(threadIdx.x) / 32 * 16 + device::group_row(i)) * columns + 8 * atom +
+         device::group_column(i)] = sums[atom].value[i];
+}
+
 /// S = A B with A in LDS, and O = A V with A in registers.
 template <class T>
 __global__ void multiply(float* s_out, float* o_out, flaw planted) {
@@ -71,11 +89,7 @@ __global__ void multiply(float* s_out, float* o_out, flaw planted) {
 
   const int wave = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   device::group_operand<T> p[steps];
-  for (int step = 0; step < steps; ++step)
-    for (int word = 0; word < 4; ++word) {
-      const int row = 16 * wave + lane / 4 + 8 * (word % 2), k = 16 * step + lane % 4 * 2 + 8 * (word / 2);
-      p[step].word[word] = device::round_pair<T>(a_of(row, k), a_of(row, k + 1));
-    }
+  for (int step = 0; step < steps; ++step) p[step] = operand_of<T>(step);
   device::group_sums s[few / device::group_columns], o[many / device::group_columns];
   if (planted != flaw::no_fence) device::start_warpgroup();
   const device::lds_operand of_a = device::operand_by_rows(a.base);
@@ -89,12 +103,7 @@ __global__ void multiply(float* s_out, float* o_out, flaw planted) {
     device::add_by_columns(o, p[step], of_v + step * device::atom_depth * device::swizzled_run_bytes, read_columns);
   device::commit_warpgroup();
 
-  const auto store = [&](const auto& sums, float* to, int columns) {
-    for (int atom = 0; atom < columns / 8; ++atom)
-      for (int i = 0; i < 4; ++i)
-        to[(16 * wave + device::group_row(i)) * columns + 8 * atom + device::group_column(i)] = sums[atom].value[i];
-  };
-  if (planted == flaw::early_use) return store(s, s_out, few), store(o, o_out, many);
+  if (planted == flaw::early_use) return store_sums(s, s_out, few), store_sums(o, o_out, many);
   if (planted == flaw::touched_sums) s[1].value[2] = 1;
   if (planted == flaw::touched_a) p[2].word[0] ^= 0x8000U;
   assay::platform::wave_fence();  // all lanes have begun
@@ -102,10 +111,29 @@ __global__ void multiply(float* s_out, float* o_out, flaw planted) {
   if (planted == flaw::same_b) *reinterpret_cast<T*>(b.at(4 + wave, 0)) = device::from_float<T>(b_of(0, 4 + wave));
   if (planted == flaw::lacking_lanes && lane > 20) return;
   device::wait_for_warpgroup<1>(s);
-  store(s, s_out, few);
-  if (planted == flaw::newest_used) return store(o, o_out, many);
+  store_sums(s, s_out, few);
+  if (planted == flaw::newest_used) return store_sums(o, o_out, many);
   device::wait_for_warpgroup(o);
-  store(o, o_out, many);
+  store_sums(o, o_out, many);
+}
+
+/// S = A B with A in registers, of half of B's columns: the others were never written.
+__global__ void multiply_half(float* s_out) {
+  HIP_DYNAMIC_SHARED(uint4, dynamic_lds);
+  auto* const lds = reinterpret_cast<unsigned char*>(dynamic_lds);
+  constexpr int read = few / 2;
+  fill<device::f16>({lds, strip_bytes}, read, depth, [](int column, int k) { return b_of(k, column); });
+  __syncthreads();
+  const device::lds_operand b = device::operand_by_rows(lds);
+  device::group_operand<device::f16> a[steps];
+  for (int step = 0; step < steps; ++step) a[step] = operand_of<device::f16>(step);
+  device::group_sums s[few / device::group_columns];
+  device::start_warpgroup();
+  device::begin_product(s, a[0], b, read);
+  for (int step = 1; step < steps; ++step) device::add_product(s, a[step], b + 32 * step, read);
+  device::commit_warpgroup();
+  device::wait_for_warpgroup(s);
+  store_sums(s, s_out, few);
 }
 
 struct outcome {
@@ -116,32 +144,33 @@ struct outcome {
   int wrong_s = 0, wrong_o = 0, nan_s = 0, nan_o = 0;
 };
 
+/// Of the first `read` columns of `columns`.
+void count_wrong(const std::vector<float>& got, int columns, int read, float (*b)(int, int), int& wrong, int& nan) {
+  for (int row = 0; row < rows; ++row)
+    for (int column = 0; column < read; ++column) {
+      float sum = 0;
+      for (int k = 0; k < depth; ++k) sum += a_of(row, k) * b(k, column);
+      const float x =
+          got[static_cast<std::size_t>(row) * static_cast<std::size_t>(columns) + static_cast<std::size_t>(column)];
+      wrong += x == sum ? 0 : 1;
+      nan += std::isnan(x) ? 1 : 0;
+    }
+}
+assay::cpu::toy_tensor values(const char* name, std::vector<float>& of_name) {
+  return assay::cpu::toy_tensor(name, of_name.data(), {std::ssize(of_name)}, {1}, ASSAY_OUTPUT);
+}
+
 template <class T>
 outcome run(const assay_launch& l, flaw planted) {
   outcome of;
-  const auto values = [](const char* name, std::vector<float>& of_name) {
-    return assay::cpu::toy_tensor(name, of_name.data(), {std::ssize(of_name)}, {1}, ASSAY_OUTPUT);
-  };
   auto s = values("s", of.s), o = values("o", of.o);
   const std::array tensors{s.get(), o.get()};
   auto* const kernel = multiply<T>;
   of.seen = assay::cpu::checked_defects(l, tensors, [&] {
     hipLaunchKernelGGL(kernel, dim3(1), dim3(128), lds_bytes, nullptr, of.s.data(), of.o.data(), planted);
   });
-  const auto count = [](const std::vector<float>& got, int columns, int read, float (*b)(int, int), int& wrong,
-                        int& nan) {
-    for (int row = 0; row < rows; ++row)
-      for (int column = 0; column < read; ++column) {
-        float sum = 0;
-        for (int k = 0; k < depth; ++k) sum += a_of(row, k) * b(k, column);
-        const float x =
-            got[static_cast<std::size_t>(row) * static_cast<std::size_t>(columns) + static_cast<std::size_t>(column)];
-        wrong += x == sum ? 0 : 1;
-        nan += std::isnan(x) ? 1 : 0;
-      }
-  };
-  count(of.s, few, few, b_of, of.wrong_s, of.nan_s);
-  count(of.o, many, read_columns, v_of, of.wrong_o, of.nan_o);
+  count_wrong(of.s, few, few, b_of, of.wrong_s, of.nan_s);
+  count_wrong(of.o, many, read_columns, v_of, of.wrong_o, of.nan_o);
   return of;
 }
 
@@ -162,6 +191,21 @@ TEMPLATE_TEST_CASE("a warpgroup's products are the plain ones, and columns that 
     CHECK((of.wrong_s == 0 && of.wrong_o == 0));
     CHECK(std::isnan(of.o[read_columns]));
     CHECK(std::isnan(of.o[many - 1]));
+  }
+}
+
+TEST_CASE("of columns that a warpgroup does not multiply nothing is read, and their sums are NaN", "[warpgroup]") {
+  for (const assay_launch& l : launches(32)) {
+    INFO(assay::cpu::name(l));
+    outcome of;
+    auto s = values("s", of.s);
+    const std::array tensors{s.get()};
+    of.seen = assay::cpu::checked_defects(l, tensors, [&] {
+      hipLaunchKernelGGL(multiply_half, dim3(1), dim3(128), few * device::swizzled_run_bytes, nullptr, of.s.data());
+    });
+    CHECK(of.seen.empty());
+    count_wrong(of.s, few, few, b_of, of.wrong_s, of.nan_s);
+    CHECK((of.wrong_s == rows * few / 2 && of.nan_s == rows * few / 2));
   }
 }
 

@@ -8,7 +8,8 @@ applies() { # PATCH
 }
 
 status=0
-for patch in tests/faults/*.patch tests/faults/space/*.patch tests/kernels/few_registers/*.patch; do
+for patch in tests/faults/*.patch tests/faults/space/*.patch tests/kernels/few_registers/*.patch \
+  tests/kernels/warpgroups/*.patch; do
   applies "$patch" || { echo "does not apply: $patch: $output"; status=1; }
 done
 

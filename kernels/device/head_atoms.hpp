@@ -6,6 +6,7 @@
 ///   multiplies_all                      whether all heads up to the last wanted() one are multiplied: then those of a
 ///                                       query row for which there is room should all be wanted, as zeros where they do
 ///                                       not exist
+///   takes_time                          whether products may be under way between begin() and finish()
 ///   sums                                a lane's share of C, of some heads and keys
 ///   load_weights(weights, of_atom)      of the heads of the lane's elements, in the shape of sums
 ///   own_key()                           of the 16 keys the one of which the lane gets the sums

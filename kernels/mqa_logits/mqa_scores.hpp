@@ -50,10 +50,19 @@ class mqa_scores {
     __syncthreads();
   }
 
-  /// Calls store(row, column, logit) for each column that a row wants written. The whole block must come here. While a
-  /// group's products are under way, the next one is waited for.
+  /// Calls store(row, column, logit) for each column that a row wants written. The whole block must come here.
   template <class Store>
   __device__ __forceinline__ void run(Store store_logit) {
+    if constexpr (Heads::takes_time)
+      run_meanwhile(store_logit);
+    else
+      run_in_turn(store_logit);
+  }
+
+ private:
+  /// While a group's products are under way, the next one is waited for.
+  template <class Store>
+  __device__ __forceinline__ void run_meanwhile(Store store_logit) {
     typename Heads::keys keys;
     if (is_mine(group_)) {
       ring_.advance();
@@ -63,11 +72,8 @@ class mqa_scores {
     for (std::int32_t first = w_.first; first < w_.end; first += waves() * mqa_group_keys) {
       const bool has_keys = is_mine(group_), has_next = is_mine(group_ + waves());
       sums dots[MaxRows * head_atoms];
-      const auto wanted = [&](int atom) { return atom / head_atoms < w_.rows && atom % head_atoms < atoms(); };
-      Heads::begin(dots, wanted, panel_, keys, has_keys);
-      const float scale = scale_;
-      load_scale(group_ + waves());
-      find_scale(group_ + 2 * waves());
+      Heads::begin(dots, [&](int atom) { return is_wanted(atom); }, panel_, keys, has_keys);
+      const float scale = take_scale();
       if (has_next) ring_.advance();
       Heads::finish(dots);
       if (has_next) keys.load(ring_.keys(), a_.head_dim);
@@ -76,7 +82,33 @@ class mqa_scores {
     }
   }
 
- private:
+  /// The products are there when they have begun: then no wave needs those without keys. Scales come first: the wait
+  /// for their pages' numbers is one for all loads before it, as that of the ring.
+  template <class Store>
+  __device__ __forceinline__ void run_in_turn(Store store_logit) {
+#pragma unroll 1
+    for (; is_mine(group_); group_ += waves()) {
+      const float scale = take_scale();
+      typename Heads::keys keys;
+      ring_.advance();
+      keys.load(ring_.keys(), a_.head_dim);
+      sums dots[MaxRows * head_atoms];
+      Heads::begin(dots, [&](int atom) { return is_wanted(atom); }, panel_, keys, true);
+      Heads::finish(dots);
+      store_group(dots, scale, store_logit);
+    }
+  }
+
+  __device__ bool is_wanted(int atom) const { return atom / head_atoms < w_.rows && atom % head_atoms < atoms(); }
+
+  /// Of the lane's key; starts the loads of the next ones.
+  __device__ float take_scale() {
+    const float scale = scale_;
+    load_scale(group_ + waves());
+    find_scale(group_ + 2 * waves());
+    return scale;
+  }
+
   __device__ static int waves() { return mqa_threads / device::wave_lanes(); }
   __device__ static int thread() { return static_cast<int>(threadIdx.x); }
   /// Of a query row, atoms that are multiplied.
@@ -126,17 +158,17 @@ class mqa_scores {
   /// The lane's own key of group `group`.
   __device__ static std::int32_t key_of(std::int32_t group) { return group * mqa_group_keys + Heads::own_key(); }
 
-  /// The page of its scale, which load_scale() loads when the page's number has come.
-  __device__ void find_scale(std::int32_t group) {
-    const std::int32_t key = key_of(group);
-    scale_page_ = key < w_.visible ? pages_.page_of(key) : 0;
+  /// The same of its scale: that of the last key stands in for those behind it, which no row sees. Without a condition,
+  /// for which the compiler would wait for all loads that are under way.
+  __device__ std::int32_t scaled_key_of(std::int32_t group) const {
+    return device::min_of(key_of(group), w_.visible - 1);
   }
+  /// The page of its scale, which load_scale() loads when the page's number has come.
+  __device__ void find_scale(std::int32_t group) { scale_page_ = pages_.page_of(scaled_key_of(group)); }
   __device__ void load_scale(std::int32_t group) {
-    const std::int32_t key = key_of(group);
-    scale_ = 0.0F;
-    if (key < w_.visible)
-      scale_ = static_cast<const float*>(
-          a_.k_row_scale.data)[scale_page_ * a_.k_row_scale.stride[0] + pages_.slot_of(key) * a_.k_row_scale.stride[1]];
+    const auto* const scales = static_cast<const float*>(a_.k_row_scale.data);
+    const std::int32_t slot = pages_.slot_of(scaled_key_of(group));
+    scale_ = scales[scale_page_ * a_.k_row_scale.stride[0] + slot * a_.k_row_scale.stride[1]];
   }
 
   /// Weighs the heads' dot products of the wave's group and stores the rows' logits.

@@ -33,6 +33,7 @@ class heads_as_rows {
   using sums = accumulator<float>;
   static constexpr int atom_heads = atom_rows;
   static constexpr bool multiplies_all = false;
+  static constexpr bool takes_time = false;
 
   /// Codes as they are.
   struct panel {

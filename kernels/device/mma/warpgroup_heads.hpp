@@ -27,6 +27,7 @@ class heads_as_columns {
   using sums = group_sums;
   static constexpr int atom_heads = group_columns;
   static constexpr bool multiplies_all = true;
+  static constexpr bool takes_time = true;
 
   /// Codes as f16, in strips of 64 elements: rows of 128 bytes. In each atom's 16 elements their order is the one in
   /// which keys::load() has those of keys: element 4t + i of a chunk, which lane t holds, stands at 2t + i, and from

@@ -49,7 +49,8 @@ def demangled(names):
 
 def short(name):
     """'void assay::k<assay::device::f16, 64>(assay::arguments)' as 'k<f16, 64>'."""
-    name = re.sub(r"\(anonymous namespace\)::|assay::|device::|split_kv_traits", "", name)
+    name = re.sub(r"\(anonymous namespace\)::|assay::|device::|split_kv_traits|prefill_traits", "", name)
+    name = re.sub(r"heads_as_\w+<(\w+)>", r"\1", name)
     name = re.sub(r"\([^()]*\)$", "", re.sub(r"^void ", "", name))
     return re.sub(r"<<(.*?)>\s*>", r"<\1>", name).replace("signed char", "i8")
 

@@ -108,7 +108,8 @@ __global__ void multiply(float* s_out, float* o_out, flaw planted) {
   if (planted == flaw::touched_a) p[2].word[0] ^= 0x8000U;
   assay::platform::wave_fence();  // all lanes have begun
   if (planted == flaw::touched_b) *reinterpret_cast<T*>(b.at(wave, 0)) = device::from_float<T>(9);
-  if (planted == flaw::same_b) *reinterpret_cast<T*>(b.at(4 + wave, 0)) = device::from_float<T>(b_of(0, 4 + wave));
+  if (planted == flaw::same_b && lane == 0)
+    *reinterpret_cast<T*>(b.at(4 + wave, 0)) = device::from_float<T>(b_of(0, 4 + wave));
   if (planted == flaw::lacking_lanes && lane > 20) return;
   device::wait_for_warpgroup<1>(s);
   store_sums(s, s_out, few);

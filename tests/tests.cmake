@@ -164,11 +164,12 @@ add_way_test("by warpgroups" warpgroups_batch_prefill_so batch_prefill bf16 16 4
 add_way_test("by warpgroups" warpgroups_batch_prefill_fp8_so batch_prefill e4m3fn:bf16 10 2)
 add_way_test("by warpgroups" warpgroups_mqa_logits_so mqa_logits e4m3fn:f32 40 5)
 add_way_test("copies pass registers" few_registers_split_kv_held_so split_kv f16 60 3)
+add_way_test("copies pass registers" few_registers_split_kv_held_fp8_so split_kv bf16/e4m3fn 40 3)
 add_way_test("copies pass registers" few_registers_batch_prefill_held_so batch_prefill e4m3fn:bf16 40 3)
 add_way_test("copies pass registers" few_registers_mqa_logits_held_so mqa_logits e4m3fn:f32 60 3)
 add_way_test("few registers" few_registers_split_kv_so split_kv f16 40 3)
 add_way_test("few registers" few_registers_batch_prefill_so batch_prefill bf16 30 3)
-add_way_test("few registers" few_registers_mqa_logits_so mqa_logits e4m3fn:f32 40 3)
+add_way_test("few registers" few_registers_batch_prefill_fp8_so batch_prefill e4m3fn:bf16 30 3)
 if("missing_rescale" IN_LIST faults AND NOT ASSAY_FUZZ)
   add_script_test("a campaign finds a fault, and survives kill -9" fuzz fuzz_test.sh $<TARGET_FILE:assay>
     $<TARGET_FILE:fault_missing_rescale_so>)

@@ -18,8 +18,8 @@ namespace assay::platform {
 inline constexpr const char* name = "amd";
 inline constexpr DLDeviceType device_type = kDLROCM;
 
-/// RDNA's waves of 32 lanes have 256 vector registers, CDNA's 512: there tiles travel through registers at once, not
-/// while the tile before them is at work. The host's pass reads sizes only.
+/// RDNA's waves of 32 lanes have 256 vector registers, CDNA's 512: there only small tiles wait in registers while the
+/// tile before them is at work. The host's pass reads sizes only.
 #if defined(__GFX11__) || defined(__GFX12__)
 inline constexpr bool has_few_registers = true;
 #else

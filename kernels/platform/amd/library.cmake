@@ -73,7 +73,8 @@ add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/amd/rocm_interface.so DEPENDS ${in
     ${CMAKE_BINARY_DIR}/amd/rocm_interface.so
   COMMENT "Checking what is known of ROCm's runtime" VERBATIM)
 set(manifest ${CMAKE_BINARY_DIR}/code_objects/manifest.json)
-add_custom_command(OUTPUT ${manifest} DEPENDS ${code_objects} ${tools}/resources
+add_custom_command(OUTPUT ${manifest} DEPENDS ${code_objects} ${tools}/resources ${tools}/assembly.py
+    ${tools}/code_objects.py ${tools}/loops.py
   COMMAND ${PYTHON3} ${tools}/resources ${CMAKE_BINARY_DIR}/code_objects --manifest ${manifest}
     --table ${CMAKE_BINARY_DIR}/code_objects/resources.md
   COMMENT "Reading the code objects" VERBATIM)

@@ -69,6 +69,11 @@ class Kernel:
         """Those that compute with matrix instructions, or should: all but combine and append_kv's."""
         return self.name.startswith(("split_kv", "batch_prefill", "mqa_"))
 
+    @property
+    def widening(self):
+        """Bytes in LDS of one of K or V that is loaded: batch_prefill's FP8 is widened on its way."""
+        return 2 if self.name.startswith("batch_prefill") and "e4m3" in self.name else 1
+
 
 def read(folder):
     """All kernels of FOLDER/TARGET/KERNEL/NAME.hsaco."""

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import assembly
 
@@ -99,6 +100,12 @@ def wide_bytes(i):
     return LOADED_BYTES[load[2].removeprefix("b")] if load else 0
 
 
+def lds_bytes(i):
+    """Bytes a lane that an instruction stores to LDS in pieces of eight or more."""
+    store = re.match(r"ds_(?:write|store)(2|2st64|)_(b64|b96|b128)$", i.name)
+    return LOADED_BYTES[store[2].removeprefix("b")] * (2 if store[1] else 1) if store else 0
+
+
 def usual_next(last, following, end):
     """Where a usual wave goes behind a block: some of its lanes are active."""
     if last.name == "s_cbranch_execz":
@@ -108,44 +115,74 @@ def usual_next(last, following, end):
     return following
 
 
-def usual_way(function):
-    """The Way through the outermost loop that has most of the kernel's matrix instructions; None where there is none.
-    Of all ways the one with most matrix instructions, of these the one that loads most, then stores most, of these the
-    shortest: a whole tile, of which the next one is brought, without a mask."""
+class Merit(NamedTuple):
+    """What is counted along a way from a block to the loop's head."""
+
+    matrix: int = 0
+    loaded: int = 0  # wide_bytes
+    stored: int = 0  # lds_bytes
+    stores: int = 0  # of memory
+    instructions: int = 0
+
+    def plus(self, other):
+        return Merit(*(a + b for a, b in zip(self, other)))
+
+    def rank(self):
+        """Among ways that store as much to LDS."""
+        return self.matrix, self.loaded, self.stores, -self.instructions
+
+    def whole_rank(self, widening):
+        """Among all: what is loaded for the next tile takes, widened, the place of as much."""
+        short = self.stored < widening * self.loaded
+        return self.matrix, self.loaded, not short, self.stored if short else -self.stored, self.stores, -self.instructions
+
+
+def usual_way(function, widening=1):
+    """`widening`: bytes in LDS of one that is loaded. The Way through the outermost loop that has most of the kernel's matrix instructions; None where there is none.
+    Of all ways the one with most matrix instructions, of these the one that loads most, of these the one that stores no
+    less to LDS, and least; of these the one that stores most results, of these the shortest: a whole tile, of which the
+    next one is brought, without a mask."""
     code = function.instructions
     ends, following = blocks(function)
     order = in_order(following)
     found = natural_loops(following, order)
 
-    def matrix(block):
-        return sum(1 for i in code[block : ends[block]] if MATRIX.match(i.name))
+    def merit(block):
+        inside = code[block : ends[block]]
+        return Merit(
+            sum(1 for i in inside if MATRIX.match(i.name)), sum(map(wide_bytes, inside)), sum(map(lds_bytes, inside)),
+            sum(1 for i in inside if re.match(r"(global|flat|buffer)_store", i.name)), len(inside))
 
-    total = sum(map(matrix, ends))
-    main = [head for head, body in found.items() if 2 * sum(map(matrix, body)) > total]
+    own = {block: merit(block) for block in ends}
+    total = sum(m.matrix for m in own.values())
+    main = [head for head, body in found.items() if 2 * sum(own[b].matrix for b in body) > total]
     if not main:
         return None
     head = max(main, key=lambda h: len(found[h]))
     body = found[head]
     place = {block: n for n, block in enumerate(order)}
-    best = {}  # block: (matrix instructions, bytes, stores, - instructions) up to the head, and the block behind it
+    # block: bytes stored from it to the head: the best Merit of those ways, and (the block behind it, the bytes from there)
+    best = {}
     for block in reversed([b for b in order if b in body]):
-        choices = []
+        ways = {}
         all_next = following[block]
-        for ways in (usual_next(code[ends[block] - 1], all_next, ends[block]), all_next):
-            choices = [((0, 0, 0, 0), None) for b in ways if b == head]
-            choices += [(best[b][0], b) for b in ways if b != head and b in best and place[b] > place[block]]
-            if choices:
+        for choices in (usual_next(code[ends[block] - 1], all_next, ends[block]), all_next):
+            for to in choices:
+                rests = [(Merit(), None)] if to == head else []
+                if to != head and to in best and place[to] > place[block]:
+                    rests = [(m, (to, stored)) for stored, (m, _) in best[to].items()]
+                for rest, behind in rests:
+                    one = own[block].plus(rest)
+                    if one.stored not in ways or one.rank() > ways[one.stored][0].rank():
+                        ways[one.stored] = one, behind
+            if ways:
+                best[block] = ways
                 break
-        if choices:
-            rest, behind = max(choices, key=lambda c: c[0])
-            inside = code[block : ends[block]]
-            stores = sum(1 for i in inside if re.match(r"(global|flat|buffer)_store", i.name))
-            own = (matrix(block), sum(map(wide_bytes, inside)), stores, -len(inside))
-            best[block] = tuple(a + b for a, b in zip(own, rest)), behind
-    taken, block = [], head
-    while block is not None:
-        taken.append(block)
-        block = best[block][1]
+    stored = max(best[head], key=lambda s: best[head][s][0].whole_rank(widening))
+    taken, at = [], (head, stored)
+    while at is not None:
+        taken.append(at[0])
+        at = best[at[0]][at[1]][1]
     return Way([i for b in taken for i in code[b : ends[b]]], sum(1 for b in taken if b != head and b in found))
 
 
@@ -160,18 +197,19 @@ def memory_wait(i):
 
 
 def overlap(way):
-    """How many matrix instructions come between the round's last wide load and the wait for it, which may be in the next
-    round; None where it has none. Memory operations of gfx9 end in order, so that a wait for at most n is one for the
-    load where no more than n came behind it."""
+    """How many matrix instructions come between a wide load of the round and the wait for it, which may be in the next
+    round: of its wide loads the least; None where it has none. Memory operations of gfx9 end in order, so that a wait for
+    at most n is one for the load where no more than n came behind it."""
     code = way.instructions
-    loads = [n for n, i in enumerate(code) if wide_bytes(i)]
-    if not loads:
-        return None
-    behind = matrix = 0
-    for i in code[loads[-1] + 1 :] + code[: loads[-1] + 1]:
-        wait = memory_wait(i)
-        if wait is not None and wait <= behind:
-            break
-        behind += bool(re.match(r"(global|flat|buffer)_(load|store|atomic)", i.name))
-        matrix += bool(MATRIX.match(i.name))
-    return matrix
+
+    def behind(load):
+        others = matrix = 0
+        for i in code[load + 1 :] + code[: load + 1]:
+            wait = memory_wait(i)
+            if wait is not None and wait <= others:
+                break
+            others += bool(re.match(r"(global|flat|buffer)_(load|store|atomic)", i.name))
+            matrix += bool(MATRIX.match(i.name))
+        return matrix
+
+    return min((behind(n) for n, i in enumerate(code) if wide_bytes(i)), default=None)

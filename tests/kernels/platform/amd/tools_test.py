@@ -220,9 +220,12 @@ amdhsa.target:   amdgcn-amd-amdhsa--gfx942
 
 
 class Rules(unittest.TestCase):
-    GOOD = ("v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], v[0:3]", "global_load_dwordx4 v[0:3], v[8:9], off",
-            "global_load_dword v1, v[2:3], off offset:16", "ds_write_b32 v0, v1", "s_waitcnt lgkmcnt(0)", "s_barrier",
-            "s_endpgm")
+    GOOD = (".LBB0_1:", "v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], v[0:3]",
+            "global_load_dwordx4 v[0:3], v[8:9], off", "global_load_dword v1, v[2:3], off offset:16",
+            "s_cbranch_scc1 .LBB0_1", "ds_write_b32 v0, v1", "s_waitcnt lgkmcnt(0)", "s_barrier", "s_endpgm")
+
+    def without(self, *places):
+        return tuple(line for n, line in enumerate(self.GOOD) if n not in places)
 
     def findings(self, code=GOOD, name="split_kv_block<f16>", **changed):
         meta = code_objects.metadata(NOTES)[0] | changed
@@ -240,10 +243,10 @@ class Rules(unittest.TestCase):
         self.assertEqual(self.findings(name="combine", private_segment_fixed_size=604), [])
 
     def test_matrix_instructions(self):
-        self.assertEqual(self.findings(self.GOOD[1:]), ["no matrix instruction"])
+        self.assertEqual(self.findings(self.without(1)), ["no matrix instruction"])
 
     def test_addresses(self):
-        self.assertIn("addresses below 64 bits", self.findings(self.GOOD[:1] + self.GOOD[3:])[0])
+        self.assertIn("addresses below 64 bits", self.findings(self.without(2, 3))[-1])
         for below in ("buffer_load_dword v0, v1, s[0:3], 0", "s_buffer_load_dword s0, s[4:7], 0x0"):
             self.assertIn("addresses below 64 bits", self.findings((below, *self.GOOD))[0])
         # One is enough: all the others are wide.
@@ -268,19 +271,31 @@ class Rules(unittest.TestCase):
                                       kernel(".LBB0_1:", *lines, "s_cbranch_scc1 .LBB0_1", "s_endpgm"))
             return list(resources.findings(one))
 
-        matrix, load, wait = *self.GOOD[:2], "s_waitcnt vmcnt(0)"
-        found = ["the next keys are waited for where they are loaded"]
-        self.assertEqual(findings(load, wait, matrix), found)
-        self.assertEqual(findings(matrix, load, wait), found)
+        matrix, load, wait = *self.GOOD[1:3], "s_waitcnt vmcnt(0)"
+        at_once = ["the next keys are waited for after 0 of 1 products"]
+        self.assertEqual(findings(load, wait, matrix), at_once)
+        self.assertEqual(findings(matrix, load, wait), at_once)
         self.assertEqual(findings(wait, load, matrix), [])
         self.assertEqual(findings(load, wait, matrix, target="gfx1100"), [])
+        # Each load counts, not the last one alone; a quarter of the products is enough.
+        self.assertEqual(findings(load, wait, matrix, load, matrix), ["the next keys are waited for after 0 of 2 products"])
+        self.assertEqual(findings(load, matrix, wait, matrix, matrix, matrix), [])
+        self.assertEqual(findings(load, matrix, wait, matrix, matrix, matrix, matrix),
+                         ["the next keys are waited for after 1 of 5 products"])
+        # A wait and a store to LDS behind a branch: what is loaded must be stored.
+        store = "ds_write_b128 v4, v[0:3]"
+        self.assertEqual(findings(load, "s_cbranch_scc0 .LBB0_2", wait, store, ".LBB0_2:", matrix), at_once)
+        # No loop, and no wide load: there is nothing to judge.
+        nothing = ["no loop has most of the matrix instructions and loads of 8 bytes and more"]
+        self.assertEqual(findings(matrix, "global_load_dword v0, v[2:3], off"), nothing)
+        self.assertEqual(self.findings(self.without(0, 4)), nothing)
 
     def test_main_kernels_are_those_of_every_name(self):
         for name in ("split_kv_block<f16>", "batch_prefill_block<e4m3fn, f16>", "mqa_logits_block<e4m3fn, 64, 2>"):
-            self.assertEqual(self.findings(self.GOOD[1:], name), ["no matrix instruction"])
+            self.assertEqual(self.findings(self.without(1), name), ["no matrix instruction"])
 
     def test_an_unwaited_write_in_any_kernel(self):
-        code = self.GOOD[:4] + self.GOOD[5:]
+        code = self.without(6)
         for name in ("split_kv_block<f16>", "combine"):
             self.assertIn("'ds_write_b32 v0, v1' reaches s_barrier", self.findings(code, name)[0])
 
@@ -374,6 +389,22 @@ class Ways(unittest.TestCase):
             self.way(".LBB0_1:", MFMA, "s_cbranch_scc1 .LBB0_3", "s_cbranch_execz .LBB0_3", store, ".LBB0_3:",
                      "s_cbranch_scc0 .LBB0_1", "s_endpgm"),
             ["v_mfma_f32_16x16x16_f16", "s_cbranch_scc1", "s_cbranch_execz", "global_store_dword", "s_cbranch_scc0"])
+
+    def test_what_is_loaded_is_stored_to_the_lds_once(self):
+        store, branch = "ds_write_b128 v4, v[0:3]", "s_cbranch_scc0 .LBB0_2"
+
+        def stored(widening, *lines):
+            way = loops.usual_way(kernel(".LBB0_1:", LOAD, *lines, MFMA, "s_cbranch_scc1 .LBB0_1", "s_endpgm"), widening)
+            return sum(map(loops.lds_bytes, way.instructions))
+
+        # One way around, and two pieces of which each may be left out.
+        self.assertEqual(stored(1, branch, store, ".LBB0_2:"), 16)
+        self.assertEqual(stored(1, branch, store, ".LBB0_2:", "s_cbranch_scc0 .LBB0_3", store, ".LBB0_3:"), 16)
+        self.assertEqual(stored(2, branch, store, ".LBB0_2:", "s_cbranch_scc0 .LBB0_3", store, ".LBB0_3:"), 32)
+        self.assertEqual(stored(2, branch, store, ".LBB0_2:"), 16)  # there is no more
+        self.assertEqual(loops.lds_bytes(kernel("ds_write2st64_b64 v0, v[2:3], v[4:5] offset1:1").instructions[0]), 16)
+        self.assertEqual(loops.lds_bytes(kernel("ds_store_b64 v0, v[2:3]").instructions[0]), 8)
+        self.assertEqual(loops.lds_bytes(kernel("ds_read_b128 v[0:3], v4").instructions[0]), 0)
 
     def test_of_two_ways_the_shorter_one(self):
         self.assertEqual(

@@ -51,6 +51,8 @@ bool is_check(const std::string& name) {
 bool set(fault& f, const std::string& key, const std::string& value, const std::string& where) {
   if (key == "Caught-by")
     f.caught_by = split(value);
+  else if (key == "Says")
+    f.says = value;
   else if (key == "Checker")
     f.checker = value;
   else if (key == "Line")
@@ -110,6 +112,8 @@ fault read_fault(const fs::path& patch) {
     if (!is_check(check))
       throw case_error(fmt::format("{}: Caught-by: there is no check '{}' (it is enclosure, memory or a property)",
                                    patch.string(), check));
+  if (f.caught_by.contains("exception") == f.says.empty())
+    throw case_error(patch.string() + ": 'Caught-by: exception' and Says, the words of the exception, go together");
   if (f.upstream.empty() != f.mistake.empty() || f.upstream.empty() != f.smallest.empty())
     throw case_error(patch.string() + ": Upstream, Mistake and Smallest go together");
   if (!f.upstream.empty() && f.upstream.find(" https://") == std::string::npos)

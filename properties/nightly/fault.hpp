@@ -24,8 +24,9 @@ struct fault {
   int cases = 700;                  ///< "Cases: <n>": how many cases the suite may need
   int seed = 1;                     ///< "Seed: <n>": of its test, which it keeps short; other seeds may need all cases
   bool races = false;               ///< "Races: yes": blocks write the same element, so some findings are flaky
-  // Of faults that an upstream project had. `upstream` empty: the fault is our own, and the others are empty, too.
   // NOLINTBEGIN(readability-redundant-member-init): may be left out
+  std::string says = {};  ///< "Says: <words>": of the exception, where Caught-by names that
+  // Of faults that an upstream project had. `upstream` empty: the fault is our own, and the others are empty, too.
   std::string upstream = {};  ///< "Upstream: <project and number> <link>"
   std::string mistake = {};   ///< "Mistake: <one line>"
   std::string smallest = {};  ///< "Smallest: <one line>": the smallest case that shows it, as a run printed it

@@ -58,6 +58,9 @@ TEST_CASE("a patch's head says what catches the fault; a wrong one is named") {
   CHECK_THROWS_AS(read_fault(here.write("c.patch", "no check\n")), case_error);
   CHECK_THROWS_AS(read_fault(here.write("c.patch", "Caught-by: enclosur\n")), case_error);
   CHECK_NOTHROW(read_fault(here.write("c.patch", "Caught-by: enclosure, platform defect, split_count\n")));
+  CHECK_THROWS_AS(read_fault(here.write("c.patch", "Caught-by: exception\n")), case_error);
+  CHECK_THROWS_AS(read_fault(here.write("c.patch", "Caught-by: enclosure\nSays: sums\n")), case_error);
+  CHECK(read_fault(here.write("c.patch", "Caught-by: exception\nSays: sums of it\n")).says == "sums of it");
   CHECK(read_fault(here.write("d.patch", "Checker: input store\n")).caught_by.empty());
   const std::string rest = "Mistake: m\nSmallest: 3 keys\nCaught-by: memory\n";
   CHECK_THROWS_AS(read_fault(here.write("e.patch", "Upstream: Project 7 https://a.b/7\nCaught-by: memory\n")),
@@ -115,6 +118,22 @@ TEST_CASE("the matrix says yes only where every named check caught the fault", "
   CHECK(text.find("\nplanted: the patch names enclosure, memory; cases failed, but by other checks") !=
         std::string::npos);
   CHECK(fault_matrix_json({caught, half}, few(here)).find("\"verified\":false") != std::string::npos);
+}
+
+TEST_CASE("an exception that says something else has not caught the fault", "[long]") {
+  const testing::scratch here;
+  const auto throwing =
+      testing::corrupting_library([](testing::call&) { throw std::runtime_error("sums were written"); });
+  fault planted{.name = "planted",
+                .summary = "",
+                .caught_by = {"exception"},
+                .checker = "",
+                .line = "",
+                .cases = 20,
+                .says = "sums were written"};
+  CHECK(try_fault(*throwing, planted, {}, few(here)).is_caught());
+  planted.says = "operands were written";
+  CHECK_FALSE(try_fault(*throwing, planted, {}, few(here)).is_caught());
 }
 
 TEST_CASE("a checker's report that names no expected line has not caught the fault", "[long]") {

@@ -65,6 +65,7 @@ TEST_CASE("the named checks catch the fault: small cases, and the checker names 
   const auto faulty = library_of(f);
   suite_options options;
   options.seed = static_cast<std::uint64_t>(f.seed);
+  options.budget.seconds = 100;  // to the smallest case on a busy machine, too
   options.findings = fs::path(ASSAY_BINARY_DIR) / "fault_findings" / f.name;
   const std::vector<std::string> places =
       f.checker.empty() ? std::vector<std::string>{}

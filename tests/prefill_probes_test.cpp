@@ -105,10 +105,8 @@ void check_affected(const std::string& title, const outcomes& all, const outcome
 }
 
 /// Faults that touch memory that is not there may end the process: each probe in one of its own. Prints a line per
-/// probe. All must fail, or only some, and the others pass.
-void check_memory_faults(const std::string& title, const library& lib, const std::string& origin,
-                         bool all_must = true) {
-  int failed = 0;
+/// probe.
+void check_memory_faults(const std::string& title, const library& lib, const std::string& origin) {
   const property& enclosed = enclosure_property();
   fmt::print("{}\n{:<14} {:>9} {:>9} | {:>8}\n", title, "pages", "upstream", "fixed", "verdict");
   for (const probe& p : probes) {
@@ -117,12 +115,9 @@ void check_memory_faults(const std::string& title, const library& lib, const std
                v.origin, v.what);
     std::fflush(stdout);
     INFO(p.pages << ": " << v.what);
-    CHECK((v.result == outcome::fail || (!all_must && v.result == outcome::pass)));
-    if (v.result != outcome::fail) continue;
+    CHECK(v.result == outcome::fail);
     CHECK(v.origin == origin);
-    ++failed;
   }
-  CHECK(failed > 0);
 }
 
 }  // namespace
@@ -144,7 +139,6 @@ TEST_CASE("without the clamp, or with 32-bit page offsets, all eight probes touc
   check_memory_faults("page look-ups without their clamp", *unclamped, "wild access");
   // These pages are in the pool, but no sequence has them.
   check_memory_faults("page offsets of 32 bits", *faulty("prefill_page_offset_32_bits"), "memory");
-  // Unchecked, an address outside of all tensors is seen where the process has nothing, which differs from run to run.
   unclamped->checks.accesses = false;
-  check_memory_faults("page look-ups without their clamp, loads and stores unchecked", *unclamped, "memory", false);
+  check_memory_faults("page look-ups without their clamp, loads and stores unchecked", *unclamped, "memory");
 }

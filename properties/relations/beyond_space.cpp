@@ -71,19 +71,19 @@ bool batch_mode(attention_case& c) {
   return true;
 }
 /// Blocks of a grid's second and third dimension are counted in 16 bits. All further sequences are empty. A run of them
-/// costs a second if there are few blocks of each, so one case of sixteen has them, without many rows: blocks of rows
-/// are as many for an empty sequence as for the one that has most.
+/// costs a second if there are few blocks of each, so one case of sixteen has them, of as few rows: blocks of rows are
+/// as many for an empty sequence as for the one that has most.
 bool sequences_beyond_a_grid(attention_case& c) {
   constexpr std::size_t most_table_entries = 16;  // of a sequence: each has a row of the table
   constexpr std::int64_t count = 65'540;
   constexpr std::int32_t most_splits = 2, most_rows = 64;
-  const bool has_many_rows = std::ranges::any_of(c.sequences, [](const sequence& s) { return s.q > most_rows; });
   const bool has_wide_table =
       std::ranges::any_of(c.sequences, [](const sequence& s) { return s.pages.size() > most_table_entries; });
-  if (c.data.seed % 16 != 0 || c.batching == q_batching::batch || has_many_rows || has_wide_table) return false;
+  if (c.data.seed % 16 != 0 || c.batching == q_batching::batch || has_wide_table) return false;
   c.spare_table_entries = 0;
   c.num_splits = std::min(c.num_splits, most_splits);
   c.heads_q = c.heads_kv = 1;
+  for (sequence& s : c.sequences) s.q = std::min(s.q, most_rows);
   sequence none{.q = 0, .k = 0, .prefix_offset = {}, .pages = {}};
   if (c.sequences.front().prefix_offset) none.prefix_offset = 0;
   c.sequences.resize(count, none);

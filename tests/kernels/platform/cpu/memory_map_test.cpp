@@ -1,11 +1,17 @@
 /// Which bytes of a tensor's span belong to elements, against a list of all of them.
 #include "kernels/platform/cpu/checker/memory_map.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <array>
 #include <catch2/catch_test_macros.hpp>
+#include <cstdint>
+#include <cstdlib>
 #include <random>
 #include <vector>
+
+#include "kernels/platform/cpu/checker/mapped_array.hpp"
 
 using namespace assay;
 
@@ -88,4 +94,20 @@ TEST_CASE("an access before a tensor, around it, or near the end of addresses is
   CHECK_FALSE(r.holds(std::uint64_t{0} - 2, 4));  // from 2 bytes before the start
   CHECK_FALSE(r.holds(0, ~std::uint64_t{0}));
   CHECK_FALSE(r.holds(r.span_bytes - 2, 4));
+}
+
+TEST_CASE("shadows lie far from what is mapped without a wish, where a wild load may lead", "[checker]") {
+  constexpr std::size_t count = std::size_t{1} << 30;
+  constexpr std::intptr_t far = std::intptr_t{1} << 40;
+  void* const usual = mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(usual != MAP_FAILED);
+  std::vector<cpu::mapped_array<std::uint64_t>> arrays;
+  for (int i = 0; i < 40; ++i) {
+    arrays.emplace_back(count);
+    const std::intptr_t away =
+        reinterpret_cast<std::intptr_t>(usual) - reinterpret_cast<std::intptr_t>(arrays.back().data());
+    CHECK(std::abs(away) > far);
+    CHECK(arrays.back()[count - 1] == 0);
+  }
+  munmap(usual, 4096);
 }

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -20,7 +21,7 @@ inline void* map_far_from_tensors(std::size_t size_bytes) {
   constexpr int tries = 16;
   static std::atomic<std::uintptr_t> next{0};
   const auto map_at = [&](std::uintptr_t place) {
-    return mmap(reinterpret_cast<void*>(place), size_bytes, PROT_READ | PROT_WRITE,
+    return mmap(std::bit_cast<void*>(place), size_bytes, PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   };
   // Each library has its own counter: they begin apart.
@@ -29,7 +30,7 @@ inline void* map_far_from_tensors(std::size_t size_bytes) {
   for (int i = 0; i < tries; ++i) {
     const std::uintptr_t place = first + (own + next.fetch_add(room, std::memory_order_relaxed)) % span;
     void* const range = map_at(place);
-    if (range == reinterpret_cast<void*>(place) || range == MAP_FAILED) return range;
+    if (range == std::bit_cast<void*>(place) || range == MAP_FAILED) return range;
     munmap(range, size_bytes);
   }
   return map_at(0);

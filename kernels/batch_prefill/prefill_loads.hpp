@@ -8,7 +8,7 @@
 #include "kernels/batch_prefill/batch_prefill_arguments.hpp"
 #include "kernels/batch_prefill/prefill_rows.hpp"
 #include "kernels/batch_prefill/prefill_work.hpp"
-#include "kernels/device/key_ring.hpp"
+#include "kernels/device/key_groups.hpp"
 #include "kernels/device/pool_view.hpp"
 
 namespace assay {

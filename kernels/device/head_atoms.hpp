@@ -30,43 +30,31 @@
 
 #include <hip/hip_runtime.h>
 
-#if defined(__HIP_PLATFORM_ASSAY_CPU__)
 #include <type_traits>
 
+#if !defined(__HIP_PLATFORM_ASSAY_NVIDIA__)
 #include "kernels/device/mma/heads.hpp"
+#endif
+#if defined(__HIP_PLATFORM_ASSAY_NVIDIA__) || defined(__HIP_PLATFORM_ASSAY_CPU__)
 #include "kernels/device/mma/warpgroup_heads.hpp"
+#endif
 
 namespace assay::device {
 
-template <class T>
-using usual_heads = heads_as_rows<T>;
-template <class T>
-using group_heads = std::conditional_t<platform::may_have_warpgroups, heads_as_columns<T>, usual_heads<T>>;
-
-}  // namespace assay::device
-
-#elif defined(__HIP_PLATFORM_ASSAY_NVIDIA__)
-#include "kernels/device/mma/warpgroup_heads.hpp"
-
-namespace assay::device {
-
+#if defined(__HIP_PLATFORM_ASSAY_NVIDIA__)
 template <class T>
 using usual_heads = heads_as_columns<T>;
-template <class T>
-using group_heads = usual_heads<T>;
-
-}  // namespace assay::device
-
 #else
-#include "kernels/device/mma/heads.hpp"
-
-namespace assay::device {
-
 template <class T>
 using usual_heads = heads_as_rows<T>;
+#endif
+
+#if defined(__HIP_PLATFORM_ASSAY_CPU__)
+template <class T>
+using group_heads = std::conditional_t<platform::may_have_warpgroups, heads_as_columns<T>, usual_heads<T>>;
+#else
 template <class T>
 using group_heads = usual_heads<T>;
+#endif
 
 }  // namespace assay::device
-
-#endif

@@ -9,7 +9,7 @@
 
 #include "kernels/device/arrival_barrier.hpp"
 #include "kernels/device/key_atoms.hpp"
-#include "kernels/device/key_ring.hpp"
+#include "kernels/device/key_groups.hpp"
 #include "kernels/device/pool_view.hpp"
 #include "kernels/device/swizzled_rows.hpp"
 #include "kernels/platform/current.hpp"

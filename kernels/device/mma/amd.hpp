@@ -9,7 +9,7 @@
 
 #include "kernels/contract.hpp"
 #include "kernels/device/convert.hpp"
-#include "kernels/device/mma/gpu_chain.hpp"
+#include "kernels/device/mma/gpu_loops.hpp"
 
 namespace assay::device {
 

@@ -190,14 +190,7 @@ __device__ inline void multiply_keys(narrow_sums<Acc> (&c)[Halves], int steps, L
     mma(c[0], a, b);
   };
   if constexpr (MostSteps > 0) {
-    if (steps == MostSteps) {  // apart: one straight piece, of which the compiler overlaps the steps
-      ASSAY_UNROLL
-      for (int i = 0; i < MostSteps; ++i) step(i);
-    } else {
-      ASSAY_UNROLL
-      for (int i = 0; i < MostSteps; ++i)
-        if (i < steps) step(i);
-    }
+    unrolled_steps<MostSteps>(steps, step);
   } else {
 #pragma unroll 1  // atoms are convergent: by an unknown number no compiler unrolls them
     for (int i = 0; i < steps; ++i) step(i);

@@ -8,7 +8,7 @@
 
 #include "kernels/contract.hpp"
 #include "kernels/device/convert.hpp"
-#include "kernels/device/mma/gpu_chain.hpp"
+#include "kernels/device/mma/gpu_loops.hpp"
 #include "kernels/matrix_atoms.hpp"
 #include "kernels/platform/current.hpp"
 

@@ -199,14 +199,7 @@ __device__ inline void multiply_keys(narrow_sums<Acc> (&c)[Halves], int steps, L
     }
   };
   if constexpr (MostSteps > 0) {
-    if (steps == MostSteps) {  // one straight piece, in which loads go ahead of products
-      ASSAY_UNROLL
-      for (int i = 0; i < MostSteps; ++i) step(i);
-    } else {
-      ASSAY_UNROLL
-      for (int i = 0; i < MostSteps; ++i)
-        if (i < steps) step(i);
-    }
+    unrolled_steps<MostSteps>(steps, step);
   } else {
 #pragma unroll 4
     for (int i = 0; i < steps; ++i) step(i);
@@ -223,10 +216,9 @@ __device__ inline void multiply_values(narrow_sums<float> (&c)[Halves][Atoms], i
     for (int j = 0; j < 4; ++j) ASSAY_UNROLL
     for (int half = 0; half < Halves; ++half) multiply_narrow(c[half][block * 4 + j], a[j], b[half]);
   };
-  if (Atoms <= 8 && blocks == Atoms / 4) {  // as above; larger ones have no registers for two pieces
-    ASSAY_UNROLL
-    for (int block = 0; block < Atoms / 4; ++block) of_block(block);
-  } else {
+  if constexpr (Atoms <= 8) {
+    unrolled_steps<Atoms / 4>(blocks, of_block);
+  } else {  // they have no registers for two pieces
     ASSAY_UNROLL
     for (int block = 0; block < Atoms / 4; ++block)
       if (block < blocks) of_block(block);

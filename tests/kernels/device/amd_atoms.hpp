@@ -12,7 +12,7 @@
 #include "kernels/contract.hpp"
 #include "kernels/device/convert.hpp"
 #include "kernels/device/mma/fp8_words.hpp"
-#include "kernels/device/mma/gpu_chain.hpp"
+#include "kernels/device/mma/gpu_loops.hpp"
 #include "kernels/platform/current.hpp"
 
 namespace assay::ASSAY_ATOMS {

@@ -33,7 +33,12 @@ inline constexpr int atom_depth = 16;
 
 /// The calling thread's wave in its block.
 __device__ inline int wave_of_block() {
-  return platform::uniform(static_cast<int>(threadIdx.x) / wave_lanes());
+  const int wave = static_cast<int>(threadIdx.x) / wave_lanes();
+#if defined(__HIP_PLATFORM_ASSAY_CPU__)
+  return wave;  // uniform() meets the other lanes there, to look at their values
+#else
+  return platform::uniform(wave);
+#endif
 }
 
 /// A[row][k] at a[row * row_stride + k]; stride and address are multiples of k_run elements.

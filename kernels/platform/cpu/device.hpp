@@ -122,9 +122,9 @@ inline bool device_has_few_registers(const assay_launch&) {
   return has_few_registers;
 }
 
-/// A value that is the same in all lanes of the wave.
-inline int uniform(int value) {
-  return value;
+/// A value that is the same in all lanes of the wave: AMD's GPUs take one lane's for all. Lanes that differ throw.
+inline int uniform(int value, ASSAY_HERE) {
+  return cpu::demand_uniform(value, where);
 }
 
 /// 0; where registers are few, one of which the compiler does not know it.

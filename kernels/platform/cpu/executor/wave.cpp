@@ -1,6 +1,11 @@
 /// The operations of the running GPU thread, as the HIP headers name them.
 #include "kernels/platform/cpu/executor/wave.hpp"
 
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
 #include "kernels/platform/cpu/checker/module_image.hpp"
 #include "kernels/platform/cpu/executor/block.hpp"
 
@@ -19,7 +24,30 @@ void exchange(wave_records& records) {
   }
 }
 
+/// A lane's value, and the least and the greatest of all lanes.
+struct uniform_value {
+  int own, least, greatest;
+};
+void find_extremes(wave_records& records) {
+  const auto for_each = [&](auto&& visit) {
+    for (int lane = 0; lane < records.size; ++lane)
+      if (records.lane[lane] != nullptr) visit(*static_cast<uniform_value*>(records.lane[lane]));
+  };
+  int least = std::numeric_limits<int>::max(), greatest = std::numeric_limits<int>::min();
+  for_each([&](uniform_value& of) { least = std::min(least, of.own), greatest = std::max(greatest, of.own); });
+  for_each([&](uniform_value& of) { of.least = least, of.greatest = greatest; });
+}
+
 }  // namespace
+
+int demand_uniform(int value, std::source_location where) {
+  uniform_value of_lane{value, value, value};
+  wave_rendezvous("uniform", where, &of_lane, &find_extremes);
+  if (of_lane.least != of_lane.greatest)
+    throw std::invalid_argument("uniform: lanes of a wave have " + std::to_string(of_lane.least) + " and " +
+                                std::to_string(of_lane.greatest));
+  return value;
+}
 
 void count_votes(wave_records& records) {
   votes all{};

@@ -73,4 +73,8 @@ inline votes ballot(const char* name, std::source_location where, std::uint64_t 
   return own.result;
 }
 
+/// `value`, which is the same in all living lanes of the wave. Throws std::invalid_argument
+/// where it is not.
+int demand_uniform(int value, std::source_location where);
+
 }  // namespace assay::cpu

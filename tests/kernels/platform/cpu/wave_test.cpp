@@ -3,6 +3,7 @@
 
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
 #include <cstring>
 #include <vector>
 
@@ -235,4 +236,36 @@ TEST_CASE("A rendezvous hands the records of all lanes to one operation, in a pa
 TEST_CASE("Wave operations outside of a kernel are an error, not a crash") {
   REQUIRE_THROWS_AS(wave_barrier("wave_barrier", std::source_location::current(), every_lane), std::logic_error);
   REQUIRE_THROWS_AS(block_barrier("__syncthreads", std::source_location::current(), false), std::logic_error);
+}
+
+namespace {
+
+/// Value i of a wave is that of its lane i.
+__global__ void take_common(const int* of_lane, bool leaves_early, int* out) {
+  const auto lane = __lane_id();
+  if (leaves_early && lane == 1) return;
+  out[threadIdx.x] = demand_uniform(of_lane[lane], std::source_location::current());
+}
+
+}  // namespace
+
+TEST_CASE("What is not the same in all living lanes of a wave is refused where it must be") {
+  for (const assay_launch& l : all_launches()) {
+    const launch_scope scope(l);
+    for (const int other : {0, 1, l.wave_size - 1}) {
+      INFO(name(l) << ", lane " << other);
+      std::vector<int> of_lane(max_wave_size, 7), out(threads);
+      const auto launch = [&](bool leaves_early) {
+        hipLaunchKernelGGL(take_common, 1, threads, 0, nullptr, of_lane.data(), leaves_early, out.data());
+      };
+      REQUIRE_NOTHROW(launch(false));
+      REQUIRE(out == std::vector<int>(threads, 7));
+      of_lane[static_cast<std::size_t>(other)] = 9;
+      REQUIRE_THROWS_WITH(launch(false), "uniform: lanes of a wave have 7 and 9");
+      if (other == 1)
+        REQUIRE_NOTHROW(launch(true));
+      else
+        REQUIRE_THROWS_WITH(launch(true), "uniform: lanes of a wave have 7 and 9");
+    }
+  }
 }

@@ -56,7 +56,7 @@ struct unit_operand {
   fp8_fragment codes;
   fragment<f16> wide[2];
 
-  __device__ inline void take(const fp8_fragment& from) {
+  __device__ void take(const fp8_fragment& from) {
     if constexpr (has_fp8_atom<T>)
       codes = from;
     else

@@ -113,8 +113,8 @@ void add_bench(CLI::App& app, const cli_context& context, int& status) {
       ->check(whole_number(1, 10'000))
       ->capture_default_str();
   command->footer(
-      "Of kernels on a GPU it measures how fast they are: decoding, prefill and logits of large models, each launch by "
-      "the device's events, beside a copy within the device in the same run.");
+      "Of kernels on a GPU it measures how fast they are: decoding, prefill, logits and appended rows of large models, "
+      "each launch by the device's events, in a queue of launches, beside a copy within the device in the same run.");
   command->callback([given, &context, &status] { status = bench(*given, context); });
 }
 

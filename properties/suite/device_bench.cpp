@@ -52,21 +52,32 @@ std::vector<std::byte> pattern_of(dtype type, std::int64_t bytes) {
 }
 
 /// The numbers of a table of a case.
-std::vector<std::int32_t> table_of(const attention_case& c, const planned_tensor& t) {
-  std::vector<std::int32_t> all;
+std::vector<std::int64_t> numbers_of(const attention_case& c, const planned_tensor& t) {
+  std::vector<std::int64_t> all;
   const auto sums_of = [&](auto count) {
-    std::int32_t sum = 0;
+    std::int64_t sum = 0;
     all.push_back(0);
-    for (const sequence& s : c.sequences) all.push_back(sum += static_cast<std::int32_t>(count(s)));
+    for (const sequence& s : c.sequences) all.push_back(sum += static_cast<std::int64_t>(count(s)));
   };
   if (t.content == tensor_content::row_sums) sums_of([](const sequence& s) { return s.q; });
   if (t.content == tensor_content::page_sums) sums_of([](const sequence& s) { return s.pages.size(); });
   for (const sequence& s : c.sequences) {
     if (t.content == tensor_content::key_counts) all.push_back(s.k);
     if (t.content == tensor_content::block_table || t.content == tensor_content::page_list)
-      for (const std::int64_t page : s.pages) all.push_back(static_cast<std::int32_t>(page));
+      all.insert(all.end(), s.pages.begin(), s.pages.end());
+    if (t.content == tensor_content::row_indices)
+      for (std::int64_t row = 0; row < s.q; ++row) all.push_back(t.row_index(c, s, row, std::ssize(all)).value_or(0));
   }
   return all;
+}
+
+/// The same in the table's type, i32 or i64.
+std::vector<std::byte> table_of(const attention_case& c, const planned_tensor& t) {
+  const std::vector<std::int64_t> numbers = numbers_of(c, t);
+  const auto size = static_cast<std::size_t>(size_bytes(t.type));
+  std::vector<std::byte> bytes(numbers.size() * size);
+  for (std::size_t i = 0; i < numbers.size(); ++i) std::memcpy(bytes.data() + i * size, &numbers[i], size);
+  return bytes;
 }
 
 /// The tensors of a call in device memory.
@@ -118,8 +129,8 @@ class device_tensors {
     list_.push_back({v.name.c_str(), static_cast<std::int32_t>(t.type), view, role});
   }
 
-  void copy_table(std::byte* to, const std::vector<std::int32_t>& table) {
-    on_.copy_in(to, reinterpret_cast<const std::byte*>(table.data()), std::ssize(table) * 4);
+  void copy_table(std::byte* to, const std::vector<std::byte>& table) {
+    on_.copy_in(to, table.data(), std::ssize(table));
     on_.finish();
   }
 
@@ -142,12 +153,13 @@ struct spread {
   double least, median, most;
 };
 
-/// Seconds of one unit of work, by the device's events.
-spread timed(device_driver& on, int times, const std::function<void()>& work) {
-  for (int i = 0; i < std::max(1, times / 4); ++i) work();
-  std::vector<double> seconds;
-  seconds.reserve(static_cast<std::size_t>(times));
-  for (int i = 0; i < times; ++i) seconds.push_back(on.seconds_of(work));
+/// Seconds of one work, by the device's events. Works are enqueued behind fills that take longer than the host does to
+/// enqueue the first ones, so that no time holds what the host does between two of them.
+spread timed(device_driver& on, int times, const std::function<void()>& enqueue) {
+  constexpr std::int64_t fill_bytes = std::int64_t{256} << 20;
+  for (int i = 0; i < 8; ++i) on.fill(on.scratch(fill_bytes), std::byte{0}, fill_bytes);  // half a ms at 4 TB/s
+  for (int i = 0; i < std::max(1, times / 4); ++i) enqueue();
+  std::vector<double> seconds = on.seconds_of_each(times, enqueue);
   std::ranges::sort(seconds);
   return {seconds.front(), seconds[seconds.size() / 2], seconds.back()};
 }
@@ -166,6 +178,28 @@ std::int64_t pairs_of(const attention_case& c, const sequence& s) {
   std::int64_t pairs = 0;
   for (std::int64_t row = 0; row < s.q; ++row) pairs += std::int64_t{s.k} - s.q + row + 1;
   return pairs;
+}
+
+/// Keys and values that are read, once; of appended rows what is read and what is written.
+std::int64_t moved_bytes(const attention_case& c) {
+  const bool appends = describe(c).kind == operation_kind::append_kv;
+  const std::int64_t of_keys = c.head_dim_qk * size_bytes(c.kv_type);
+  const std::int64_t of_values =
+      describe(c).kind == operation_kind::mqa_logits ? 0 : c.head_dim_v * size_bytes(v_type(c));
+  const std::int64_t of_rows = (c.head_dim_qk + c.head_dim_v) * size_bytes(c.q_type);
+  std::int64_t bytes = 0;
+  for (const sequence& s : c.sequences)
+    bytes += c.heads_kv * (appends ? s.q * (of_rows + of_keys + of_values) : s.k * (of_keys + of_values));
+  return bytes;
+}
+
+/// No products are formed of appended rows.
+double operations_of(const attention_case& c) {
+  if (describe(c).kind == operation_kind::append_kv) return 0;
+  double operations = 0;
+  for (const sequence& s : c.sequences)
+    operations += 2 * static_cast<double>(pairs_of(c, s)) * static_cast<double>(describe(c).pair_cost(c));
+  return operations;
 }
 
 void measure_shape(device_driver& on, const library& lib, const bench_shape& shape, int launches, device_speed& to) {
@@ -205,13 +239,7 @@ device_bench_result measure_device(const library& lib, const std::vector<bench_s
     const attention_case& c = shape.stated;
     device_speed speed;
     speed.shape = shape.name, speed.kernel = c.kernel, speed.types = types_of(c);
-    const bool has_values = describe(c).kind == operation_kind::attention;
-    for (const sequence& s : c.sequences) {
-      const std::int64_t key_bytes = c.head_dim_qk * size_bytes(c.kv_type);
-      const std::int64_t value_bytes = has_values ? c.head_dim_v * size_bytes(v_type(c)) : 0;
-      speed.bytes += std::int64_t{s.k} * c.heads_kv * (key_bytes + value_bytes);
-      speed.operations += 2 * static_cast<double>(pairs_of(c, s)) * static_cast<double>(describe(c).pair_cost(c));
-    }
+    speed.bytes = moved_bytes(c), speed.operations = operations_of(c);
     measure_shape(on, lib, shape, launches, speed);
     result.speeds.push_back(std::move(speed));
   }

@@ -9,14 +9,15 @@
 
 namespace assay {
 
-/// One shape, on data of no meaning. Times are by the device's events, of one launch each.
+/// One shape, on data of no meaning. Times are by the device's events, of one launch each, in a queue of launches that
+/// follow each other: the host's own time is in none of them.
 struct device_speed {
   std::string shape;        ///< "decode 16 x 8k, pages of 64"
   std::string kernel;       ///< of the library
   std::string types;        ///< as types_of() names them
   std::string refusal;      ///< why it was not measured; else empty
   std::int64_t splits = 0;  ///< that the planner chose
-  std::int64_t bytes = 0;   ///< keys and values that are read, once
+  std::int64_t bytes = 0;   ///< keys and values that are read, once; of appended rows also what is written
   double operations = 0;    ///< multiplications and additions of what the mask leaves
   int launches = 0;
   double median_seconds = 0;
@@ -38,7 +39,7 @@ struct bench_shape {
   attention_case stated;  ///< of its data nothing is used
 };
 
-/// The shapes of the kernels that the library has: decoding, prefill and logits of large models.
+/// The shapes of the kernels that the library has: decoding, prefill, logits and appended rows of large models.
 std::vector<bench_shape> bench_shapes(const library& lib);
 
 /// Measures in this process, which must not fork afterwards. `launches` of each shape after a quarter as many. Throws

@@ -44,10 +44,11 @@ std::string in_k(std::int32_t keys) {
 }
 
 void add_decoding(std::vector<bench_shape>& shapes) {
-  for (const dtype kv : {dtype::bf16, dtype::e4m3fn})
+  for (const auto& [q, kv] :
+       {std::pair{dtype::bf16, dtype::bf16}, {dtype::bf16, dtype::e4m3fn}, {dtype::f16, dtype::e4m3fn}})
     for (const std::int32_t page_size : {16, 64})
       for (const auto& [batch, keys] : {std::pair{16, 8 * k}, {64, 8 * k}, {1, 128 * k}}) {
-        attention_case c = grouped_heads("split_kv", dtype::bf16, kv, dtype::bf16, page_size);
+        attention_case c = grouped_heads("split_kv", q, kv, q, page_size);
         deal_pages(c, batch, 1, keys);
         shapes.push_back({fmt::format("decode {} x {}, pages of {}", batch, in_k(keys), page_size), std::move(c)});
       }
@@ -81,6 +82,17 @@ void add_logits(std::vector<bench_shape>& shapes) {
   }
 }
 
+/// The rows of a long prefill.
+void add_appending(std::vector<bench_shape>& shapes) {
+  for (const dtype kv : {dtype::bf16, dtype::e4m3fn}) {
+    attention_case c = grouped_heads("append_kv", dtype::bf16, kv, dtype::bf16, 16);
+    c.heads_q = c.heads_kv;
+    c.scale = 1.0F, c.causal = false;
+    deal_pages(c, 8, 8 * k, 8 * k);
+    shapes.push_back({"append 8 x 8k rows, pages of 16", std::move(c)});
+  }
+}
+
 }  // namespace
 
 std::vector<bench_shape> bench_shapes(const library& lib) {
@@ -88,6 +100,7 @@ std::vector<bench_shape> bench_shapes(const library& lib) {
   if (lib.has("split_kv")) add_decoding(shapes);
   if (lib.has("batch_prefill")) add_prefill(shapes);
   if (lib.has("mqa_logits")) add_logits(shapes);
+  if (lib.has("append_kv")) add_appending(shapes);
   return shapes;
 }
 

@@ -329,16 +329,23 @@ void device_driver::free(std::byte* memory) {
   driver_.free(memory);  // of a device that failed, the driver frees all with the process
 }
 
-double device_driver::seconds_of(const std::function<void()>& work) {
-  for (void*& event : events_)
-    if (event == nullptr) check("making an event", driver_.make_event(&event, 0));
-  check("recording an event", driver_.record(events_[0], stream_));
-  work();
-  check("recording an event", driver_.record(events_[1], stream_));
+std::vector<double> device_driver::seconds_of_each(int times, const std::function<void()>& enqueue) {
+  const auto count = static_cast<std::size_t>(times);
+  while (events_.size() < 2 * count) check("making an event", driver_.make_event(&events_.emplace_back(), 0));
+  for (std::size_t i = 0; i < count; ++i) {
+    check("recording an event", driver_.record(events_[2 * i], stream_));
+    enqueue();
+    check("recording an event", driver_.record(events_[2 * i + 1], stream_));
+  }
   finish();
-  float milliseconds = 0;
-  check("the time between events", driver_.elapsed(&milliseconds, events_[0], events_[1]));
-  return 1e-3 * static_cast<double>(milliseconds);
+  std::vector<double> seconds;
+  seconds.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    float milliseconds = 0;
+    check("the time between events", driver_.elapsed(&milliseconds, events_[2 * i], events_[2 * i + 1]));
+    seconds.push_back(1e-3 * static_cast<double>(milliseconds));
+  }
+  return seconds;
 }
 
 void device_driver::finish() {

@@ -3,6 +3,7 @@
 // the driver's name. `fake_driver_fail_next` lets the next wait fail, as after a kernel's illegal access.
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <map>
@@ -17,6 +18,7 @@ int devices = 1;
 std::map<std::byte*, size_type> allocations;  // of cuMemAlloc
 constexpr size_type grain = size_type{1} << 21;
 int stream_of_process = 0;
+int events_queued = 0, most_events_queued = 0;  // since the stream was waited for last
 
 std::byte* mapped(size_type bytes, int protection) {
   void* const at = mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -40,6 +42,9 @@ EXPORT void fake_driver_has_memory(int has) {
 }
 EXPORT void fake_driver_has_devices(int count) {
   devices = count;
+}
+EXPORT int fake_driver_most_events_queued() {
+  return most_events_queued;
 }
 EXPORT void* fake_driver_stream() {
   return &stream_of_process;
@@ -97,15 +102,16 @@ EXPORT int cuMemcpyDtoDAsync_v2(std::byte* to, const std::byte* from, size_type 
   return 0;
 }
 EXPORT int cuEventCreate(void** event, unsigned) {
-  static int events[16], made = 0;
+  static int events[64], made = 0;
   *event = &events[made++];
   return 0;
 }
 EXPORT int cuEventRecord(void*, void*) {
+  most_events_queued = std::max(most_events_queued, ++events_queued);
   return 0;
 }
 EXPORT int cuEventElapsedTime(float* milliseconds, void* from, void* to) {
-  if (from == to) return 1;
+  if (from == to || events_queued != 0) return 1;
   *milliseconds = 0.5F;
   return 0;
 }
@@ -118,6 +124,7 @@ EXPORT int cuStreamCreate(void** stream, unsigned) {
   return 0;
 }
 EXPORT int cuStreamSynchronize(void*) {
+  events_queued = 0;
   const int said = broken;
   broken = 0;
   return said;

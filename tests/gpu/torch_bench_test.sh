@@ -29,6 +29,7 @@ from . import nn
 __version__, uint8, bfloat16 = "0.0", 1, 2
 class Tensor:
     def copy_(self, other): pass
+    def fill_(self, value): pass
 def ones(size, dtype, device): return Tensor()
 def empty_like(t): return Tensor()
 def randn(*shape, dtype, device):
@@ -41,9 +42,16 @@ class cuda:
     get_device_name = staticmethod(lambda: os.environ["DEVICE"])
     class Event:
         def __init__(self, enable_timing): pass
-        def record(self): pass
-        def synchronize(self): pass
-        def elapsed_time(self, end): return 0.5
+        recorded = 0
+        def record(self):
+            cuda.Event.recorded += 1
+        def elapsed_time(self, end):
+            assert cuda.Event.recorded == 0, "the device is not waited for"
+            return 0.5
+    @staticmethod
+    def synchronize():
+        assert cuda.Event.recorded == 8, "a launch waits for the host"  # two of each of four launches
+        cuda.Event.recorded = 0
 END
 cat >"$scratch/other/torch/nn/__init__.py" <<'END'
 from . import attention

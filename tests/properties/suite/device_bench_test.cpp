@@ -36,7 +36,8 @@ bench_shape shape_of(std::int32_t keys) {
 
 TEST_CASE("a device's benchmark runs each shape and says what it read and computed", "[device]") {
   if (!std::filesystem::exists(path)) SKIP("the fake driver is not built");
-  REQUIRE(dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr);
+  void* const driver = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  REQUIRE(driver != nullptr);
   static const assay_kernel& built_in = *library::built_in()->find("split_kv");
   static const assay_kernel kernel{"split_kv", built_in.plan, built_in.declare, run};
   static const assay_library table = ASSAY_DEVICE_LIBRARY("fake", &kernel, 1, kDLCUDA);
@@ -44,6 +45,8 @@ TEST_CASE("a device's benchmark runs each shape and says what it read and comput
   launches = 0;
   const device_bench_result result = measure_device(lib, {shape_of(32), shape_of(128)}, 8);
   CHECK(launches == 2 + 8);
+  const auto most_queued = reinterpret_cast<int (*)()>(dlsym(driver, "fake_driver_most_events_queued"));
+  CHECK(most_queued() == 2 * 8);  // no launch waits for the host
   CHECK(result.device == "a fake device");
   CHECK(result.copy_bytes_per_second == 2.0 * (1 << 30) / 0.5e-3);
   REQUIRE(result.speeds.size() == 2);
@@ -60,7 +63,7 @@ TEST_CASE("a device's benchmark runs each shape and says what it read and comput
 
 TEST_CASE("the kernels take the shapes of the benchmark") {
   const std::vector<bench_shape> shapes = bench_shapes(*library::built_in());
-  CHECK(shapes.size() == 12 + 4 + 3);
+  CHECK(shapes.size() == 18 + 4 + 3 + 2);
   for (const bench_shape& s : shapes) {
     INFO(s.name);
     problem planned;

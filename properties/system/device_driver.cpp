@@ -331,7 +331,11 @@ void device_driver::free(std::byte* memory) {
 
 std::vector<double> device_driver::seconds_of_each(int times, const std::function<void()>& enqueue) {
   const auto count = static_cast<std::size_t>(times);
-  while (events_.size() < 2 * count) check("making an event", driver_.make_event(&events_.emplace_back(), 0));
+  while (events_.size() < 2 * count) {
+    void* event = nullptr;
+    check("making an event", driver_.make_event(&event, 0));
+    events_.push_back(event);
+  }
   for (std::size_t i = 0; i < count; ++i) {
     check("recording an event", driver_.record(events_[2 * i], stream_));
     enqueue();

@@ -24,8 +24,8 @@ def skip(reason):
 
 
 def timed(torch, launches, work):
-    """Seconds of each launch, ascending; a quarter as many before are not timed. As in device_bench.cpp, all launches are
-    enqueued behind a fill, so that none waits for the host."""
+    """Seconds of each launch, ascending; a quarter as many before are not timed. As in device_bench.cpp, all launches
+    are enqueued behind a fill, so that none waits for the host."""
     work()  # what a first call prepares
     events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(launches)]
     lead = torch.ones(1 << 28, dtype=torch.uint8, device="cuda")

@@ -167,18 +167,18 @@ class prefill_group_rows {
       device::add_product(s, element{}, a + (step / 4 * strip_bytes + within),
                           b + (step / 4 * keys.strip_bytes + within));
     };
-    device::start_warpgroup();
-    if (steps() == Traits::atoms) {  // one straight piece
-      device::begin_product(s, element{}, a, b);
-      ASSAY_UNROLL
-      for (int step = 1; step < Traits::atoms; ++step) add(step);
-    } else {
+    const auto multiply = [&](int count) {
       device::begin_product(s, element{}, a, b);
       ASSAY_UNROLL
       for (int step = 1; step < Traits::atoms; ++step)
-        if (step < steps()) add(step);
-    }
-    device::commit_warpgroup();
+        if (step < count) add(step);
+      device::commit_warpgroup();  // here: behind a branch it were an instruction of its own for the unit
+    };
+    device::start_warpgroup();
+    if (steps() == Traits::atoms)
+      multiply(Traits::atoms);  // one straight piece
+    else
+      multiply(steps());
   }
 
   /// O += P V.

@@ -14,6 +14,7 @@
 ///   multiply_keys<T, most>(c, steps, load_a, load_b), multiply_values<T>(c, blocks, b, load_a); `most` steps are
 ///                                             unrolled, so that load_b may take from registers; 0: not
 ///   may_hold_queries                          whether Q should stay in registers
+///   prefers_half_values                       whether FP8 values, and P, should be multiplied as f16 where O is bf16
 #pragma once
 
 #include <hip/hip_runtime.h>

@@ -34,7 +34,7 @@ using widened_on_the_way = std::conditional_t<platform::copies_pass_registers, T
 
 /// MaxBytes: of a row; of V 0: there is none. InLds: what elements are in LDS, as which FP8 is multiplied, where copies
 /// pass through registers; by default what they are in memory.
-template <class StoredK, class StoredV, int MaxKBytes, int MaxVBytes, class Crew = wave_crew,
+template <class StoredK, class StoredV, int MaxKBytes, int MaxVBytes, class Crew = wave_crew<>,
           class KPool = pool_view<StoredK>, class InLds = StoredK>
 class key_ring {
  public:
@@ -44,7 +44,13 @@ class key_ring {
 
   __device__ key_ring(const group_source<StoredK, KPool>& k, const group_source<StoredV>& v, const group_range& range,
                       const ring_place& place, Crew crew = {})
-      : k_(k), v_(v), range_(range), place_(place), crew_(crew), next_(range.first) {
+      : k_(k),
+        v_(v),
+        range_(range),
+        place_(place),
+        lds_(platform::place_in_lds(place.base)),
+        crew_(crew),
+        next_(range.first) {
     if constexpr (!is_late) look_up();
   }
 
@@ -92,48 +98,51 @@ class key_ring {
   /// Larger crews take fewer steps.
   static constexpr bool may_be_larger = Crew::most_members != Crew::least_members;
 
-  __device__ swizzled_rows k_of(int slot) const {
-    return {place_.base + slot * group_keys * (place_.k_row_bytes + place_.v_row_bytes), place_.k_row_bytes};
-  }
-  __device__ swizzled_rows v_of(int slot) const {
-    return {k_of(slot).base + group_keys * place_.k_row_bytes, place_.v_row_bytes};
-  }
-
-  /// Page and slot of the thread's rows of a group.
-  struct row_places {
-    std::int32_t page[max_steps];
-    std::int32_t slot[max_steps];
-  };
+  __device__ int k_offset(int slot) const { return slot * group_keys * (place_.k_row_bytes + place_.v_row_bytes); }
+  __device__ int v_offset(int slot) const { return k_offset(slot) + group_keys * place_.k_row_bytes; }
+  __device__ swizzled_rows k_of(int slot) const { return {place_.base + k_offset(slot), place_.k_row_bytes}; }
+  __device__ swizzled_rows v_of(int slot) const { return {place_.base + v_offset(slot), place_.v_row_bytes}; }
 
   __device__ int ahead() const { return platform::copies_pass_registers ? 1 : place_.slots - 1; }
-  /// Groups do not cross pages.
-  __device__ bool is_in_one_page() const { return range_.pages.page_size % group_keys == 0; }
+  /// Runs do not cross pages.
+  __device__ bool has_runs_in_pages() const { return range_.pages.page_size % Crew::run_keys == 0; }
+  __device__ int first_step_of_run(int step) const {
+    if constexpr (group_keys == Crew::run_keys) return 0;
+    return step - step % (Crew::run_keys / rows_at_once());
+  }
+  __device__ bool is_whole(std::int32_t group) const {
+    const std::int32_t first = group * group_keys;
+    return range_.live.first <= first && first + group_keys <= range_.live.last;
+  }
 
-  /// Page ids of the group that is issued next: the loads are long done when it is.
+  /// Page ids of the group that is issued next: the loads are long done when it is. Nothing is done with them before,
+  /// and no load has a condition, for which the compiler would wait: see hold().
   __device__ void look_up() {
     if (next_ >= range_.last) return;
-    const std::int32_t first = next_ * group_keys;
-    if (is_in_one_page()) {
-      // Some key of the group is live. By a key of the thread's own, so that the address is in 64 bits of its own, too.
-      const std::int32_t id = range_.pages.page_of(first + row_of(0)), slot = range_.pages.slot_of(first);
+    if (has_runs_in_pages()) {
       ASSAY_UNROLL
-      for (int i = 0; i < max_steps; ++i) places_.page[i] = id, places_.slot[i] = slot + (looked_up(first, i) - first);
-      return;
-    }
-    ASSAY_UNROLL
-    for (int i = 0; i < max_steps; ++i) {
-      const std::int32_t key = looked_up(first, i);
-      places_.slot[i] = range_.pages.slot_of(key);
-      const bool is_read = platform::copies_pass_registers || (row_of(i) < group_keys && range_.live.holds(key));
-      places_.page[i] = is_read ? range_.pages.page_of(key) : 0;
+      for (int i = 0; i < max_steps; ++i)
+        if (i == first_step_of_run(i)) pages_[i] = range_.pages.page_of(live_key(next_, i));
+    } else {
+      ASSAY_UNROLL
+      for (int i = 0; i < max_steps; ++i) pages_[i] = range_.pages.page_of(live_key(next_, i));
     }
   }
-  /// The key of the thread's row of step `step` of the group from `first` on. On the way through registers a live key
-  /// of the group stands in for each that is none: see hold().
-  __device__ std::int32_t looked_up(std::int32_t first, int step) const {
-    if constexpr (!platform::copies_pass_registers) return first + row_of(step);
+  /// The key of the thread's row of step `step`, or, where it is not live or not of the group, one that is: of no page
+  /// without live keys an entry may be read.
+  __device__ std::int32_t live_key(std::int32_t group, int step) const {
     const int row = may_be_larger ? min_of(row_of(step), group_keys - 1) : row_of(step);
-    return min_of(max_of(first + row, range_.live.first), range_.live.last - 1);
+    return min_of(max_of(group * group_keys + row, range_.live.first), range_.live.last - 1);
+  }
+  /// The same, but where copies do not pass through registers of any key: there dead ones are not read. See hold().
+  __device__ std::int32_t key_of(std::int32_t group, int step) const {
+    return platform::copies_pass_registers ? live_key(group, step) : group * group_keys + row_of(step);
+  }
+  /// Before that row in the pool, of the group whose pages were looked up last.
+  template <class Pool>
+  __device__ std::int64_t row_offset(const Pool& pool, std::int32_t group, int step) const {
+    const std::int32_t page = has_runs_in_pages() ? pages_[first_step_of_run(step)] : pages_[step];
+    return pool.row_offset(page, range_.pages.slot_of(key_of(group, step)));
   }
 
   /// move(i, thread's row, chunk, source, live bytes of 16) for each chunk of the thread.
@@ -146,7 +155,7 @@ class key_ring {
       if (may_be_larger && row >= group_keys) continue;
       const bool is_live = range_.live.holds(group * group_keys + row);
       const auto* const source =
-          reinterpret_cast<const unsigned char*>(from.pool.row(places_.page[i], places_.slot[i]));
+          reinterpret_cast<const unsigned char*>(from.pool.data + row_offset(from.pool, group, i));
       ASSAY_UNROLL
       for (int run = 0; run < MaxBytes / swizzled_run_bytes; ++run) {
         const int byte = run * swizzled_run_bytes + chunk * chunk_bytes;
@@ -158,40 +167,46 @@ class key_ring {
     }
   }
 
-  /// Of rows of MaxBytes, which end with a whole chunk: with no test of each chunk. row_of_step(i): the row's address.
-  template <int MaxBytes, class Source, class RowOfStep>
-  __device__ void copy_whole_rows(const Source& from, const swizzled_rows& to, RowOfStep row_of_step) const {
+  /// Of rows of MaxBytes, which end with a whole chunk: with no test of each chunk, and none of each row where all of
+  /// them are live. row_of_step(i): the row's address.
+  template <int MaxBytes, bool IsWhole, class Source, class RowOfStep>
+  __device__ void copy_whole_rows(const Source& from, platform::lds_place to, RowOfStep row_of_step) const {
     const int chunk = crew_.member() % swizzled_chunks;
     ASSAY_UNROLL
     for (int i = 0; i < max_steps; ++i) {
       const int row = row_of(i);
       if (may_be_larger && row >= group_keys) continue;
-      const bool is_live = range_.live.holds(next_ * group_keys + row);
+      const bool is_live = IsWhole || range_.live.holds(next_ * group_keys + row);
       const auto* const source =
           reinterpret_cast<const unsigned char*>(row_of_step(i)) + from.pool.place_of(chunk * chunk_bytes);
-      unsigned char* const at = swizzled_rows{to.base, MaxBytes}.chunk(row, chunk);
+      const platform::lds_place at = to + swizzled_rows{nullptr, MaxBytes}.chunk_offset(row, chunk);
       ASSAY_UNROLL
       for (int run = 0; run < MaxBytes; run += swizzled_run_bytes)
         platform::begin_copy<16>(at + run, source + from.pool.place_of(run), is_live);
     }
   }
-  /// Apart for groups in one page: then the rows lie at one distance.
+  /// Apart for whole groups of runs in pages, as most are: the rows of a run lie at one distance.
   template <int MaxBytes, class Source>
-  __device__ void copy_whole_rows(const Source& from, const swizzled_rows& to) const {
-    if (is_in_one_page()) {
-      const auto* const first = from.pool.row(places_.page[0], places_.slot[0]);
+  __device__ void copy_whole_rows(const Source& from, platform::lds_place to) const {
+    if (has_runs_in_pages() && is_whole(next_)) {
       const std::int64_t further = rows_at_once() * from.pool.slot_stride;
-      copy_whole_rows<MaxBytes>(from, to, [&](int i) { return first + i * further; });
+      copy_whole_rows<MaxBytes, true>(from, to, [&](int i) {
+        const int first = first_step_of_run(i);
+        return from.pool.data + row_offset(from.pool, next_, first) + (i - first) * further;
+      });
     } else {
-      copy_whole_rows<MaxBytes>(from, to, [&](int i) { return from.pool.row(places_.page[i], places_.slot[i]); });
+      copy_whole_rows<MaxBytes, false>(from, to,
+                                       [&](int i) { return from.pool.data + row_offset(from.pool, next_, i); });
     }
   }
 
+  /// Of rows of row_bytes in LDS, from `offset` on.
   template <int MaxBytes, class Source>
-  __device__ void copy(const Source& from, const swizzled_rows& to) const {
+  __device__ void copy(const Source& from, int offset, int row_bytes) const {
+    const platform::lds_place to = lds_ + offset;
     if (range_.has_whole_vectors && from.row_bytes == MaxBytes) return copy_whole_rows<MaxBytes>(from, to);
     for_each_chunk<MaxBytes>(from, next_, [&](int, int row, int chunk, const unsigned char* source, int bytes) {
-      unsigned char* const at = to.chunk(row, chunk);
+      const platform::lds_place at = to + swizzled_rows{nullptr, row_bytes}.chunk_offset(row, chunk);
       if (range_.has_whole_vectors) {
         platform::begin_copy<16>(at, source, bytes != 0);
       } else {
@@ -207,8 +222,8 @@ class key_ring {
       if constexpr (!is_late) hold(next_);
     } else {
       if (next_ < range_.last) {
-        copy<MaxKBytes>(k_, k_of(issue_slot_));
-        if constexpr (MaxVBytes > 0) copy<MaxVBytes>(v_, v_of(issue_slot_));
+        copy<MaxKBytes>(k_, k_offset(issue_slot_), place_.k_row_bytes);
+        if constexpr (MaxVBytes > 0) copy<MaxVBytes>(v_, v_offset(issue_slot_), place_.v_row_bytes);
       }
       platform::commit_copies();  // an empty group, too: the wait counts them
       issue_slot_ = issue_slot_ + 1 == place_.slots ? 0 : issue_slot_ + 1;
@@ -242,26 +257,27 @@ class key_ring {
     const uint2 high = bytes > 8 ? *reinterpret_cast<const uint2*>(from + 8) : uint2{};
     return make_uint4(low.x, low.y, high.x, high.y);
   }
-  /// Where the thread's rows lie in the pool. Those of a whole group in one page lie at one distance: then no lane
-  /// needs products of 64 bits for them.
+  /// Where the thread's rows lie in the pool. Those of a run in one page lie at one distance: then no lane needs
+  /// products of 64 bits for them.
   template <class Pool>
   __device__ void find_rows(const Pool& pool, std::int32_t group, std::int64_t (&offsets)[max_steps]) const {
-    if (is_in_one_page() && is_whole(group)) {
-      const std::int32_t page = platform::uniform(places_.page[0]),
-                         slot = platform::uniform(places_.slot[0] - row_of(0));
-      const std::int64_t first = pool.row_offset(page, slot) + row_of(0) * pool.slot_stride;
+    if (has_runs_in_pages() && is_whole(group)) {
       const std::int64_t further = rows_at_once() * pool.slot_stride;
       ASSAY_UNROLL
-      for (int i = 0; i < max_steps; ++i)
-        offsets[i] = first + (may_be_larger && row_of(i) >= group_keys ? 0 : i * further);
+      for (int i = 0; i < max_steps; ++i) {
+        const bool is_none = may_be_larger && row_of(i) >= group_keys;
+        if (i == first_step_of_run(i) && !is_none) {
+          const std::int32_t page = platform::uniform(pages_[i]),
+                             slot = platform::uniform(range_.pages.slot_of(group * group_keys + i * rows_at_once()));
+          offsets[i] = pool.row_offset(page, slot) + row_of(0) * pool.slot_stride;
+        } else {
+          offsets[i] = offsets[i - 1] + (is_none ? 0 : further);
+        }
+      }
     } else {
       ASSAY_UNROLL
-      for (int i = 0; i < max_steps; ++i) offsets[i] = pool.row_offset(places_.page[i], places_.slot[i]);
+      for (int i = 0; i < max_steps; ++i) offsets[i] = row_offset(pool, group, i);
     }
-  }
-  __device__ bool is_whole(std::int32_t group) const {
-    const std::int32_t first = group * group_keys;
-    return range_.live.first <= first && first + group_keys <= range_.live.last;
   }
   /// Loads without a condition: where a chunk is none, or dead, another one that is live. They go to the registers in
   /// which they stay, then; those with a condition go to others first, and the compiler waits for them to move them.
@@ -364,9 +380,10 @@ class key_ring {
   group_source<StoredV> v_;
   group_range range_;
   ring_place place_;
+  platform::lds_place lds_;  ///< its base
   [[no_unique_address]] Crew crew_;
-  std::int32_t next_;  ///< to be issued
-  row_places places_ = {};
+  std::int32_t next_;                   ///< to be issued
+  std::int32_t pages_[max_steps] = {};  ///< of the thread's rows of that group
   int slot_ = platform::copies_pass_registers ? 0 : -1, issue_slot_ = 0;
   std::int32_t held_at_ = 0;
   if_held<held_chunks<MaxKBytes>> held_k_;

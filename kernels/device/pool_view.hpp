@@ -20,6 +20,13 @@ struct sequence_pages {
   __device__ std::int32_t slot_of(std::int32_t key) const { return key - by_page_size.quotient(key) * page_size; }
 };
 
+/// number * stride, of a number that is not negative: two multiplications, where one of 64 bits takes four.
+__device__ __forceinline__ std::int64_t times_stride(std::int32_t number, std::int64_t stride) {
+  const auto n = static_cast<std::uint32_t>(number);
+  const auto low = static_cast<std::uint32_t>(stride), high = static_cast<std::uint32_t>(stride >> 32);
+  return static_cast<std::int64_t>(std::uint64_t{n} * low + (std::uint64_t{n * high} << 32));
+}
+
 /// One kv head of a pool [page][slot][head][element] in any stride order; strides count elements.
 template <class T>
 struct pool_view {
@@ -29,7 +36,7 @@ struct pool_view {
 
   /// Elements before a key's row. 64 bits: a pool may be larger than 4 GiB.
   __device__ std::int64_t row_offset(std::int32_t page, std::int32_t slot) const {
-    return page * page_stride + slot * slot_stride;
+    return times_stride(page, page_stride) + times_stride(slot, slot_stride);
   }
   __device__ const T* row(std::int32_t page, std::int32_t slot) const { return data + row_offset(page, slot); }
   /// Where byte `byte` of a row, a multiple of 16, lies behind the row's address.
@@ -46,7 +53,8 @@ struct tiled_pool_view {
   int chunk_stride;
 
   __device__ std::int64_t row_offset(std::int32_t page, std::int32_t slot) const {
-    return page * page_stride + slot / 16 * tile_stride + slot % 16 * slot_stride;
+    return times_stride(page, page_stride) + times_stride(slot >> 4, tile_stride) +
+           times_stride(slot & 15, slot_stride);
   }
   __device__ const T* row(std::int32_t page, std::int32_t slot) const { return data + row_offset(page, slot); }
   __device__ int place_of(int byte) const { return byte / 16 * chunk_stride; }

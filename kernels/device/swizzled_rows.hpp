@@ -26,13 +26,18 @@ struct alignas(swizzle_alignment) swizzled_lds {
   unsigned char bytes[swizzle_alignment];
 };
 
+/// The place of a row's chunk among its neighbours. Unsigned, so that the compiler knows it for all rows eight apart.
+__device__ __forceinline__ int swizzled_place(int row, int number) {
+  return number ^ static_cast<int>(static_cast<unsigned int>(row) % swizzled_chunks);
+}
+
 /// Rows of `row_bytes` from `base` on, which is a multiple of 16 bytes.
 struct swizzled_rows {
   unsigned char* base;
   int row_bytes;
 
   __device__ int chunk_offset(int row, int number) const {
-    return row * row_bytes + ((number ^ (row % swizzled_chunks)) * chunk_bytes);
+    return row * row_bytes + swizzled_place(row, number) * chunk_bytes;
   }
   __device__ unsigned char* chunk(int row, int number) const { return base + chunk_offset(row, number); }
   /// Of byte `byte` of the row; what follows it in its chunk follows it in LDS.
@@ -49,7 +54,7 @@ struct swizzled_strips {
 
   __device__ int chunk_offset(int row, int number) const {
     return number / swizzled_chunks * strip_bytes + row * swizzled_run_bytes +
-           ((number % swizzled_chunks ^ row % swizzled_chunks) * chunk_bytes);
+           swizzled_place(row, number % swizzled_chunks) * chunk_bytes;
   }
   __device__ unsigned char* chunk(int row, int number) const { return base + chunk_offset(row, number); }
   __device__ unsigned char* at(int row, int byte) const { return chunk(row, byte / chunk_bytes) + byte % chunk_bytes; }

@@ -205,6 +205,7 @@ class tile_bringer {
   template <bool IsWhole, bool IsFull, class Source>
   __device__ __forceinline__ void load(const group_source<Stored>& from, std::int32_t tile, Source source_of_step,
                                        unsigned char* first) const {
+    const platform::lds_place base = platform::place_in_lds(first);
     ASSAY_UNROLL
     for (int i = 0; i < steps; ++i) {
       const bool is_live = IsFull || tile * ring_tile_keys + row_of(i) < live_;
@@ -215,7 +216,7 @@ class tile_bringer {
           continue;
         const unsigned char* const at = source + run * swizzled_run_bytes;
         // Rows lie a multiple of eight apart: the swizzle is that of the first.
-        unsigned char* const place = first + run * ring::strip_bytes + i * rows_at_once * swizzled_run_bytes;
+        const platform::lds_place place = base + run * ring::strip_bytes + i * rows_at_once * swizzled_run_bytes;
         if constexpr (IsWhole) {
           platform::begin_copy<16>(place, at, is_live);
         } else {
@@ -226,15 +227,9 @@ class tile_bringer {
     }
   }
   __device__ static int own_byte() { return chunk() * chunk_bytes; }
-  /// In bytes. Page and slot are not negative: each product takes two multiplications.
+  /// In bytes.
   __device__ static std::uint64_t row_offset(const group_source<Stored>& from, std::int32_t page, std::int32_t slot) {
-    const auto times = [](std::int32_t number, std::int64_t stride) {
-      const auto bytes = static_cast<std::uint64_t>(stride) * sizeof(Stored);
-      const auto low = static_cast<std::uint32_t>(bytes), high = static_cast<std::uint32_t>(bytes >> 32);
-      const auto n = static_cast<std::uint32_t>(number);
-      return std::uint64_t{n} * low + (std::uint64_t{n * high} << 32);
-    };
-    return times(page, from.pool.page_stride) + times(slot, from.pool.slot_stride);
+    return static_cast<std::uint64_t>(from.pool.row_offset(page, slot)) * sizeof(Stored);
   }
   /// The thread's codes, which are two chunks each in LDS. The upper half of a row, in another strip, begins with the
   /// second of them: so the eight threads of a row write to all banks.

@@ -6,6 +6,7 @@
 
 #include "kernels/device/divisor.hpp"
 #include "kernels/host/device_tensor.hpp"
+#include "kernels/platform/current.hpp"
 #include "kernels/problem.hpp"
 
 namespace assay {
@@ -16,7 +17,8 @@ inline constexpr int mqa_threads = 128;  ///< on NVIDIA's GPUs a warpgroup
 inline constexpr int mqa_blocks_of_unit = 3;
 inline constexpr int mqa_fixed_unit = 256;     ///< keys of which parts of fixed contexts are multiples
 inline constexpr int mqa_variable_unit = 128;  ///< and of variable ones
-inline constexpr int mqa_group_keys = 16;      ///< that a wave takes at once
+/// Keys that a wave brings at once: one or two atoms of 16. Where they wait in registers two take too many.
+inline constexpr int mqa_group_keys = platform::copies_pass_registers ? 16 : 32;
 inline constexpr int mqa_max_heads = 64;
 inline constexpr int mqa_few_heads = 32;    ///< up to which blocks have room for no more
 inline constexpr int mqa_panel_rows = 128;  ///< heads times query rows of a block, at the most

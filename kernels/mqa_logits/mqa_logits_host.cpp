@@ -71,8 +71,8 @@ assay_status check_supported(const problem& p) {
   if (p.num_seqs > max_grid_extent)
     return refuse(ASSAY_UNSUPPORTED, "num_seqs %d exceeds a grid's %lld", p.num_seqs,
                   static_cast<long long>(max_grid_extent));
-  // Keys are numbered up to the end of the last waves' groups, and columns up to a block's threads behind the last.
-  if (p.max_model_len > std::numeric_limits<std::int32_t>::max() - 2 * mqa_threads)
+  // Keys are numbered up to two groups of each wave behind the last, and columns up to a block's threads behind it.
+  if (p.max_model_len > std::numeric_limits<std::int32_t>::max() - 4 * mqa_threads)
     return refuse(ASSAY_UNSUPPORTED, "max_model_len %d exceeds 2^31", p.max_model_len);
   return {};
 }

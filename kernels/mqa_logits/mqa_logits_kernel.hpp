@@ -1,5 +1,5 @@
 /// Paged MQA logits, with fixed and with variable contexts. A block takes query rows of one sequence, all of them where
-/// their heads are few enough, and one part of its context, in groups of 16 keys. The last group overshoots the
+/// their heads are few enough, and one part of its context, in groups of keys. The last group overshoots the
 /// context, so that every store asks whether the block owns the column: none lies at or past max_model_len, nor below
 /// the part's start.
 #pragma once

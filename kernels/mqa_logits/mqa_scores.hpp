@@ -1,5 +1,5 @@
-/// The dot products of a block of mqa_logits. Each wave takes groups of 16 keys, which come by a ring of its own; the
-/// heads of the block's query rows lie in LDS for all of them.
+/// The dot products of a block of mqa_logits. Each wave takes groups of keys, which come by a ring of its own and are
+/// multiplied an atom of 16 at a time; the heads of the block's query rows lie in LDS for all of them.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -24,8 +24,9 @@ class mqa_scores {
   static constexpr int head_atoms = MaxHeads / Heads::atom_heads;  ///< of a query row
   using stored = typename Heads::stored;
   using sums = typename Heads::sums;
+  static constexpr int key_atoms = mqa_group_keys / device::group_keys;  ///< of a group
   using pool = device::tiled_pool_view<stored>;
-  using ring_type = device::key_ring<stored, stored, mqa_max_head_dim, 0, device::wave_crew, pool>;
+  using ring_type = device::key_ring<stored, stored, mqa_max_head_dim, 0, device::wave_crew<mqa_group_keys>, pool>;
 
  public:
   /// The whole block must come here.
@@ -41,11 +42,12 @@ class mqa_scores {
         ring_({pool_of(a), a.head_dim, Heads::keys::row_bytes(a.head_dim)}, {},
               {pages_, {0, w.visible}, group_, w.end / mqa_group_keys, waves(), a.has_whole_vectors != 0},
               ring_place(a, lds)) {
-    ring_.start();
-    load_heads();
     find_scale(group_);
+    ring_.start();
     load_scale(group_);
     find_scale(group_ + waves());
+    load_heads();
+    load_weights();
     platform::publish_lds();
     __syncthreads();
   }
@@ -60,24 +62,29 @@ class mqa_scores {
   }
 
  private:
-  /// While a group's products are under way, the next one is waited for.
+  /// While products of a group's last atom are under way, the next group is waited for.
   template <class Store>
   __device__ __forceinline__ void run_meanwhile(Store store_logit) {
     typename Heads::keys keys;
     if (is_mine(group_)) {
       ring_.advance();
-      keys.load(ring_.keys(), a_.head_dim);
+      keys.load(rows_of(0), a_.head_dim);
     }
 #pragma unroll 1
     for (std::int32_t first = w_.first; first < w_.end; first += waves() * mqa_group_keys) {
       const bool has_keys = is_mine(group_), has_next = is_mine(group_ + waves());
-      sums dots[MaxRows * head_atoms];
-      Heads::begin(dots, [&](int atom) { return is_wanted(atom); }, panel_, keys, has_keys);
-      const float scale = take_scale();
-      if (has_next) ring_.advance();
-      Heads::finish(dots);
-      if (has_next) keys.load(ring_.keys(), a_.head_dim);
-      if (has_keys) store_group(dots, scale, store_logit);
+      float scale = 0.0F;
+      ASSAY_UNROLL
+      for (int atom = 0; atom < key_atoms; ++atom) {
+        const bool is_last = atom + 1 == key_atoms, has_more = is_last ? has_next : has_keys;
+        sums dots[MaxRows * head_atoms];
+        Heads::begin(dots, [&](int of_heads) { return is_wanted(of_heads); }, panel_, keys, has_keys);
+        if (atom == 0) scale = take_scale();
+        if (is_last && has_next) ring_.advance();
+        Heads::finish(dots);
+        if (has_more) keys.load(rows_of(is_last ? 0 : atom + 1), a_.head_dim);
+        if (has_keys) store_atom(atom, dots, scale, store_logit);
+      }
       group_ += waves();
     }
   }
@@ -89,19 +96,25 @@ class mqa_scores {
 #pragma unroll 1
     for (; is_mine(group_); group_ += waves()) {
       const float scale = take_scale();
-      typename Heads::keys keys;
       ring_.advance();
-      keys.load(ring_.keys(), a_.head_dim);
-      sums dots[MaxRows * head_atoms];
-      Heads::begin(dots, [&](int atom) { return is_wanted(atom); }, panel_, keys, true);
-      Heads::finish(dots);
-      store_group(dots, scale, store_logit);
+      ASSAY_UNROLL
+      for (int atom = 0; atom < key_atoms; ++atom) {
+        typename Heads::keys keys;
+        keys.load(rows_of(atom), a_.head_dim);
+        sums dots[MaxRows * head_atoms];
+        Heads::begin(dots, [&](int of_heads) { return is_wanted(of_heads); }, panel_, keys, true);
+        Heads::finish(dots);
+        store_atom(atom, dots, scale, store_logit);
+      }
     }
   }
 
   __device__ bool is_wanted(int atom) const { return atom / head_atoms < w_.rows && atom % head_atoms < atoms(); }
 
-  /// Of the lane's key; starts the loads of the next ones.
+  /// The keys of an atom of the group that is in LDS.
+  __device__ device::swizzled_rows rows_of(int atom) const { return ring_.keys().from(atom * device::group_keys); }
+
+  /// Of the lane's key of the group; starts the loads of the next ones.
   __device__ float take_scale() {
     const float scale = scale_;
     load_scale(group_ + waves());
@@ -128,40 +141,54 @@ class mqa_scores {
     return {lds + a.shape.ring_at + device::wave_of_block() * bytes, device::swizzled_run_bytes, 0, a.shape.slots};
   }
 
-  /// The rows' heads and their weights to LDS; heads that are multiplied, but do not exist, are zeros.
+  /// The rows' heads to LDS; those that are multiplied, but do not exist, are zeros. Some chunks of a thread are on
+  /// their way at once.
   __device__ void load_heads() {
-    const int chunks = a_.head_dim / 16, padded_heads = atoms() * Heads::atom_heads;
-    for (int at = thread(); at < w_.rows * padded_heads * chunks; at += mqa_threads) {
-      const int chunk = at % chunks, row = at / chunks / padded_heads, head = at / chunks % padded_heads;
-      alignas(16) std::uint8_t codes[16] = {};
-      if (head < a_.heads) {
-        const std::uint8_t* const from =
-            static_cast<const std::uint8_t*>(a_.q.data) + (w_.query + row) * a_.q.stride[0] + head * a_.q.stride[1];
-        if (a_.has_whole_heads != 0) {
-          *reinterpret_cast<uint4*>(codes) = *reinterpret_cast<const uint4*>(from + chunk * 16);
-        } else {
-          ASSAY_UNROLL
-          for (int i = 0; i < 16; ++i) codes[i] = from[(chunk * 16 + i) * a_.q.stride[2]];
-        }
+    constexpr int at_once = 4;
+    const int chunks = a_.head_dim / 16, heads = padded_heads(), all = w_.rows * heads * chunks;
+#pragma unroll 1
+    for (int first = thread(); first < all; first += at_once * mqa_threads) {
+      uint4 codes[at_once];
+      int place[at_once], chunk[at_once];
+      ASSAY_UNROLL
+      for (int i = 0; i < at_once; ++i) {
+        const int at = first + i * mqa_threads, of_row = at / chunks, row = of_row / heads, head = of_row % heads;
+        chunk[i] = at % chunks, place[i] = row * MaxHeads + head;
+        codes[i] = make_uint4(0, 0, 0, 0);
+        if (at < all && head < a_.heads) codes[i] = codes_of(row, head, chunk[i]);
       }
-      panel_.store(row * MaxHeads + head, chunk, *reinterpret_cast<const uint4*>(codes));
+      ASSAY_UNROLL
+      for (int i = 0; i < at_once; ++i)
+        if (first + i * mqa_threads < all) panel_.store(place[i], chunk[i], codes[i]);
     }
-    for (int at = thread(); at < w_.rows * padded_heads; at += mqa_threads) {
-      const int row = at / padded_heads, head = at % padded_heads;
+  }
+  /// Of a head 16 codes.
+  __device__ uint4 codes_of(int row, int head, int chunk) const {
+    const std::uint8_t* const from =
+        static_cast<const std::uint8_t*>(a_.q.data) + (w_.query + row) * a_.q.stride[0] + head * a_.q.stride[1];
+    if (a_.has_whole_heads != 0) return *reinterpret_cast<const uint4*>(from + chunk * 16);
+    alignas(16) std::uint8_t codes[16];
+    ASSAY_UNROLL
+    for (int i = 0; i < 16; ++i) codes[i] = from[(chunk * 16 + i) * a_.q.stride[2]];
+    return *reinterpret_cast<const uint4*>(codes);
+  }
+  __device__ void load_weights() {
+    const int heads = padded_heads();
+    for (int at = thread(); at < w_.rows * heads; at += mqa_threads) {
+      const int row = at / heads, head = at % heads;
       const float* const from = static_cast<const float*>(a_.weights.data) + (w_.query + row) * a_.weights.stride[0];
       weights_[row * MaxHeads + head] = head < a_.heads ? from[head * a_.weights.stride[1]] : 0.0F;
     }
   }
+  /// Of a query row, as many as are multiplied.
+  __device__ int padded_heads() const { return atoms() * Heads::atom_heads; }
 
   __device__ bool is_mine(std::int32_t group) const { return group * mqa_group_keys < w_.end; }
 
-  /// The lane's own key of group `group`.
-  __device__ static std::int32_t key_of(std::int32_t group) { return group * mqa_group_keys + Heads::own_key(); }
-
-  /// The same of its scale: that of the last key stands in for those behind it, which no row sees. Without a condition,
-  /// for which the compiler would wait for all loads that are under way.
+  /// The key of group `group` whose scale the lane loads; that of the last key stands in for those behind it, which no
+  /// row sees. Without a condition, for which the compiler would wait for all loads that are under way.
   __device__ std::int32_t scaled_key_of(std::int32_t group) const {
-    return device::min_of(key_of(group), w_.visible - 1);
+    return device::min_of(group * mqa_group_keys + thread() % mqa_group_keys, w_.visible - 1);
   }
   /// The page of its scale, which load_scale() loads when the page's number has come.
   __device__ void find_scale(std::int32_t group) { scale_page_ = pages_.page_of(scaled_key_of(group)); }
@@ -171,10 +198,13 @@ class mqa_scores {
     scale_ = scales[scale_page_ * a_.k_row_scale.stride[0] + slot * a_.k_row_scale.stride[1]];
   }
 
-  /// Weighs the heads' dot products of the wave's group and stores the rows' logits.
+  /// Weighs the heads' dot products of an atom of the wave's group and stores the rows' logits. scale_of_lane: that
+  /// of the group's key of the lane's number.
   template <class Store>
-  __device__ __forceinline__ void store_group(const sums (&dots)[MaxRows * head_atoms], float scale,
-                                              Store store_logit) const {
+  __device__ __forceinline__ void store_atom(int key_atom, const sums (&dots)[MaxRows * head_atoms],
+                                             float scale_of_lane, Store store_logit) const {
+    const int own_key = key_atom * device::group_keys + Heads::own_key();
+    const float scale = __shfl(scale_of_lane, own_key, mqa_group_keys);
     sums weighted[MaxRows];
     ASSAY_UNROLL
     for (int row = 0; row < MaxRows; ++row) {
@@ -191,7 +221,7 @@ class mqa_scores {
         }
       }
     }
-    const std::int32_t key = key_of(group_);
+    const std::int32_t key = group_ * mqa_group_keys + own_key;
     Heads::sum(weighted, w_.rows, [&](std::int32_t row, float sum) {
       // Selected, not multiplied: a key that the row does not see may hold NaN.
       const bool is_seen = w_.sees(row, key);
@@ -204,9 +234,9 @@ class mqa_scores {
   typename Heads::panel panel_;
   float* weights_;
   device::sequence_pages pages_;
-  std::int32_t group_;  ///< of the wave: its keys are 16 * group_ and what follows
+  std::int32_t group_;  ///< of the wave: its keys are mqa_group_keys * group_ and what follows
   ring_type ring_;
-  float scale_;              ///< of the lane's key in the group that is multiplied next
+  float scale_;              ///< of the lane's key in the group that comes next
   std::int32_t scale_page_;  ///< where that of the group behind it lies
 };
 

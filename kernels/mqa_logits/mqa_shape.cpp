@@ -15,6 +15,12 @@ namespace {
 
 /// What a block does before its first key costs about as much as so many keys.
 constexpr std::int64_t keys_of_start = 128;
+constexpr std::int32_t reserved_bytes = 1024;  ///< of each block, by CUDA's runtime
+
+/// Blocks with that much LDS that a unit has room for.
+std::int32_t blocks_of_unit(std::int32_t lds_bytes) {
+  return std::clamp(platform::lds_bytes().of_unit / (lds_bytes + reserved_bytes), 1, mqa_blocks_of_unit);
+}
 
 // Of FP8's types they have the same size.
 using usual_heads = device::usual_heads<device::e4m3fn>;
@@ -37,7 +43,12 @@ mqa_shape mqa_shape_of(const problem& p, int lanes) {
   const std::int32_t slots_bytes = mqa_threads / lanes * mqa_group_keys * device::swizzled_row_bytes(p.head_dim_qk);
   constexpr int least_slots = platform::copies_pass_registers ? 1 : 2;
   s.slots = platform::copies_pass_registers ? 1 : device::most_ring_slots;
-  while (s.slots > least_slots && s.ring_at + s.slots * slots_bytes > platform::lds_bytes().of_block) --s.slots;
+  // As many as cost no block of a unit.
+  const auto bytes_with = [&](int slots) { return s.ring_at + slots * slots_bytes; };
+  const std::int32_t most_blocks = blocks_of_unit(bytes_with(least_slots));
+  while (s.slots > least_slots &&
+         (bytes_with(s.slots) > platform::lds_bytes().of_block || blocks_of_unit(bytes_with(s.slots)) < most_blocks))
+    --s.slots;
   s.lds_bytes = s.ring_at + s.slots * slots_bytes;
   return s;
 }
@@ -60,8 +71,7 @@ std::int64_t mqa_units_of_longest(const problem& p) {
 std::int32_t mqa_splits(const problem& p, const mqa_shape& shape) {
   const std::int64_t units = mqa_units_of_longest(p), compute_units = platform::compute_units();
   const std::int64_t rows = mqa_block_rows(p, shape), others = p.num_seqs * ((p.max_q + rows - 1) / rows);
-  const std::int64_t together =
-      std::clamp<std::int64_t>(platform::lds_bytes().of_unit / shape.lds_bytes, 1, mqa_blocks_of_unit);
+  const std::int64_t together = blocks_of_unit(shape.lds_bytes);
   std::int32_t best = 1;
   std::int64_t least = 0;
   for (std::int32_t splits = 1; splits <= mqa_max_splits && splits <= std::max<std::int64_t>(units, 1); ++splits) {

@@ -18,9 +18,10 @@ struct mqa_work {
   std::int64_t query;          ///< the first one's row of q, weights and logits
   std::int32_t first_visible;  ///< keys that row 0 would see of a long context: others see one more each
   std::int32_t visible;        ///< keys [0, visible) are visible to the last row, which sees most
-  std::int32_t first;          ///< the block's columns: [first, last); first is a multiple of 16, unless there are none
+  std::int32_t first;          ///< the block's columns: [first, last); first is a multiple of a group's keys, unless
+                               ///< there are none
   std::int32_t last;
-  std::int32_t end;  ///< columns [first, end) are computed: in groups of 16, so `end` may pass `last`
+  std::int32_t end;  ///< columns [first, end) are computed: in whole groups, so `end` may pass `last`
 
   __device__ bool sees(std::int32_t row, std::int32_t key) const { return key < visible && key < first_visible + row; }
   __device__ bool owns(std::int32_t column) const { return first <= column && column < last; }
@@ -52,7 +53,7 @@ __device__ inline mqa_work find_mqa_work(const mqa_arguments& a) {
   const bool is_last = split + 1 == a.num_splits;
   w.first = to_column(split * part);
   w.last = is_last ? a.max_model_len : to_column(part_end);
-  const std::int64_t needed = (std::int64_t{w.visible} + 15) / 16 * 16;
+  const std::int64_t needed = (std::int64_t{w.visible} + mqa_group_keys - 1) / mqa_group_keys * mqa_group_keys;
   w.end = static_cast<std::int32_t>(
       device::max_of<std::int64_t>(w.first, is_last ? needed : device::min_of(needed, part_end)));
   return w;

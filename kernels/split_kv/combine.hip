@@ -16,7 +16,7 @@ constexpr int combine_threads = 64;
 constexpr int lanes_per_row = 32;
 constexpr int rows_per_block = combine_threads / lanes_per_row;
 constexpr int columns_of_lane = 4;  // head_dim_v is a multiple of 8
-constexpr int splits_at_once = 8;
+constexpr int splits_at_once = 16;
 constexpr float nothing = -__builtin_huge_valf();
 
 __device__ inline float partial_lse(const combine_arguments& a, int split, std::int64_t query, std::int64_t head) {
@@ -62,6 +62,7 @@ __global__ void __launch_bounds__(combine_threads) combine(combine_arguments a) 
   const int lane = static_cast<int>(threadIdx.x) % lanes_per_row, slot = static_cast<int>(threadIdx.x) / lanes_per_row;
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * rows_per_block + slot;
   const std::int64_t query = row / a.heads_q, head = row % a.heads_q;
+  platform::await_kernel_before();
   const bool exists = row < a.rows && (a.end_query == nullptr || query < *a.end_query);
 
   if (exists)
@@ -105,8 +106,8 @@ std::int64_t combine_blocks(std::int64_t rows) {
 }
 
 void launch_combine(const combine_arguments& arguments) {
-  hipLaunchKernelGGL(combine, dim3(static_cast<unsigned int>(combine_blocks(arguments.rows))), dim3(combine_threads), 0,
-                     platform::stream(), arguments);
+  ASSAY_LAUNCH_BEHIND(combine, dim3(static_cast<unsigned int>(combine_blocks(arguments.rows))), dim3(combine_threads),
+                      arguments);
 }
 
 }  // namespace assay

@@ -11,12 +11,13 @@
 namespace assay {
 namespace {
 
-/// Splits are at least so long: a wave takes four groups of 16 keys, and the join of all waves is worth them.
+/// Splits are at least so long: a wave takes 64 keys, and the join of all waves is worth them.
 constexpr int least_keys_per_split = 256;
 
 /// Rounds of blocks that the device takes for all of them, as a share of the work: `slots` blocks run at once.
 double rounds(std::int64_t blocks, std::int64_t splits, std::int64_t slots) {
-  return static_cast<double>((blocks * splits + slots - 1) / slots) / static_cast<double>(splits);
+  const std::int64_t whole = (blocks * splits + slots - 1) / slots;
+  return static_cast<double>(whole) / static_cast<double>(splits);
 }
 
 /// As many splits as fill the device once. With more blocks than it holds, the last round of them may be nearly empty:
@@ -58,7 +59,7 @@ assay_status check_split_kv(const problem& p) {
     return refuse(ASSAY_UNSUPPORTED, "row tiles %d times heads_kv %d times num_seqs %d exceed a grid's %lld", row_tiles,
                   p.heads_kv, p.num_seqs, static_cast<long long>(most_blocks));
   // The last group's end, and a wave's next group behind it.
-  if (p.max_k > int32_max - (most_split_kv_waves + 1) * split_kv_group_keys)
+  if (p.max_k > int32_max - (most_split_kv_waves + 1) * most_split_kv_group_keys)
     return refuse(ASSAY_UNSUPPORTED, "max_k %d exceeds 2^31", p.max_k);
   if (combine_blocks(std::int64_t{p.total_q} * p.heads_q) > int32_max)
     return refuse(ASSAY_UNSUPPORTED, "total_q %d times heads_q %d exceeds a grid", p.total_q, p.heads_q);

@@ -6,12 +6,19 @@
 
 #include "kernels/device/divisor.hpp"
 #include "kernels/host/device_tensor.hpp"
+#include "kernels/platform/current.hpp"
 #include "kernels/problem.hpp"
 
 namespace assay {
 
-inline constexpr int split_kv_group_keys = 16;  ///< that a wave takes at once: the contract's tile
-inline constexpr int most_split_kv_rows = 16;   ///< of a block: query rows times heads of a group
+/// Keys that a wave takes at once: the contract's tile. Of one byte an element they are twice as many, so that what is
+/// done once a group is done as seldom a byte; not where a group waits in registers and LDS has little room. Arguments:
+/// bytes of an element of K, and of V.
+constexpr int split_kv_group_keys(std::int64_t k_bytes, std::int64_t v_bytes) {
+  return !platform::copies_pass_registers && k_bytes + v_bytes == 2 ? 32 : 16;
+}
+inline constexpr int most_split_kv_group_keys = 32;
+inline constexpr int most_split_kv_rows = 16;  ///< of a block: query rows times heads of a group
 inline constexpr int most_split_kv_waves = 4;
 inline constexpr int most_split_kv_threads = 64 * most_split_kv_waves;
 inline constexpr int max_head_dim = 256;
@@ -59,6 +66,7 @@ struct split_kv_arguments {
   std::int32_t num_splits;
   std::int32_t row_tiles;          ///< of the sequence with most rows
   std::int32_t has_whole_vectors;  ///< K's and V's rows may be read 16 bytes at a time; else 8
+  std::int32_t has_whole_queries;  ///< Q's rows are read 16 bytes at a time; else one element
   float logit_scale;               ///< scale * q_scale * k_scale
   float base2_logit_scale;         ///< the same times log2(e)
   float soft_cap;

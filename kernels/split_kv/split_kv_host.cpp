@@ -61,6 +61,13 @@ assay_status declare(const problem* p, const assay_launch* launch, contract* dec
 
 using split_kv_tensors = attention_tensors;
 
+/// Whether the elements of each head lie side by side, and begin and end at multiples of 16 bytes.
+bool has_whole_queries(const tensor& q) {
+  const auto is_whole = [&](std::int64_t elements) { return elements * size_bytes(q.type) % 16 == 0; };
+  return reinterpret_cast<std::uintptr_t>(q.data) % 16 == 0 && is_whole(q.stride[0]) && is_whole(q.stride[1]) &&
+         q.stride[2] == 1 && is_whole(q.shape[2]);
+}
+
 split_kv_arguments arguments_of(const problem& p, const split_kv_tensors& t, int lanes) {
   const auto integers = [](const tensor& from) { return static_cast<const std::int32_t*>(from.data); };
   const bool has_table = p.page_table == page_table_kind::block_table;
@@ -88,6 +95,7 @@ split_kv_arguments arguments_of(const problem& p, const split_kv_tensors& t, int
   a.shape = split_kv_shape_of(p, split_kv_device_of(lanes));
   a.row_tiles = split_kv_row_tiles(p, a.shape.rows);
   a.has_whole_vectors = static_cast<std::int32_t>(has_whole_vectors(t.k) && has_whole_vectors(t.v));
+  a.has_whole_queries = static_cast<std::int32_t>(has_whole_queries(t.q));
   a.logit_scale = scales.natural;
   a.base2_logit_scale = scales.base2;
   a.soft_cap = p.soft_cap, a.v_scale = p.v_scale;

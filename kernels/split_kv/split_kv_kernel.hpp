@@ -1,6 +1,7 @@
 /// Split-KV attention over a paged cache. A block takes 8 or 16 rows (query rows times heads of one group) of one
-/// sequence and kv head, and one split of its keys, in groups of 16. Wave w takes the groups whose number is w modulo
-/// the waves, with a state (m, l, O) and a ring in LDS of its own; waves meet when all is done, to join their states.
+/// sequence and kv head, and one split of its keys, in groups of one or two atoms of 16. Wave w takes the groups whose
+/// number is w modulo the waves, with a state (m, l, O) and a ring in LDS of its own; waves meet when all is done, to
+/// join their states.
 /// Per group:
 ///   S^T = K Q^T | softmax: a lane holds keys of a row or two | O^T = O^T * alpha + V^T P^T
 /// The rows are the columns of the matrix atoms, and P stays in registers.
@@ -17,22 +18,28 @@
 
 namespace assay {
 
-/// Types and extents of an instantiation. T: Q and K at the matrix unit, V: V and P there, and O as stored. Halves: of
-/// `narrow_columns` rows, that a block has.
-template <class T, class StoredK, class StoredV, class V, int MaxHeadDim, int Halves>
+/// Types and extents of an instantiation. T: Q and K at the matrix unit. Halves: of `narrow_columns` rows, that a block
+/// has.
+template <class T, class StoredK, class StoredV, class Output, int MaxHeadDim, int Halves>
 struct split_kv_traits {
   using element = T;
   using stored_k = StoredK;
   using stored_v = StoredV;
-  using value = V;
+  /// V and P at the matrix unit. Of f16 P has more bits than of bf16, but below 2^-25 it becomes 0.
+  using value = std::conditional_t<sizeof(StoredV) != 1, StoredV,
+                                   std::conditional_t<device::prefers_half_values, device::f16, Output>>;
+  using output = Output;
   using score = std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, float>;
+  static constexpr int group_keys = split_kv_group_keys(sizeof(StoredK), sizeof(StoredV));
+  static constexpr int key_atoms = group_keys / device::group_keys;  ///< of a group
   static constexpr int halves = Halves;
   static constexpr int atoms = MaxHeadDim / 16;
   /// A lane keeps its share of Q in registers, where that leaves enough of them.
   static constexpr bool holds_queries = device::may_hold_queries && MaxHeadDim <= 128;
   using ring =
       device::key_ring<StoredK, StoredV, device::swizzled_row_bytes(MaxHeadDim* static_cast<int>(sizeof(StoredK))),
-                       device::swizzled_row_bytes(MaxHeadDim* static_cast<int>(sizeof(StoredV)))>;
+                       device::swizzled_row_bytes(MaxHeadDim* static_cast<int>(sizeof(StoredV))),
+                       device::wave_crew<group_keys>>;
 };
 
 /// A block's LDS.
@@ -90,26 +97,40 @@ class wave_state {
                        std::int32_t group) {
     using element = typename Traits::element;
     using stored_k = typename Traits::stored_k;
-    device::narrow_sums<typename Traits::score> s[Traits::halves];
-    device::multiply_keys<element, Traits::holds_queries ? Traits::atoms : 0>(
-        s, steps(), [&](int step, auto& f) { device::load_keys<stored_k>(f, keys, step); },
-        [&](int half, int step, auto& f) {
-          if constexpr (Traits::holds_queries)
-            f = queries_[half][step];
-          else
-            device::load_queries<stored_k>(f, lds.q(half), step);
-        });
+    device::narrow_sums<typename Traits::score> s[Traits::key_atoms][Traits::halves];
+    ASSAY_UNROLL
+    for (int atom = 0; atom < Traits::key_atoms; ++atom) {
+      const device::swizzled_rows rows = keys.from(atom * device::group_keys);
+      device::multiply_keys<element, Traits::holds_queries ? Traits::atoms : 0>(
+          s[atom], steps(), [&](int step, auto& f) { device::load_keys<stored_k>(f, rows, step); },
+          [&](int half, int step, auto& f) {
+            if constexpr (Traits::holds_queries)
+              f = queries_[half][step];
+            else
+              device::load_queries<stored_k>(f, lds.q(half), step);
+          });
+    }
 
-    device::query_fragment<value> p[Traits::halves];
+    const std::int32_t first_key = group * Traits::group_keys;
+    const bool is_whole = work_.common.first <= first_key && first_key + Traits::group_keys <= work_.common.last;
+    device::query_fragment<value> p[Traits::key_atoms][Traits::halves];
     ASSAY_UNROLL
     for (int half = 0; half < Traits::halves; ++half) {
-      float y[elements];
-      find_logits(half, group, s[half], y);
-      weigh(half, s[half].count(), y);
-      device::to_operand(p[half], y);
+      float y[Traits::key_atoms][elements];
+      ASSAY_UNROLL
+      for (int atom = 0; atom < Traits::key_atoms; ++atom)
+        find_logits(half, first_key + atom * device::group_keys, is_whole, s[atom][half], y[atom]);
+      weigh(half, s[0][half].count(), y);
+      ASSAY_UNROLL
+      for (int atom = 0; atom < Traits::key_atoms; ++atom) device::to_operand(p[atom][half], y[atom]);
     }
-    device::multiply_values(
-        o_, blocks(), p, [&](int block, auto& f) { device::load_values<typename Traits::stored_v>(f, values, block); });
+    ASSAY_UNROLL
+    for (int atom = 0; atom < Traits::key_atoms; ++atom) {
+      const device::swizzled_rows rows = values.from(atom * device::group_keys);
+      device::multiply_values(o_, blocks(), p[atom], [&](int block, auto& f) {
+        device::load_values<typename Traits::stored_v>(f, rows, block);
+      });
+    }
   }
 
   /// Leaves the state in LDS. The wave's ring is done.
@@ -144,26 +165,33 @@ class wave_state {
   /// Of 64 columns of V.
   __device__ int blocks() const { return (a_.head_dim_v + 63) / 64; }
 
-  /// Base-2 logits of a half, by its dot products; int32 sums are below 2^23: exact as floats.
+  /// Base-2 logits of a half and an atom of keys, by its dot products; int32 sums are below 2^23: exact as floats.
+  /// is_whole: all rows see all of the keys.
   template <class Score>
-  __device__ __forceinline__ void find_logits(int half, std::int32_t group, const device::narrow_sums<Score>& s,
-                                              float (&y)[elements]) const {
+  __device__ __forceinline__ void find_logits(int half, std::int32_t first_key, bool is_whole,
+                                              const device::narrow_sums<Score>& s, float (&y)[elements]) const {
+    const bool is_plain = has_plain_logits(a_);
+    if (is_plain && is_whole) {
+      ASSAY_UNROLL
+      for (int i = 0; i < s.count(); ++i) y[i] = static_cast<float>(s.value[i]) * a_.base2_logit_scale;
+      return;
+    }
     const auto find = [&](auto logit_of) {
       ASSAY_UNROLL
       for (int i = 0; i < s.count(); ++i) {
-        const std::int32_t key = group * split_kv_group_keys + device::narrow_row(i);
+        const std::int32_t key = first_key + device::narrow_row(i);
         const bool is_visible = visible_[half][i % slots].holds(key);
         y[i] = is_visible ? logit_of(i, key, static_cast<float>(s.value[i])) : device::no_logit;
       }
     };
-    if (has_plain_logits(a_))
+    if (is_plain)
       find([&](int, std::int32_t, float dot) { return dot * a_.base2_logit_scale; });
     else
       find([&](int i, std::int32_t key, float dot) { return base2_logit(a_, work_, row_of(half, i), key, dot); });
   }
 
   /// The logits of a half become probabilities, and O and l are scaled to the new maximum.
-  __device__ __forceinline__ void weigh(int half, int count, float (&y)[elements]) {
+  __device__ __forceinline__ void weigh(int half, int count, float (&y)[Traits::key_atoms][elements]) {
     float alpha[slots];
     bool moves = false;
     ASSAY_UNROLL
@@ -171,16 +199,22 @@ class wave_state {
       device::softmax_state& state = softmax_[half][slot];
       float top = device::no_logit;
       ASSAY_UNROLL
-      for (int i = slot; i < count; i += slots) top = fmaxf(top, y[i]);
+      for (int atom = 0; atom < Traits::key_atoms; ++atom) ASSAY_UNROLL
+      for (int i = slot; i < count; i += slots) top = fmaxf(top, y[atom][i]);
       alpha[slot] = state.move(device::join_column(top, [](float x, float z) { return fmaxf(x, z); }));
       moves |= alpha[slot] != 1.0F;
-      float part[elements];
+      float sum[Traits::key_atoms];
       ASSAY_UNROLL
-      for (int i = slot; i < count; i += slots) part[i] = y[i] = device::exp2(y[i] - state.base());
-      ASSAY_UNROLL
-      for (int width = count / 2; width >= slots; width /= 2) ASSAY_UNROLL
-      for (int i = slot; i < width; i += slots) part[i] += part[i + width];
-      state.l = fmaf(state.l, alpha[slot], part[slot]);
+      for (int atom = 0; atom < Traits::key_atoms; ++atom) {
+        float part[elements];
+        ASSAY_UNROLL
+        for (int i = slot; i < count; i += slots) part[i] = y[atom][i] = device::exp2(y[atom][i] - state.base());
+        ASSAY_UNROLL
+        for (int width = count / 2; width >= slots; width /= 2) ASSAY_UNROLL
+        for (int i = slot; i < width; i += slots) part[i] += part[i + width];
+        sum[atom] = part[slot];
+      }
+      state.l = fmaf(state.l, alpha[slot], Traits::key_atoms == 1 ? sum[0] : sum[0] + sum[Traits::key_atoms - 1]);
     }
     if (!platform::any_lane(moves)) return;  // all alphas are 1
     ASSAY_UNROLL
@@ -218,7 +252,7 @@ __device__ inline void weigh_waves(const split_kv_arguments& a, const block_work
 }
 
 /// Joins the waves' O, normalises and stores it.
-template <class V>
+template <class Output>
 __device__ void join_outputs(const split_kv_arguments& a, const block_work& work, const block_lds& lds) {
   const int threads = a.shape.waves * a.shape.lanes;
   for (int row = 0; row < a.shape.rows; ++row) {
@@ -230,7 +264,7 @@ __device__ void join_outputs(const split_kv_arguments& a, const block_work& work
       for (int wave = 0; wave < a.shape.waves; ++wave) sum = fmaf(lds.m(wave, row), lds.o(wave, row)[column], sum);
       // + 0 makes a negative zero positive: its sign would tell of keys that the row does not see.
       const float o = l == 0.0F ? 0.0F : sum / l * a.v_scale + 0.0F;
-      store_o<V>(a, work, id, column, o);
+      store_o<Output>(a, work, id, column, o);
     }
   }
 }
@@ -242,7 +276,8 @@ __global__ void __launch_bounds__(most_split_kv_waves* device::largest_wave) spl
   HIP_DYNAMIC_SHARED(uint4, dynamic_lds);
   const block_lds lds{reinterpret_cast<unsigned char*>(dynamic_lds), a.shape};
 
-  const block_work work = find_work(a);
+  platform::start_next_kernel();  // combine
+  const block_work work = find_work<Traits::group_keys>(a);
   if (work.first_row >= work.rows) return;
 
   const int wave = device::wave_of_block();
@@ -277,7 +312,7 @@ __global__ void __launch_bounds__(most_split_kv_waves* device::largest_wave) spl
   __syncthreads();
   weigh_waves(a, work, lds);
   __syncthreads();
-  join_outputs<typename Traits::value>(a, work, lds);
+  join_outputs<typename Traits::output>(a, work, lds);
 }
 
 template <class Traits>
@@ -289,24 +324,24 @@ void launch_block_kernel(const split_kv_arguments& arguments, split_kv_grid grid
                      static_cast<unsigned int>(arguments.shape.lds.size_bytes), platform::stream(), arguments);
 }
 
-template <class T, class StoredK, class StoredV, class V, int Halves>
+template <class T, class StoredK, class StoredV, class Output, int Halves>
 void launch_split_kv_of_rows(const split_kv_arguments& arguments, split_kv_grid grid) {
   const int head_dim = arguments.head_dim_qk < arguments.head_dim_v ? arguments.head_dim_v : arguments.head_dim_qk;
   if (head_dim <= 64)
-    launch_block_kernel<split_kv_traits<T, StoredK, StoredV, V, 64, Halves>>(arguments, grid);
+    launch_block_kernel<split_kv_traits<T, StoredK, StoredV, Output, 64, Halves>>(arguments, grid);
   else if (head_dim <= 128)
-    launch_block_kernel<split_kv_traits<T, StoredK, StoredV, V, 128, Halves>>(arguments, grid);
+    launch_block_kernel<split_kv_traits<T, StoredK, StoredV, Output, 128, Halves>>(arguments, grid);
   else
-    launch_block_kernel<split_kv_traits<T, StoredK, StoredV, V, max_head_dim, Halves>>(arguments, grid);
+    launch_block_kernel<split_kv_traits<T, StoredK, StoredV, Output, max_head_dim, Halves>>(arguments, grid);
 }
 
-template <class T, class StoredK, class StoredV, class V>
+template <class T, class StoredK, class StoredV, class Output>
 void launch_split_kv(const split_kv_arguments& arguments, split_kv_grid grid) {
   constexpr int most_halves = most_split_kv_rows / device::narrow_columns;
   if (arguments.shape.rows == device::narrow_columns)
-    launch_split_kv_of_rows<T, StoredK, StoredV, V, 1>(arguments, grid);
+    launch_split_kv_of_rows<T, StoredK, StoredV, Output, 1>(arguments, grid);
   else if constexpr (most_halves > 1)
-    launch_split_kv_of_rows<T, StoredK, StoredV, V, most_halves>(arguments, grid);
+    launch_split_kv_of_rows<T, StoredK, StoredV, Output, most_halves>(arguments, grid);
 }
 
 }  // namespace assay

@@ -22,6 +22,7 @@ struct block_work {
   std::int32_t num_keys;
   std::int64_t position;                 ///< of the sequence's query row 0
   device::key_range visible;             ///< to any row of the block
+  device::key_range common;              ///< to each of them
   std::int32_t first_group, last_group;  ///< [first, last) of this split that hold visible keys
 };
 
@@ -30,7 +31,9 @@ __device__ inline std::int32_t clamp_to_keys(std::int64_t key, std::int32_t num_
   return static_cast<std::int32_t>(device::max_of<std::int64_t>(0, device::min_of<std::int64_t>(key, num_keys)));
 }
 
-__device__ inline block_work find_work(const split_kv_arguments& a) {
+/// GroupKeys: of split_kv_group_keys().
+template <int GroupKeys>
+__device__ block_work find_work(const split_kv_arguments& a) {
   block_work w;
   // All in x, whose extent is the only large one; the row tiles that share keys are neighbours.
   const auto block = static_cast<std::int32_t>(blockIdx.x);
@@ -52,14 +55,16 @@ __device__ inline block_work find_work(const split_kv_arguments& a) {
   const std::int64_t lowest = w.position + w.first_row / a.group, highest = w.position + last_row / a.group;
   w.visible.first = a.window > 0 ? clamp_to_keys(lowest - a.window + 1, w.num_keys) : 0;
   w.visible.last = a.causal != 0 ? clamp_to_keys(highest + 1, w.num_keys) : w.num_keys;
+  w.common.first = a.window > 0 ? clamp_to_keys(highest - a.window + 1, w.num_keys) : 0;
+  w.common.last = a.causal != 0 ? clamp_to_keys(lowest + 1, w.num_keys) : w.num_keys;
 
   // Splits cut the whole sequence, whatever the mask shows of it: the cut must not depend on the row. 64 bits, since
   // rounded up the groups of all splits can exceed 2^31 keys.
-  const std::int64_t groups = (std::int64_t{w.num_keys} + split_kv_group_keys - 1) / split_kv_group_keys;
+  const std::int64_t groups = (std::int64_t{w.num_keys} + GroupKeys - 1) / GroupKeys;
   const std::int64_t per_split = (groups + a.num_splits - 1) / a.num_splits;
-  const std::int64_t visible_end = (std::int64_t{w.visible.last} + split_kv_group_keys - 1) / split_kv_group_keys;
+  const std::int64_t visible_end = (std::int64_t{w.visible.last} + GroupKeys - 1) / GroupKeys;
   w.first_group = static_cast<std::int32_t>(
-      device::max_of<std::int64_t>(w.visible.first / split_kv_group_keys, device::min_of(w.split * per_split, groups)));
+      device::max_of<std::int64_t>(w.visible.first / GroupKeys, device::min_of(w.split * per_split, groups)));
   w.last_group = static_cast<std::int32_t>(device::min_of(visible_end, (w.split + 1) * per_split));
   if (w.visible.first >= w.visible.last) w.last_group = w.first_group;
   return w;
@@ -111,19 +116,33 @@ __device__ inline float base2_logit(const split_kv_arguments& a, const block_wor
   return x * device::log2_e;
 }
 
-/// Q's rows of the block to LDS; rows beyond the tensor are zeros, and so are columns up to a whole atom.
+/// Where the elements of a row of Q begin.
+template <class T>
+__device__ const T* row_of_q(const split_kv_arguments& a, const row_identity& id) {
+  return static_cast<const T*>(a.q.data) + id.query * a.q.stride[0] + id.head * a.q.stride[1];
+}
+
+/// Q's rows of the block to LDS; rows beyond the tensor are zeros, and so are columns up to a whole atom. Load: of what
+/// is moved at once, so many elements.
+template <class T, class Load>
+__device__ void stage_q(const split_kv_arguments& a, const block_work& w, const device::swizzled_rows& q, Load load) {
+  using moved = decltype(load(static_cast<const T*>(nullptr), 0));
+  constexpr int elements = static_cast<int>(sizeof(moved) / sizeof(T));
+  const int pieces = (a.head_dim_qk + 15) / 16 * 16 / elements;
+  for (int at = static_cast<int>(threadIdx.x); at < a.shape.rows * pieces; at += a.shape.waves * a.shape.lanes) {
+    const int row = at / pieces, column = at % pieces * elements;
+    const row_identity id = identify_row(a, w, row);
+    moved piece{};
+    if (id.exists && column < a.head_dim_qk) piece = load(row_of_q<T>(a, id), column);
+    *reinterpret_cast<moved*>(q.at(row, column * static_cast<int>(sizeof(T)))) = piece;
+  }
+}
 template <class T>
 __device__ void stage_q(const split_kv_arguments& a, const block_work& w, const device::swizzled_rows& q) {
-  const int columns = (a.head_dim_qk + 15) / 16 * 16, threads = a.shape.waves * a.shape.lanes;
-  for (int at = static_cast<int>(threadIdx.x); at < a.shape.rows * columns; at += threads) {
-    const int row = at / columns, column = at % columns;
-    const row_identity id = identify_row(a, w, row);
-    T value{};
-    if (id.exists && column < a.head_dim_qk)
-      value =
-          static_cast<const T*>(a.q.data)[id.query * a.q.stride[0] + id.head * a.q.stride[1] + column * a.q.stride[2]];
-    *reinterpret_cast<T*>(q.at(row, column * static_cast<int>(sizeof(T)))) = value;
-  }
+  if (a.has_whole_queries != 0)
+    stage_q<T>(a, w, q, [](const T* row, int column) { return *reinterpret_cast<const uint4*>(row + column); });
+  else
+    stage_q<T>(a, w, q, [&](const T* row, int column) { return row[column * a.q.stride[2]]; });
 }
 
 __device__ inline void store_lse(const split_kv_arguments& a, const block_work& w, const row_identity& id, float lse) {
@@ -135,11 +154,11 @@ __device__ inline void store_lse(const split_kv_arguments& a, const block_work& 
 }
 
 /// Stores an element of O: to o with one split, else to the split's f32 partial.
-template <class V>
+template <class Output>
 __device__ void store_o(const split_kv_arguments& a, const block_work& w, const row_identity& id, int column, float o) {
   if (a.num_splits == 1) {
     const std::int64_t to = id.query * a.o.stride[0] + id.head * a.o.stride[1] + column * a.o.stride[2];
-    static_cast<V*>(a.o.data)[to] = device::from_float<V>(o);
+    static_cast<Output*>(a.o.data)[to] = device::from_float<Output>(o);
   } else {
     const device_tensor& t = a.o_partial;
     const std::int64_t to =

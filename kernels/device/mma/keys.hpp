@@ -31,6 +31,14 @@ __device__ inline int narrow_column(int i) {
   return c_column(i);
 }
 
+/// Whether FP8 values become f16 in fewer steps than bf16, and P may, too. AMD's older units flush f16 below 2^-14,
+/// where most of a long row's P is.
+#if defined(__HIP_PLATFORM_ASSAY_CPU__)
+inline constexpr bool prefers_half_values = true;
+#else
+inline constexpr bool prefers_half_values = false;
+#endif
+
 /// Lanes so far apart hold the same column of C.
 inline constexpr int narrow_stride = 16;
 /// CDNA's waves have 512 registers, RDNA's 256, and the cpu platform's atoms take Q from LDS.

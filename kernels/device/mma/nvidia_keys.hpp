@@ -19,6 +19,7 @@ inline constexpr int narrow_columns = 8;
 inline constexpr int narrow_slots = 2;
 inline constexpr int narrow_stride = 4;
 inline constexpr bool may_hold_queries = true;
+inline constexpr bool prefers_half_values = true;
 
 /// Of int8 the first half.
 template <class T>
@@ -84,33 +85,27 @@ __device__ inline unsigned int round_pair(float low, float high) {
   return pair;
 }
 
-/// The two lower bytes of a word as a pair of T, exactly.
+/// A pair of f16 as one of T, exactly: what FP8 can be.
+template <class T>
+__device__ inline unsigned int narrowed_pair(unsigned int pair) {
+  if constexpr (std::is_same_v<T, f16>) return pair;
+  float low, high;
+  asm("{.reg .b16 a, b; mov.b32 {a, b}, %2; cvt.f32.f16 %0, a; cvt.f32.f16 %1, b;}"
+      : "=f"(low), "=f"(high)
+      : "r"(pair));
+  return round_pair<T>(low, high);
+}
+/// The four bytes of a word as two pairs of T, exactly.
 template <class Stored, class T>
-__device__ inline unsigned int widened_pair(unsigned int bytes) {
-  unsigned int pair = widened_pair<Stored>(bytes);
-  if constexpr (std::is_same_v<T, bf16>) {
-    float low, high;
-    asm("{.reg .b16 a, b; mov.b32 {a, b}, %2; cvt.f32.f16 %0, a; cvt.f32.f16 %1, b;}"
-        : "=f"(low), "=f"(high)
-        : "r"(pair));
-    pair = round_pair<bf16>(low, high);
-  }
-  return pair;
+__device__ inline void widen_word(unsigned int& low, unsigned int& high, unsigned int bytes) {
+  widen_word<Stored>(low, high, bytes);
+  low = narrowed_pair<T>(low), high = narrowed_pair<T>(high);
 }
 
 template <class Stored, class T>
 __device__ inline void widen_chunk(uint4 (&to)[2], const uint4& codes) {
-  const auto half = [](unsigned int first, unsigned int second) {
-    if constexpr (std::is_same_v<T, f16>) {
-      uint4 wide;
-      widen_word<Stored>(wide.x, wide.y, first), widen_word<Stored>(wide.z, wide.w, second);
-      return wide;
-    } else {
-      return make_uint4(widened_pair<Stored, T>(first), widened_pair<Stored, T>(first >> 16),
-                        widened_pair<Stored, T>(second), widened_pair<Stored, T>(second >> 16));
-    }
-  };
-  to[0] = half(codes.x, codes.y), to[1] = half(codes.z, codes.w);
+  widen_word<Stored, T>(to[0].x, to[0].y, codes.x), widen_word<Stored, T>(to[0].z, to[0].w, codes.y);
+  widen_word<Stored, T>(to[1].x, to[1].y, codes.z), widen_word<Stored, T>(to[1].z, to[1].w, codes.w);
 }
 
 template <class Stored, class T, class Rows>
@@ -124,8 +119,8 @@ __device__ inline void load_keys(key_fragment<T>& f, const Rows& keys, int step)
     if constexpr (std::is_same_v<Stored, std::int8_t>) {
       f.word[0] = upper, f.word[1] = lower;
     } else {
-      f.word[0] = widened_pair<Stored, T>(upper), f.word[1] = widened_pair<Stored, T>(lower);
-      f.word[2] = widened_pair<Stored, T>(upper >> 16), f.word[3] = widened_pair<Stored, T>(lower >> 16);
+      widen_word<Stored, T>(f.word[0], f.word[2], upper);
+      widen_word<Stored, T>(f.word[1], f.word[3], lower);
     }
   }
 }
@@ -159,9 +154,8 @@ __device__ inline void load_values(key_fragment<T> (&f)[4], const Rows& values, 
       load_matrices_transposed(pairs, shared_number(values, lane % 16, block * 4 + j + lane / 16));
       ASSAY_UNROLL
       for (int i = 0; i < 4; ++i) {
-        const unsigned int by_column = __byte_perm(pairs[i], 0, 0x3120);
-        f[j + i / 2].word[i % 2 * 2] = widened_pair<Stored, T>(by_column);
-        f[j + i / 2].word[i % 2 * 2 + 1] = widened_pair<Stored, T>(by_column >> 16);
+        unsigned int(&words)[4] = f[j + i / 2].word;
+        widen_word<Stored, T>(words[i % 2 * 2], words[i % 2 * 2 + 1], __byte_perm(pairs[i], 0, 0x3120));
       }
     }
   }

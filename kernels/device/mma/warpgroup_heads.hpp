@@ -99,13 +99,13 @@ class heads_as_columns {
         const int at = step / 4 * heads.rows * swizzled_run_bytes + step % 4 * 2 * chunk_bytes;
         add_product(dots, k.step[step], b + at, columns);
       }
+      commit_warpgroup();  // here: behind a branch it were an instruction of its own, which waits for the unit
     };
     start_warpgroup();
     if (steps == most_steps)
       multiply(most_steps);  // one straight piece
     else
       multiply(steps);
-    commit_warpgroup();
 #else
     multiply_heads<most_steps>(dots, wanted, heads, k.step, has_keys ? steps : 0);
 #endif

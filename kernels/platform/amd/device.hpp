@@ -7,6 +7,7 @@
 #include <span>
 
 #include "kernels/library.h"
+#include "kernels/platform/common/kernels_in_turn.hpp"
 #include "kernels/platform/common/math_errors.hpp"
 #include "kernels/platform/common/stream_of_call.hpp"
 #include "kernels/platform/common/tanh_by_exp.hpp"
@@ -145,13 +146,19 @@ __device__ inline bool any_lane(bool holds) {
   return __any(holds ? 1 : 0) != 0;
 }
 
+/// A place in LDS where copies go; `+ n` is n bytes further on.
+using lds_place = unsigned char*;
+__device__ inline lds_place place_in_lds(unsigned char* at) {
+  return at;
+}
+
 /// Copies to LDS, done where they begin: see copies_pass_registers.
 template <int Bytes>
-__device__ inline void begin_copy(void* lds, const void* from, bool is_live) {
+__device__ inline void begin_copy(lds_place to, const void* from, bool is_live) {
   struct alignas(Bytes) vector {
     unsigned int word[Bytes / 4];
   };
-  *static_cast<vector*>(lds) = is_live ? *static_cast<const vector*>(from) : vector{};
+  *reinterpret_cast<vector*>(to) = is_live ? *static_cast<const vector*>(from) : vector{};
 }
 __device__ inline void commit_copies() {}
 template <int Pending>

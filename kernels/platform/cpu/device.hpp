@@ -7,6 +7,7 @@
 #include <span>
 
 #include "kernels/library.h"
+#include "kernels/platform/common/kernels_in_turn.hpp"
 #include "kernels/platform/common/math_errors.hpp"
 #include "kernels/platform/cpu/executor/announced_call.hpp"
 #include "kernels/platform/cpu/executor/async_copy.hpp"
@@ -142,11 +143,17 @@ inline bool any_lane(bool) {
   return true;
 }
 
+/// A place in LDS where copies go; `+ n` is n bytes further on.
+using lds_place = unsigned char*;
+inline lds_place place_in_lds(unsigned char* at) {
+  return at;
+}
+
 /// Begins a copy of `Bytes` (8 or 16) to LDS; where it is not live nothing is read, and the destination becomes 0.
 /// Always inlined: the checker names the kernel's line.
 template <int Bytes>
-[[gnu::always_inline]] inline void begin_copy(void* lds, const void* from, bool is_live) {
-  cpu::begin_copy(lds, from, Bytes, is_live ? Bytes : 0);
+[[gnu::always_inline]] inline void begin_copy(lds_place to, const void* from, bool is_live) {
+  cpu::begin_copy(to, from, Bytes, is_live ? Bytes : 0);
 }
 /// Makes a group of the thread's copies since the last one.
 inline void commit_copies() {

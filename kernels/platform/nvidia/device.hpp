@@ -135,10 +135,15 @@ __device__ inline bool any_lane(bool holds) {
   return __any_sync(0xffffffffU, holds) != 0;
 }
 
+/// A place in LDS where copies go, by its number; `+ n` is n bytes further on.
+using lds_place = unsigned int;
+__device__ inline lds_place place_in_lds(const void* at) {
+  return static_cast<unsigned int>(__cvta_generic_to_shared(at));
+}
+
 /// Begins a copy of `Bytes` (8 or 16) to LDS; where it is not live nothing is read, and the destination becomes 0.
 template <int Bytes>
-__device__ inline void begin_copy(void* lds, const void* from, bool is_live) {
-  const auto to = static_cast<unsigned int>(__cvta_generic_to_shared(lds));
+__device__ inline void begin_copy(lds_place to, const void* from, bool is_live) {
   const int is_dead = is_live ? 0 : 1;
   if constexpr (Bytes == 16)  // past the L1 cache, which the tile would only pass
     asm volatile(
@@ -169,5 +174,30 @@ __device__ inline void publish_lds() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif
 }
+
+/// As in kernels/platform/common/kernels_in_turn.hpp: programmatic dependent launches, which sm_90 has.
+__device__ inline void start_next_kernel() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+__device__ inline void await_kernel_before() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+/// As hipLaunchKernelGGL, but that the kernel may start early. The library has code for the device's own architecture:
+/// none of sm_90 without await_kernel_before().
+template <class Arguments>
+void launch_behind(void (*kernel)(Arguments), dim3 grid, dim3 block, const Arguments& arguments) {
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid, config.blockDim = block, config.stream = stream();
+  config.attrs = &early, config.numAttrs = compute_capability() >= 90 ? 1 : 0;
+  static_cast<void>(cudaLaunchKernelEx(&config, kernel, arguments));  // an error shows by hipGetLastError()
+}
+#define ASSAY_LAUNCH_BEHIND(kernel, grid, block, ...) ::assay::platform::launch_behind(kernel, grid, block, __VA_ARGS__)
 
 }  // namespace assay::platform

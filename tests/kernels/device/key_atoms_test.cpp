@@ -119,40 +119,41 @@ void require_products() {
   }
 }
 
-constexpr int pool_pages = 40, pool_columns = 72, waves = 2, most_keys = 203;
+constexpr int pool_pages = 40, waves = 2, most_keys = 203;
 
-/// Each wave sums the columns of its keys, and of what lies behind them in LDS.
-template <class T>
-__global__ void sum_keys(const T* pool, device::sequence_pages pages, device::key_range live, int slots,
-                         bool has_whole_vectors, float* sums) {
+/// Each wave sums the columns of its keys, and of what lies behind them in LDS. Keys: of a group.
+template <class T, int Keys>
+__global__ void sum_keys(const T* pool, int pool_columns, device::sequence_pages pages, device::key_range live,
+                         int slots, bool has_whole_vectors, float* sums) {
   HIP_DYNAMIC_SHARED(uint4, lds);
   constexpr int row_bytes = device::swizzled_row_bytes(128 * static_cast<int>(sizeof(T)));
   const int wave = device::wave_of_block(), lane = static_cast<int>(threadIdx.x) % device::wave_lanes();
   const device::group_source<T> source{{pool, pages.page_size * pool_columns, pool_columns},
                                        pool_columns * static_cast<int>(sizeof(T)),
                                        128 * static_cast<int>(sizeof(T))};
-  const int first_group = live.first / keys, last_group = (live.last + keys - 1) / keys;
-  device::key_ring<T, T, row_bytes, row_bytes> ring(
+  const int first_group = live.first / Keys, last_group = (live.last + Keys - 1) / Keys;
+  device::key_ring<T, T, row_bytes, row_bytes, device::wave_crew<Keys>> ring(
       source, source, {pages, live, first_group + wave, last_group, waves, has_whole_vectors},
-      {reinterpret_cast<unsigned char*>(lds) + wave * slots * 2 * keys * row_bytes, row_bytes, row_bytes, slots});
+      {reinterpret_cast<unsigned char*>(lds) + wave * slots * 2 * Keys * row_bytes, row_bytes, row_bytes, slots});
   ring.start();
   for (int group = first_group + wave; group < last_group; group += waves) {
-    ring.advance();
-    for (int column = lane; column < 128; column += device::wave_lanes()) {
+    const auto sum_of = [&](const device::swizzled_rows& rows, int column) {
       float sum = 0;
-      for (int row = 0; row < keys; ++row)
-        sum +=
-            device::to_float(*reinterpret_cast<const T*>(ring.keys().at(row, column * static_cast<int>(sizeof(T))))) +
-            2 * device::to_float(
-                    *reinterpret_cast<const T*>(ring.values().at(row, column * static_cast<int>(sizeof(T)))));
-      sums[group * 128 + column] = sum;
-    }
+      for (int row = 0; row < Keys; ++row)
+        sum += device::to_float(*reinterpret_cast<const T*>(rows.at(row, column * static_cast<int>(sizeof(T)))));
+      return sum;
+    };
+    ring.advance();
+    for (int column = lane; column < 128; column += device::wave_lanes())
+      sums[group * 128 + column] = sum_of(ring.keys(), column);
+    for (int column = lane; column < 128; column += device::wave_lanes())
+      sums[group * 128 + column] += 2 * sum_of(ring.values(), column);
   }
   ring.finish();
 }
 
-template <class T>
-void require_ring(bool has_whole_vectors) {
+template <class T, int Keys>
+void require_ring(int pool_columns, bool has_whole_vectors) {
   std::mt19937 random(5);
   for (const int page_size : {1, 3, 8, 16, 24, 48}) {
     std::vector<T> pool = draw_all<T>(random, pool_pages * 48 * pool_columns);
@@ -165,18 +166,18 @@ void require_ring(bool has_whole_vectors) {
           INFO("pages of " << page_size << ", keys " << live.first << " to " << live.last << ", " << slots << " slots, "
                            << assay::cpu::name(l));
           std::vector<float> sums(16 * 128, -1.0F);
-          auto* const kernel = sum_keys<T>;
+          auto* const kernel = sum_keys<T, Keys>;
           constexpr int row_bytes = device::swizzled_row_bytes(128 * static_cast<int>(sizeof(T)));
           REQUIRE(assay::cpu::defects_of(l, [&] {
                     hipLaunchKernelGGL(kernel, dim3(1), dim3(static_cast<unsigned int>(waves * l.wave_size)),
-                                       static_cast<unsigned int>(waves * slots * 2 * keys * row_bytes), nullptr,
-                                       pool.data(), pages, live, slots, has_whole_vectors, sums.data());
+                                       static_cast<unsigned int>(waves * slots * 2 * Keys * row_bytes), nullptr,
+                                       pool.data(), pool_columns, pages, live, slots, has_whole_vectors, sums.data());
                   }).empty());
           for (int group = 0; group < 16; ++group)
             for (int column = 0; column < 128; ++column) {
-              const bool is_visited = group >= live.first / keys && group < (live.last + keys - 1) / keys;
+              const bool is_visited = group >= live.first / Keys && group < (live.last + Keys - 1) / Keys;
               float sum = is_visited ? 0.0F : -1.0F;
-              for (int key = group * keys; is_visited && column < pool_columns && key < (group + 1) * keys; ++key)
+              for (int key = group * Keys; is_visited && column < pool_columns && key < (group + 1) * Keys; ++key)
                 if (live.holds(key)) {
                   const std::int64_t row = std::int64_t{table[static_cast<std::size_t>(key / page_size)]} * page_size;
                   const std::int64_t at = (row + key % page_size) * pool_columns + column;
@@ -199,9 +200,12 @@ TEST_CASE("a wave multiplies its keys and values by queries as the definition sa
 }
 
 TEST_CASE("the ring brings each wave its groups of keys, zeros for dead ones and behind the columns", "[key_atoms]") {
-  require_ring<device::f16>(true);
-  require_ring<device::f16>(false);
-  require_ring<device::e4m3fn>(false);
+  require_ring<device::f16, keys>(72, true);
+  require_ring<device::f16, keys>(72, false);
+  require_ring<device::f16, keys>(128, true);  // whole rows
+  require_ring<device::e4m3fn, keys>(72, false);
+  require_ring<device::e4m3fn, 2 * keys>(72, false);
+  require_ring<device::e4m3fn, 2 * keys>(128, true);
 }
 
 // PTX ISA, "Strides" and "128B swizzling" of wgmma's matrices: rows of 128 bytes, whose chunks change places by the

@@ -45,6 +45,27 @@ bool names(const assay_status& status, const char* word) {
   return std::string(status.message).find(word) != std::string::npos;
 }
 
+TEST_CASE("split_kv declares groups of 32 keys for FP8, whose P is f16, and of 16 for others", "[plan]") {
+  assay_launch launch{};
+  launch.wave_size = 32;
+  const auto declared = [&](assay::dtype kv, assay::dtype o) {
+    problem p = decode_problem();
+    p.q_type = p.o_type = o;
+    p.k_type = p.v_type = kv;
+    p.num_splits = 1;
+    assay::contract c;
+    REQUIRE(kernel().declare(&p, &launch, &c).code == ASSAY_OK);
+    return c;
+  };
+  const assay::contract fp8 = declared(assay::dtype::e4m3fn, assay::dtype::bf16);
+  const assay::contract plain = declared(assay::dtype::bf16, assay::dtype::bf16);
+  CHECK(fp8.tile_keys == 32);
+  CHECK(fp8.p_type == assay::dtype::f16);
+  CHECK(plain.tile_keys == 16);
+  CHECK(plain.p_type == assay::dtype::bf16);
+  CHECK(fp8.sum_roundings == plain.sum_roundings + 1);  // the two atoms' sums
+}
+
 }  // namespace
 
 TEST_CASE("the workspace budget is an eighth of the device, clamped, and 1.5 GiB when nothing is known", "[plan]") {

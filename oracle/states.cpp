@@ -90,7 +90,9 @@ struct joined_sums {
 void widen_sum(row_state& to, int roundings, double underflow) {
   if (roundings == 0 || to.sum.hi == 0 || (to.sum.lo == 1 && to.sum.hi == 1)) return;
   const double relative = roundings * unit * (1 + 0x1p-10);
-  to.least_sum = to.least_sum * (1 - relative) * (1 - 0x1p-50) - underflow;
+  // No sum of probabilities is below 0, not even where nothing is known of them: of logits so large that a shift is
+  // lost.
+  to.least_sum = std::max(0.0, to.least_sum * (1 - relative) * (1 - 0x1p-50) - underflow);
   to.sum = {std::max(to.least_sum, to.sum.lo * (1 - relative) * (1 - 0x1p-50) - underflow),
             to.sum.hi * (1 + relative) * (1 + 0x1p-50) + underflow};
 }

@@ -132,6 +132,20 @@ TEST_CASE("a kernel that joins its states wrongly leaves the enclosure, as one d
   CHECK(judge(bounds, testing::views(written))[0].worst_factor > 1);
 }
 
+TEST_CASE("of states whose logits lose a shift of P nothing is said, rather than that l is below 0",
+          "[oracle][states]") {
+  options o;
+  o.sequences = {{1, 90}};
+  o.num_splits = 3;
+  o.draw = [](char, std::int64_t, std::mt19937_64& random) { return random() % 2 == 0 ? 65504.0 : -65504.0; };
+  const testing::setting s = testing::make_setting(o);
+  contract c = small_tiles(dtype::e4m3fn, 4);
+  c.p_shift = 4;
+  c.states = c.state_roundings = 4;
+  for (const enclosed_tensor& t : enclose(s.stated, s.tensors(), c).tensors)
+    for (const interval& e : t.elements) CHECK(e.lo <= e.hi);
+}
+
 TEST_CASE("l, whose parts lanes join, may err by as many roundings as are declared, and not by more",
           "[oracle][states]") {
   for (const std::int32_t states : {1, 3}) {

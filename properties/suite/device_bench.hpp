@@ -10,7 +10,7 @@
 namespace assay {
 
 /// One shape, on data of no meaning. Times are by the device's events, of one launch each, in a queue of launches that
-/// follow each other: the host's own time is in none of them.
+/// follow each other: the host's own time is in none of them, unless run() itself waits for the device.
 struct device_speed {
   std::string shape;        ///< "decode 16 x 8k, pages of 64"
   std::string kernel;       ///< of the library

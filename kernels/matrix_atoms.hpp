@@ -57,7 +57,7 @@ constexpr matrix_atom hopper_fp8_atom(dtype type) {
   return a;
 }
 
-/// FP8 of Hopper's mma.sync m16n8k32, measured for e4m3: elements are widened to f16 and multiplied by two f16 atoms,
+/// FP8 of Hopper's mma.sync m16n8k32, e4m3 and e5m2: elements are widened to f16 and multiplied by two f16 atoms,
 /// of k = 0, 1, 4, 5, .. and of the others, from 0; then c is added.
 constexpr matrix_atom hopper_fp8_mma_atom(dtype /*type*/) {
   matrix_atom a = hopper_atom(dtype::f16);

@@ -97,7 +97,8 @@ std::vector<unit_atom> atoms_of_device() {
   if (capability == 90) {
     all.push_back({described("mma.sync e4m3", dtype::e4m3fn, 32, hopper_fp8_mma_atom(dtype::e4m3fn)),
                    native::launch<instruction::mma_e4m3>});
-    all.push_back({described("mma.sync e5m2", dtype::e5m2, 32, {}), native::launch<instruction::mma_e5m2>});
+    all.push_back({described("mma.sync e5m2", dtype::e5m2, 32, hopper_fp8_mma_atom(dtype::e5m2)),
+                   native::launch<instruction::mma_e5m2>});
     all.push_back(
         {described("wgmma f16", dtype::f16, 16, hopper_atom(dtype::f16)), native::launch<instruction::wgmma_f16>});
     all.push_back(

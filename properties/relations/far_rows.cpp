@@ -34,12 +34,24 @@ verdict check(const library& lib, const attention_case& c) {
   return r.conclude();
 }
 
+/// No more rows than can lie far apart, those of the padding too. The first sequence keeps some.
+void limit_rows(attention_case& c) {
+  c.padding_rows = std::min(c.padding_rows, static_cast<std::int32_t>(far_indices_max / 2));
+  const auto most = static_cast<std::int32_t>(far_indices_max) - c.padding_rows;
+  for (sequence& s : c.sequences) s.q = std::min(s.q, most);
+  std::int64_t rows = 0;
+  const auto fits = [&](const sequence& s) { return (rows += s.q) <= most; };
+  const auto end = std::ranges::find_if_not(c.sequences, fits);
+  c.sequences.erase(end, c.sequences.end());
+}
+
 /// Most tensors have an index for every row.
 void adapt(attention_case& c, const assay_support& takes) {
   const bool has_one_row = takes.most_rows == 1;
   ensure_sequences(c, has_one_row ? 2 : 1);
   ensure_rows(c, 0, has_one_row ? 1 : 2);
   if (has_one_row) ensure_rows(c, 1, 1);
+  limit_rows(c);
 }
 
 }  // namespace

@@ -19,8 +19,9 @@ verdict check(const library& lib, const attention_case& c) {
 
 void adapt(attention_case& c, const assay_support& /*takes*/) {
   ensure_sequences(c, 1);
-  sequence& first = c.sequences.front();
-  if (c.sequences.size() == 1 && first.q < 2) first.q = 2;
+  std::int64_t rows = 0;
+  for (const sequence& s : c.sequences) rows += s.q;
+  if (rows < 2) ensure_rows(c, 0, 2);
 }
 
 }  // namespace

@@ -135,6 +135,22 @@ TEST_CASE("the kernels do not mind how far rows lie apart", "[far]") {
   CHECK(relations::far_rows.check(*library::built_in(), c).result == outcome::discard);
 }
 
+TEST_CASE("far_rows keeps to as many rows as can lie apart", "[far]") {
+  attention_case c = small_case();
+  c.heads_q = c.heads_kv = 1;
+  c.num_splits = 1;
+  for (const std::int32_t padding : {0, 22, 1000}) {
+    c.padding_rows = padding;
+    c.sequences.resize(2);
+    c.sequences[0].q = c.sequences[1].q = 300;
+    relations::far_rows.adapt(c, {});
+    CHECK(to_problem(c).total_q == far_indices_max);
+    const verdict v = relations::far_rows.check(*library::built_in(), c);
+    CAPTURE(v.what);
+    CHECK(v.result == outcome::pass);
+  }
+}
+
 TEST_CASE("a kernel that takes far rows for others computes other bits", "[far]") {
   // Rows of Q beyond 2^31 bytes are taken to be the first row.
   const auto lib = testing::faulty_library([](testing::call& c) {

@@ -163,6 +163,13 @@ TEST_CASE("a pool that is too large to be whole is compared where it has memory"
   CHECK(v.origin == "memory");
 }
 
+TEST_CASE("slot_order has rows to permute, in however many sequences") {
+  attention_case c = append_case();
+  c.sequences[0].q = 0, c.sequences[1].q = 1;
+  slot_order.adapt(c, {});
+  CHECK(slot_order.check(*library::built_in(), c).result == outcome::pass);
+}
+
 TEST_CASE("slot_order sees a kernel that minds the order of rows") {
   const verdict v = check_damaged(slot_order, append_case(), [](const testing::call& one) {
     const tensor k = one.view("k"), slots = one.view("slots");

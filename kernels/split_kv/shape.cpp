@@ -33,7 +33,7 @@ split_kv_lds lay_out(const problem& p, int rows, int waves, int slots) {
   const int group_keys = split_kv_group_keys(size_bytes(p.k_type), size_bytes(p.v_type));
   at.ring_bytes = std::max(slots * group_keys * (at.k_row_bytes + at.v_row_bytes), of_o);
   at.states_at = at.ring_at + waves * at.ring_bytes;
-  at.size_bytes = at.states_at + (2 * waves + 1) * most_split_kv_rows * 4;
+  at.size_bytes = at.states_at + 2 * waves * most_split_kv_rows * 4;
   return at;
 }
 

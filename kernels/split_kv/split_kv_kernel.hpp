@@ -42,6 +42,9 @@ struct split_kv_traits {
                        device::wave_crew<group_keys>>;
 };
 
+/// Threads that join a row of the waves' O.
+inline constexpr int join_lanes = 32;
+
 /// A block's LDS.
 struct block_lds {
   unsigned char* base;
@@ -54,12 +57,11 @@ struct block_lds {
   __device__ float* o(int wave, int row) const {
     return reinterpret_cast<float*>(ring(wave)) + row * shape.lds.o_stride;
   }
-  /// m of a wave's row, and then its weight; the row's joined l is behind all waves'.
+  /// m of a wave's row. Those of all waves are followed by their l.
   __device__ float& m(int wave, int row) const {
     return reinterpret_cast<float*>(base + shape.lds.states_at)[wave * most_split_kv_rows + row];
   }
   __device__ float& l(int wave, int row) const { return m(shape.waves + wave, row); }
-  __device__ float& joined_l(int row) const { return m(2 * shape.waves, row); }
 };
 
 /// What a wave keeps from group to group: m, l and O of the block's rows, of which a lane has `narrow_slots` in a half.
@@ -234,36 +236,40 @@ class wave_state {
                                                            [Traits::holds_queries ? Traits::atoms : 1];
 };
 
-/// Each wave's weight, in place of its m, and the joined l; one thread a row. Stores the LSE.
-__device__ inline void weigh_waves(const split_kv_arguments& a, const block_work& work, const block_lds& lds) {
-  const int row = static_cast<int>(threadIdx.x);
-  if (row >= a.shape.rows) return;
-  const row_identity id = identify_row(a, work, row);
-  if (!id.exists) return;
+/// The joined state of a row, and the weights of its waves in that.
+__device__ inline device::softmax_state weigh_waves(const block_lds& lds, int row,
+                                                    float (&weights)[most_split_kv_waves]) {
   device::softmax_state joined;
-  for (int wave = 0; wave < a.shape.waves; ++wave) joined.m = fmaxf(joined.m, lds.m(wave, row));
-  for (int wave = 0; wave < a.shape.waves; ++wave) {
-    const float m = lds.m(wave, row), weight = m == joined.m ? 1.0F : device::exp2(m - joined.m);
-    joined.l = fmaf(weight, lds.l(wave, row), joined.l);
-    lds.m(wave, row) = weight;
+  for (int wave = 0; wave < lds.shape.waves; ++wave) joined.m = fmaxf(joined.m, lds.m(wave, row));
+  ASSAY_UNROLL
+  for (int wave = 0; wave < most_split_kv_waves; ++wave) {
+    if (wave >= lds.shape.waves) continue;
+    const float m = lds.m(wave, row);
+    weights[wave] = m == joined.m ? 1.0F : device::exp2(m - joined.m);
+    joined.l = fmaf(weights[wave], lds.l(wave, row), joined.l);
   }
-  lds.joined_l(row) = joined.l;
-  store_lse(a, work, id, joined.lse());
+  return joined;
 }
 
-/// Joins the waves' O, normalises and stores it.
+/// Joins the waves' states, normalises O and stores it and the LSE. `join_lanes` threads side by side take a row, and
+/// each of them weighs its waves anew: that is sooner done than waited for.
 template <class Output>
-__device__ void join_outputs(const split_kv_arguments& a, const block_work& work, const block_lds& lds) {
-  const int threads = a.shape.waves * a.shape.lanes;
-  for (int row = 0; row < a.shape.rows; ++row) {
+__device__ void join_waves(const split_kv_arguments& a, const block_work& work, const block_lds& lds) {
+  const int lane = static_cast<int>(threadIdx.x) % join_lanes;
+  const int rows_at_once = a.shape.waves * a.shape.lanes / join_lanes;
+  for (int row = static_cast<int>(threadIdx.x) / join_lanes; row < a.shape.rows; row += rows_at_once) {
     const row_identity id = identify_row(a, work, row);
     if (!id.exists) return;
-    const float l = lds.joined_l(row);
-    for (int column = static_cast<int>(threadIdx.x); column < a.head_dim_v; column += threads) {
+    float weights[most_split_kv_waves];
+    const device::softmax_state joined = weigh_waves(lds, row, weights);
+    if (lane == 0) store_lse(a, work, id, joined.lse());
+    for (int column = lane; column < a.head_dim_v; column += join_lanes) {
       float sum = 0.0F;
-      for (int wave = 0; wave < a.shape.waves; ++wave) sum = fmaf(lds.m(wave, row), lds.o(wave, row)[column], sum);
+      ASSAY_UNROLL
+      for (int wave = 0; wave < most_split_kv_waves; ++wave)
+        if (wave < a.shape.waves) sum = fmaf(weights[wave], lds.o(wave, row)[column], sum);
       // + 0 makes a negative zero positive: its sign would tell of keys that the row does not see.
-      const float o = l == 0.0F ? 0.0F : sum / l * a.v_scale + 0.0F;
+      const float o = joined.l == 0.0F ? 0.0F : sum / joined.l * a.v_scale + 0.0F;
       store_o<Output>(a, work, id, column, o);
     }
   }
@@ -310,9 +316,7 @@ __global__ void __launch_bounds__(most_split_kv_waves* device::largest_wave) spl
   ring.finish();
   state.leave(lds);
   __syncthreads();
-  weigh_waves(a, work, lds);
-  __syncthreads();
-  join_outputs<typename Traits::output>(a, work, lds);
+  join_waves<typename Traits::output>(a, work, lds);
 }
 
 template <class Traits>

@@ -15,11 +15,10 @@ namespace assay {
 
 /// Which rows, keys and groups a block works on. Without rows, what follows `rows` is not set.
 struct block_work {
-  std::int32_t sequence, kv_head, split;
-  std::int32_t first_query;  ///< the sequence's first row in q
-  std::int32_t first_row;    ///< of the block, counting rows times group
-  std::int32_t rows;         ///< of the sequence, counting rows times group
-  std::int32_t num_keys;
+  std::int32_t sequence, kv_head, split, num_keys;
+  std::int32_t first_query;              ///< the sequence's first row in q
+  std::int32_t first_row;                ///< of the block, counting rows times group
+  std::int32_t rows;                     ///< of the sequence, counting rows times group
   std::int64_t position;                 ///< of the sequence's query row 0
   device::key_range visible;             ///< to any row of the block
   device::key_range common;              ///< to each of them
@@ -41,15 +40,17 @@ __device__ block_work find_work(const split_kv_arguments& a) {
   w.sequence = of_head / a.heads_kv;
   w.kv_head = of_head % a.heads_kv;
   w.split = static_cast<std::int32_t>(blockIdx.y);
-  const bool is_batch = a.cu_seqlens_q == nullptr;
+  // All of the sequence's numbers are loaded before one of them is looked at: the block waits once.
+  w.num_keys = a.seqlens_k[w.sequence];
+  const bool has_offset = a.prefix_offset != nullptr, is_batch = a.cu_seqlens_q == nullptr;
+  const std::int32_t offset = has_offset ? a.prefix_offset[w.sequence] : 0;
   w.first_query = is_batch ? w.sequence * a.max_q : a.cu_seqlens_q[w.sequence];  // at most total_q
   const std::int32_t queries = is_batch ? a.max_q : a.cu_seqlens_q[w.sequence + 1] - w.first_query;
   w.rows = queries * a.group;
   w.first_row = row_tile * a.shape.rows;
   if (w.first_row >= w.rows) return w;  // a shorter sequence than the longest: in large batches most blocks end here
-  w.num_keys = a.seqlens_k[w.sequence];
   // Positions may lie before the first key or far behind the last: 64 bits.
-  w.position = a.prefix_offset != nullptr ? a.prefix_offset[w.sequence] : std::int64_t{w.num_keys} - queries;
+  w.position = has_offset ? offset : std::int64_t{w.num_keys} - queries;
 
   const std::int32_t last_row = device::min_of(w.rows, w.first_row + a.shape.rows) - 1;
   const std::int64_t lowest = w.position + w.first_row / a.group, highest = w.position + last_row / a.group;

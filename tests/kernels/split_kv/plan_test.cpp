@@ -244,7 +244,7 @@ TEST_CASE("a block's LDS fits the device for every head dimension and type, and 
                                   at.ring_bytes >= shape.rows * p.head_dim_v * 4;
             const bool is_apart = at.ring_at >= shape.rows * at.q_row_bytes && at.ring_at % 16 == 0 &&
                                   at.ring_bytes % 16 == 0 && at.states_at >= at.ring_at + shape.waves * at.ring_bytes &&
-                                  at.size_bytes >= at.states_at + (2 * shape.waves + 1) * 16 * 4;
+                                  at.size_bytes >= at.states_at + 2 * shape.waves * 16 * 4;
             const bool fits = at.size_bytes <= device.lds_of_block_bytes && shape.waves >= 1 &&
                               shape.waves <= device.most_waves &&
                               shape.rows == (p.max_q * 4 <= device.narrow_columns ? device.narrow_columns : 16);

@@ -44,7 +44,7 @@ struct prefill_arguments {
   const std::int32_t* prefix_offset;
   std::int32_t max_q;      ///< query rows of every sequence in batch mode
   std::int32_t row_tiles;  ///< of the sequence with most rows
-  std::int64_t parts;      ///< their number, where blocks take several (prefill_groups_kernel.hpp)
+  unsigned int parts;      ///< their number, where blocks take several (prefill_groups_kernel.hpp)
   std::int32_t heads_q;
   std::int32_t group;  ///< query heads per kv head
   std::int32_t head_dim_qk, head_dim_v;

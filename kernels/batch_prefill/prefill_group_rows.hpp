@@ -21,6 +21,25 @@
 
 namespace assay {
 
+/// The wave's rows of Q of a part, on their way while the part before it ends.
+template <class Traits>
+class prefill_group_queries {
+ public:
+  __device__ __forceinline__ void load(const prefill_arguments& a, const prefill_work& w) {
+    chunks_.load(a, w, w.first_row + device::wave_of_block() * prefill_wave_rows, first());
+  }
+  template <class Rows>
+  __device__ __forceinline__ void store(const prefill_arguments& a, const Rows& rows) const {
+    chunks_.store(a, first(), rows);
+  }
+
+ private:
+  /// 0, so that no register keeps the chunks' places from one part to the next.
+  __device__ static int first() { return platform::unknown_zero(); }
+
+  query_chunks<Traits, prefill_wave_rows * Traits::atoms * 16 / query_chunk<Traits>::count / 32> chunks_;
+};
+
 template <class Traits>
 class prefill_group_rows {
   using element = typename Traits::element;
@@ -53,9 +72,9 @@ class prefill_group_rows {
   }
 
   /// The warpgroup's rows of Q to LDS, for its products, when those of rows before are done.
-  __device__ __forceinline__ void store_queries() {
+  __device__ __forceinline__ void store_queries(const prefill_group_queries<Traits>& loaded) {
     barrier_.sync();
-    store_query_rows<Traits>(a_, work_, first_row_, queries_.from(device::wave_of_block() % 4 * prefill_wave_rows));
+    loaded.store(a_, queries_.from(device::wave_of_block() % 4 * prefill_wave_rows));
     platform::publish_lds();
     barrier_.sync();
   }

@@ -23,37 +23,49 @@ using prefill_tile_ring = device::tile_ring<typename Traits::stored, typename Tr
 
 #if defined(ASSAY_HAS_WARPGROUPS)
 
-/// Calls take(work) for each part of the block. Within a sequence parts come with most keys first; in every second
-/// round blocks take them in reverse order, so that each has about as many keys as the others.
-template <class Take>
-__device__ __forceinline__ void for_each_part(const prefill_arguments& a, Take take) {
-  const auto grid = static_cast<std::int64_t>(gridDim.x), block = static_cast<std::int64_t>(blockIdx.x);
-  bool is_reverse = false;
-  for (std::int64_t first = 0; first < a.parts; first += grid, is_reverse = !is_reverse) {
-    const std::int64_t part = first + (is_reverse ? grid - 1 - block : block);
-    if (part >= a.parts) continue;
-    const prefill_work work = find_prefill_work(a, static_cast<std::int32_t>(part));
-    if (work.first_row < work.rows) take(work);
-  }
-}
+/// The parts of a block, one after another. Within a sequence parts come with most keys first; in every second round
+/// blocks take them in reverse order, so that each has about as many keys as the others.
+class part_walk {
+ public:
+  __device__ explicit part_walk(const prefill_arguments& a) : a_(a) {}
 
-template <class Traits>
+  /// The next part with rows; without rows: there is none.
+  __device__ __forceinline__ prefill_work next() {
+    while (round_ * gridDim.x < a_.parts) {
+      const bool is_reverse = round_ % 2 != 0;
+      const unsigned int part = round_ * gridDim.x + (is_reverse ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
+      ++round_;
+      if (part >= a_.parts) continue;
+      const prefill_work work = find_prefill_work(a_, static_cast<std::int32_t>(part));
+      if (work.first_row < work.rows) return work;
+    }
+    return {};
+  }
+
+ private:
+  const prefill_arguments& a_;
+  unsigned int round_ = 0;  ///< parts, and those of a round, are below 2^31
+};
+
+/// A part of the block; `loaded` has its rows of Q. Calls ahead() before it stores.
+template <class Traits, class Ahead>
 __device__ __forceinline__ void take_tiles(const prefill_arguments& a, const prefill_work& work, unsigned char* lds,
                                            device::warpgroup_barrier& barrier,
-                                           device::tile_taker<prefill_tile_ring<Traits>>& ring) {
+                                           device::tile_taker<prefill_tile_ring<Traits>>& ring,
+                                           const prefill_group_queries<Traits>& loaded, Ahead ahead) {
   prefill_group_rows<Traits> rows(a, work, lds + prefill_tile_ring<Traits>::lds_bytes, barrier);
   if (work.visible_keys > 0) {
     const device::sequence_pages pages = pages_of(a, work);
     const auto next = [&](std::int32_t tile) { return load_descales(a, work, pages, tile * prefill_group_tile_keys); };
-    prefill_descales descales = next(0), ahead = next(1);
-    rows.store_queries();
+    prefill_descales descales = next(0), descales_ahead = next(1);
+    rows.store_queries(loaded);
     const std::int32_t tiles = (work.visible_keys + prefill_group_tile_keys - 1) / prefill_group_tile_keys;
     std::int32_t tile = 0;
     if (rows.tiles() > 0) {
       rows.take_first(ring, descales);
       for (tile = 1; tile < rows.tiles(); ++tile) {
-        descales = ahead;
-        ahead = next(tile + 1);
+        descales = descales_ahead;
+        descales_ahead = next(tile + 1);
         rows.take(ring, tile, descales);
       }
       rows.take_last(ring);
@@ -65,7 +77,27 @@ __device__ __forceinline__ void take_tiles(const prefill_arguments& a, const pre
       ring.release();
     }
   }
+  ahead();
   rows.store();
+}
+
+/// All parts of the block.
+template <class Traits>
+__device__ __forceinline__ void take_parts(const prefill_arguments& a, unsigned char* lds,
+                                           device::warpgroup_barrier& barrier,
+                                           device::tile_taker<prefill_tile_ring<Traits>>& ring) {
+  part_walk walk(a);
+  prefill_work next = walk.next();
+  prefill_group_queries<Traits> queries;
+  queries.load(a, next);
+  while (next.rows > 0) {
+    const prefill_work work = next;
+    // Also where there is none, so that no register keeps what it had.
+    take_tiles<Traits>(a, work, lds, barrier, ring, queries, [&] {
+      next = walk.next();
+      queries.load(a, next);
+    });
+  }
 }
 
 #endif
@@ -92,16 +124,16 @@ __global__ void __launch_bounds__(prefill_groups_threads, 1)
     device::give_registers<56>();
     device::tile_bringer<stored, typename Traits::element, Traits::atoms * 16> bringer(lds, barriers,
                                                                                        a.has_whole_vectors != 0);
-    for_each_part(a, [&](const prefill_work& work) {
+    part_walk walk(a);
+    for (prefill_work work = walk.next(); work.rows > 0; work = walk.next())
       if (work.visible_keys > 0)
         bringer.bring(source_of<stored>(a.k, work, a.head_dim_qk, a.head_dim_qk),
                       source_of<stored>(a.v, work, a.head_dim_v, a.head_dim_v), pages_of(a, work), work.visible_keys);
-    });
   } else {
     device::take_registers<224>();
     const int group = device::wave_of_block() / 4;
     device::tile_taker<ring> taker(lds, barriers, group);
-    for_each_part(a, [&](const prefill_work& work) { take_tiles<Traits>(a, work, lds, group_barriers[group], taker); });
+    take_parts<Traits>(a, lds, group_barriers[group], taker);
   }
 #endif
 }

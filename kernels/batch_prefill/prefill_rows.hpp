@@ -37,63 +37,86 @@ struct prefill_descales {
   float k = 1.0F, v = 1.0F;
 };
 
-/// Eight elements of a row of Q, as they are multiplied: a chunk in LDS.
+/// Eight elements of a row of Q, which are a chunk in LDS. They become what is multiplied on the way there: a load is
+/// not waited for before.
 template <class Traits>
 struct query_chunk {
   using element = typename Traits::element;
   using stored = typename Traits::stored;
+  using vector = std::conditional_t<sizeof(stored) == 1, uint2, uint4>;
   static constexpr int count = device::chunk_bytes / static_cast<int>(sizeof(element));
-  alignas(device::chunk_bytes) element values[count];
+  alignas(sizeof(vector)) stored values[count];
 
-  /// From element `first` of the row on.
-  __device__ __forceinline__ void load(const prefill_arguments& a, const stored* row, std::int32_t first) {
-    alignas(device::chunk_bytes) stored loaded[count];
-    if (a.has_whole_queries != 0) {
-      using vector = std::conditional_t<sizeof(stored) == 1, uint2, uint4>;
-      *reinterpret_cast<vector*>(loaded) = *reinterpret_cast<const vector*>(row + first);
-    } else {
-      ASSAY_UNROLL
-      for (int i = 0; i < count; ++i) loaded[i] = row[(first + i) * a.q.stride[2]];
-    }
+  /// From element `first` of the row on; `step`: between elements.
+  __device__ __forceinline__ void load(const stored* row, std::int32_t first) {
+    *reinterpret_cast<vector*>(values) = *reinterpret_cast<const vector*>(row + first);
+  }
+  __device__ __forceinline__ void load(const stored* row, std::int32_t first, std::int64_t step) {
+    ASSAY_UNROLL
+    for (int i = 0; i < count; ++i) values[i] = row[(first + i) * step];
+  }
+  __device__ __forceinline__ void store(unsigned char* to) const {
+    alignas(device::chunk_bytes) element multiplied[count];
     ASSAY_UNROLL
     for (int i = 0; i < count; ++i)
       if constexpr (std::is_same_v<stored, element>)
-        values[i] = loaded[i];
+        multiplied[i] = values[i];
       else
-        values[i] = device::to_compute<element>(loaded[i]);
-  }
-  __device__ __forceinline__ void store(unsigned char* to) const {
-    *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(values);
+        multiplied[i] = device::to_compute<element>(values[i]);
+    *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(multiplied);
   }
 };
 
-/// The 16 rows of Q from `first_row` on, as they are multiplied, to LDS. Rows and columns beyond the tensor are zeros.
-/// Lanes have a few chunks at once on their way.
-template <class Traits, class Rows>
-__device__ __forceinline__ void store_query_rows(const prefill_arguments& a, const prefill_work& w,
-                                                 std::int32_t first_row, const Rows& rows) {
-  using stored = typename Traits::stored;
-  constexpr int at_once = 4;
-  const int chunks = a.head_dim_qk / query_chunk<Traits>::count;
-  const int lane = static_cast<int>(threadIdx.x) % device::wave_lanes(), total = prefill_wave_rows * chunks;
-  for (int first = lane; first < total; first += at_once * device::wave_lanes()) {
-    query_chunk<Traits> held[at_once] = {};
+/// Chunks of a wave's 16 rows of Q on their way to LDS, `Count` of a lane. Rows and columns beyond the tensor are
+/// zeros.
+template <class Traits, int Count>
+class query_chunks {
+  using chunk = query_chunk<Traits>;
+  static constexpr int of_row = Traits::atoms * 16 / chunk::count;  ///< of the longest: then no division is one
+
+ public:
+  static constexpr int of_all_rows = prefill_wave_rows * of_row;
+
+  /// first_row: of the wave, in the sequence; first: of its chunks.
+  __device__ __forceinline__ void load(const prefill_arguments& a, const prefill_work& w, std::int32_t first_row,
+                                       int first) {
+    const auto load_each = [&](auto load) {
+      ASSAY_UNROLL
+      for (int i = 0; i < Count; ++i) {
+        held_[i] = {};
+        const std::int32_t row = first_row + row_of(first, i), column = column_of(first, i);
+        if (!has(first, i) || row >= w.rows || column >= a.head_dim_qk) continue;
+        const std::int64_t query = w.first_query + row;
+        load(held_[i],
+             static_cast<const typename Traits::stored*>(a.q.data) + query * a.q.stride[0] + w.head * a.q.stride[1],
+             column);
+      }
+    };
+    using stored = typename Traits::stored;
+    if (a.has_whole_queries != 0)
+      load_each([](chunk& to, const stored* row, std::int32_t column) { to.load(row, column); });
+    else
+      load_each([&](chunk& to, const stored* row, std::int32_t column) { to.load(row, column, a.q.stride[2]); });
+  }
+  template <class Rows>
+  __device__ __forceinline__ void store(const prefill_arguments& a, int first, const Rows& rows) const {
     ASSAY_UNROLL
-    for (int i = 0; i < at_once; ++i) {
-      const int at = first + i * device::wave_lanes();
-      const std::int32_t row = first_row + at / chunks;
-      if (at >= total || row >= w.rows) continue;
-      const std::int64_t query = w.first_query + row;
-      held[i].load(a, static_cast<const stored*>(a.q.data) + query * a.q.stride[0] + w.head * a.q.stride[1],
-                   at % chunks * query_chunk<Traits>::count);
-    }
-    ASSAY_UNROLL
-    for (int i = 0; i < at_once; ++i) {
-      const int at = first + i * device::wave_lanes();
-      if (at < total) held[i].store(rows.chunk(at / chunks, at % chunks));
+    for (int i = 0; i < Count; ++i) {
+      const int column = column_of(first, i);
+      if (has(first, i) && column < a.head_dim_qk) held_[i].store(rows.chunk(row_of(first, i), column / chunk::count));
     }
   }
-}
+
+ private:
+  __device__ static int at(int first, int i) {
+    return first + static_cast<int>(threadIdx.x) % device::wave_lanes() + i * device::wave_lanes();
+  }
+  __device__ static bool has(int first, int i) { return at(first, i) < of_all_rows; }
+  __device__ static int row_of(int first, int i) { return at(first, i) / of_row; }
+  __device__ static int column_of(int first, int i) { return at(first, i) % of_row * chunk::count; }
+
+  chunk held_[Count];
+};
 
 template <class Traits>
 class prefill_rows {
@@ -121,7 +144,13 @@ class prefill_rows {
   __device__ __forceinline__ void load_queries(unsigned char* lds) {
     const int row_bytes = device::swizzled_row_bytes(a_.head_dim_qk * static_cast<int>(sizeof(element)));
     rows_of_q_ = {lds + device::wave_of_block() * prefill_wave_rows * row_bytes, row_bytes};
-    store_query_rows<Traits>(a_, work_, first_row_, rows_of_q_);
+    constexpr int at_once = 4;
+    using some_chunks = query_chunks<Traits, at_once>;
+    for (int first = 0; first < some_chunks::of_all_rows; first += at_once * device::wave_lanes()) {
+      some_chunks some;
+      some.load(a_, work_, first_row_, first);
+      some.store(a_, first, rows_of_q_);
+    }
     platform::wave_fence();
     if constexpr (Traits::holds_queries) ASSAY_UNROLL
     for (int half = 0; half < halves; ++half) ASSAY_UNROLL

@@ -120,9 +120,11 @@ __device__ inline int uniform(int value) {
   return value;
 }
 
-/// 0; where registers are few, one of which the compiler does not know it.
+/// 0, of which the compiler does not know it: what is computed from it is not kept for the next time.
 __device__ inline int unknown_zero() {
-  return 0;
+  int zero = 0;
+  asm volatile("" : "+r"(zero));
+  return zero;
 }
 
 /// Orders the LDS accesses of a wave's lanes: what they wrote before it, all of them see after it.

@@ -24,12 +24,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   inputs given = fill(c);
   problem good;
   const assay_kernel* kernel = lib.find(c.kernel);
+  std::int64_t workspace_bytes = 0;
   if (kernel == nullptr ||
-      plan_problem(*kernel, given.stated, c.workspace_budget_bytes, &good, lib.support_of(c.kernel)).code != ASSAY_OK) {
+      plan_problem(*kernel, given.stated, c.workspace_budget_bytes, &good, lib.support_of(c.kernel), &workspace_bytes)
+              .code != ASSAY_OK) {
     fuzz::count_run(outcome::discard);
     return 0;
   }
-  relations::refusal_check checked(lib, c, std::move(given), good);
+  relations::refusal_check checked(lib, c, std::move(given), good, workspace_bytes);
   const auto wrong = fuzz::break_and_check(checked, choices);
   fuzz::count_run(wrong ? outcome::fail : outcome::pass);
   if (wrong) fuzz::report("bad_problem_rejected", *wrong);

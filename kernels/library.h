@@ -9,7 +9,8 @@
  * The suite calls plan(), then declare() and run() with the planned problem. It allocates every tensor, also the
  * partials of the splits, in host memory (kDLCPU). The kernel must not write inputs. It must write every element of
  * every output, except for the columns of logits that problem.hpp excludes. Some properties pass broken scalars and
- * tensors to plan() and run(): both must refuse them with ASSAY_REJECTED or ASSAY_UNSUPPORTED and a message.
+ * tensors to plan() and run(): both must refuse them with ASSAY_REJECTED or ASSAY_UNSUPPORTED and a message. What only
+ * the data of tensors can tell, as a slot that two rows name, outcome() may refuse in place of run().
  *
  * Versions: structs only grow, at their ends. A library says in assay_library how large it knows them. A suite that
  * knows more takes what the library does not know as neutral; one that knows less refuses the library.
@@ -161,7 +162,7 @@ typedef struct assay_tensor {
 
 enum assay_status_code {
   ASSAY_OK = 0,
-  ASSAY_REJECTED = 1,    /* the problem is invalid; nothing was launched. Of a valid problem this is a failure */
+  ASSAY_REJECTED = 1,    /* the problem is invalid; nothing was written. Of a valid problem this is a failure */
   ASSAY_UNSUPPORTED = 2, /* a legal problem that this library does not support, or whose workspace exceeds the budget */
   ASSAY_FAILED = 3       /* the launch failed */
 };
@@ -176,7 +177,7 @@ typedef struct assay_status {
 typedef struct assay_plan {
   int32_t num_splits; /* at least 1; equals the number that the problem asks for, if it asks for one */
   /* At least that of o_partial and lse_partial, and within the budget. The suite sizes them by problem.hpp, but a
-     caller allocates what the plan says: too little is a failure. */
+     caller allocates what the plan says: too little is a failure. What is more is assay_launch's workspace. */
   int64_t workspace_bytes;
 } assay_plan;
 
@@ -233,6 +234,12 @@ typedef struct assay_launch {
   int32_t (*accepts)(void* context, const assay_defect* defect);
   /* Of a library with device tensors: the stream (cudaStream_t, hipStream_t) on which run() works. */
   void* stream;
+  /* Memory where the tensors live, for run() and its outcome(): so much as the plan's `workspace_bytes` is more than
+     o_partial and lse_partial have. It starts at a multiple of 256 bytes and may hold anything; it is the call's until
+     its work is done. Null and 0 where the plan asks for no more. run() refuses one that is null, or smaller or less
+     aligned than it needs. */
+  void* workspace;
+  int64_t workspace_bytes;
 } assay_launch;
 
 typedef struct assay_kernel {
@@ -251,6 +258,11 @@ typedef struct assay_kernel {
      normalised by its own sum, and lse_partial. */
   assay_status (*run)(const assay_problem* problem, const assay_tensor* tensors, int32_t num_tensors,
                       const assay_launch* launch);
+  /* Null where there is nothing to tell. Else what only the tensors' data can tell of a run(): with the arguments of
+     the run() before it, which said ASSAY_OK, it waits for the launch's stream and says ASSAY_OK, or ASSAY_REJECTED and
+     why. A call that it rejects has written nothing but its workspace. */
+  assay_status (*outcome)(const assay_problem* problem, const assay_tensor* tensors, int32_t num_tensors,
+                          const assay_launch* launch);
 } assay_kernel;
 
 /* Sizes are those of the library, as compiled. */

@@ -95,7 +95,7 @@ static assay_status run(const assay_problem* p, const assay_tensor* tensors, int
 }
 
 EXPORT const assay_library* assay_library_v1(void) {
-  static const assay_kernel kernel = {"split_kv", plan, NULL, run};
+  static const assay_kernel kernel = {"split_kv", plan, NULL, run, NULL};
   static const assay_library library = ASSAY_LIBRARY("cpu", &kernel, 1);
   return &library;
 }

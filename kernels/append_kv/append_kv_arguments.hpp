@@ -51,9 +51,10 @@ struct append_kv_arguments {
   std::int32_t rows;
   std::int32_t heads;
   std::int32_t page_size;
-  std::int32_t row_threads;      ///< of a block, one descale for the pool: threads that take a row together
-  std::int32_t rows_at_once;     ///< ... and how often they fit into a block
-  std::int32_t heads_per_block;  ///< descales of pages
+  std::int32_t row_threads;        ///< of a block, one descale for the pool: threads that take a row together
+  std::int32_t rows_at_once;       ///< ... and how often they fit into a block
+  std::int32_t heads_per_block;    ///< descales of pages
+  const std::uint32_t* wrong_row;  ///< what the check found, once it is done: append_no_row, or the call is refused
 };
 
 /// Launches the kernel for one pair of types; errors come by hipGetLastError. Only 8-bit caches have descales of pages.

@@ -2,70 +2,60 @@
 
 #include <hip/hip_runtime.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "kernels/host/check.hpp"
-#include "kernels/host/host.hpp"
 #include "kernels/platform/current.hpp"
 
 namespace assay {
 namespace {
 
-assay_status failed(hipError_t error) {
-  return refuse(ASSAY_FAILED, "append_kv_check: %s", hipGetErrorString(error));
+constexpr const char* other_workspace = "the workspace is not that of a run()";
+
+assay_status failed(const char* why) {
+  return refuse(ASSAY_FAILED, "append_kv_check: %s", why);
 }
 
-/// Memory of the device that ends with its scope.
-class device_findings {
- public:
-  explicit device_findings(std::size_t size_bytes) : error_(hipMalloc(&memory_, size_bytes)) {}
-  device_findings(const device_findings&) = delete;
-  device_findings& operator=(const device_findings&) = delete;
-  ~device_findings() {
-    if (error_ == hipSuccess) static_cast<void>(hipFree(memory_));
-  }
-  hipError_t error() const { return error_; }
-  row_finding* data() const { return static_cast<row_finding*>(memory_); }
+/// Copies `count` elements of the device behind the stream's work, and waits.
+template <class T>
+hipError_t fetch(T* to, const T* from, std::int64_t count) {
+  const hipError_t copied =
+      hipMemcpyAsync(to, from, static_cast<std::size_t>(count) * sizeof(T), hipMemcpyDeviceToHost, platform::stream());
+  return copied == hipSuccess ? hipStreamSynchronize(platform::stream()) : copied;
+}
 
- private:
-  void* memory_ = nullptr;
-  hipError_t error_;
-};
-
-assay_status tell(const row_finding& f, const append_check_arguments& a, std::int32_t page_size) {
-  const auto slot = static_cast<long long>(f.slot);
-  switch (f.fault) {
-    case row_fault::nothing: return {};
-    case row_fault::slot_past_pool:
-      return refuse(ASSAY_REJECTED, "tensor slots has slot %lld in row %d, but the pool has %lld", slot, f.row,
-                    static_cast<long long>(a.pool_slots));
-    case row_fault::position_outside:
-      return refuse(ASSAY_REJECTED, "tensor positions has position %d in row %d, but the rope tables have %lld rows",
-                    f.position, f.row, static_cast<long long>(a.rope_rows));
-    case row_fault::slot_taken:
-      return refuse(ASSAY_REJECTED, "tensor slots has slot %lld (page %lld, slot %lld of it) in rows %d and %d", slot,
-                    slot / page_size, slot % page_size, f.other, f.row);
-  }
-  return {};
+/// Says what is wrong with the last one of these rows, before which none is wrong.
+assay_status tell(const std::vector<std::int64_t>& slots, std::int32_t position, const append_check_arguments& a,
+                  std::int32_t page_size) {
+  const auto row = static_cast<int>(slots.size() - 1);
+  const auto slot = static_cast<long long>(slots.back());
+  if (slot < 0) return failed(other_workspace);
+  if (slot >= a.pool_slots)
+    return refuse(ASSAY_REJECTED, "tensor slots has slot %lld in row %d, but the pool has %lld", slot, row,
+                  static_cast<long long>(a.pool_slots));
+  if (a.positions != nullptr && (position < 0 || position >= a.rope_rows))
+    return refuse(ASSAY_REJECTED, "tensor positions has position %d in row %d, but the rope tables have %lld rows",
+                  position, row, static_cast<long long>(a.rope_rows));
+  const auto first = std::find(slots.begin(), slots.end(), slots.back());
+  if (first == slots.end() - 1) return failed(other_workspace);
+  return refuse(ASSAY_REJECTED, "tensor slots has slot %lld (page %lld, slot %lld of it) in rows %d and %d", slot,
+                slot / page_size, slot % page_size, static_cast<int>(first - slots.begin()), row);
 }
 
 }  // namespace
 
-assay_status check_append_rows(append_check_arguments arguments, std::int32_t page_size) {
-  std::vector<row_finding> found(static_cast<std::size_t>(append_check_blocks(arguments.rows)));
-  const std::size_t size_bytes = found.size() * sizeof(row_finding);
-  const device_findings on_device(size_bytes);
-  if (on_device.error() != hipSuccess) return failed(on_device.error());
-  arguments.findings = on_device.data();
-  launch_append_check(arguments);
-  if (const assay_status status = launch_outcome("append_kv_check"); status.code != ASSAY_OK) return status;
-  hipError_t copied =
-      hipMemcpyAsync(found.data(), on_device.data(), size_bytes, hipMemcpyDeviceToHost, platform::stream());
-  if (copied == hipSuccess) copied = hipStreamSynchronize(platform::stream());
-  if (copied != hipSuccess) return failed(copied);
-  for (const row_finding& f : found)
-    if (f.fault != row_fault::nothing) return tell(f, arguments, page_size);
-  return {};
+assay_status tell_append_check(const append_check_arguments& arguments, std::int32_t page_size) {
+  std::uint32_t row = 0;
+  hipError_t error = fetch(&row, static_cast<const std::uint32_t*>(arguments.workspace), 1);
+  if (error != hipSuccess) return failed(hipGetErrorString(error));
+  if (row == append_no_row) return {};
+  if (row >= static_cast<std::uint32_t>(arguments.rows)) return failed(other_workspace);
+  std::vector<std::int64_t> slots(std::size_t{row} + 1);
+  std::int32_t position = 0;
+  error = fetch(slots.data(), arguments.slots, std::ssize(slots));
+  if (error == hipSuccess && arguments.positions != nullptr) error = fetch(&position, arguments.positions + row, 1);
+  return error == hipSuccess ? tell(slots, position, arguments, page_size) : failed(hipGetErrorString(error));
 }
 
 }  // namespace assay

@@ -22,7 +22,11 @@ assay_status plan(const problem* p, std::int64_t budget_bytes, assay_plan* chose
   if (const assay_status status = check_append_problem(p, false); status.code != ASSAY_OK) return status;
   if (budget_bytes < 0) return refuse(ASSAY_REJECTED, "workspace_budget_bytes is negative");
   if (chosen == nullptr) return refuse(ASSAY_REJECTED, "plan is null");
-  *chosen = {1, 0};
+  const std::int64_t bytes = append_workspace_bytes(p->total_q);
+  if (budget_bytes > 0 && bytes > budget_bytes)
+    return refuse(ASSAY_UNSUPPORTED, "workspace of %lld bytes for %d rows is over the budget of %lld bytes",
+                  static_cast<long long>(bytes), p->total_q, static_cast<long long>(budget_bytes));
+  *chosen = {1, bytes};
   return {};
 }
 
@@ -46,7 +50,7 @@ append_kv_side side_of(const tensor& rows, const tensor& pool, const tensor& des
   return {to_device(rows), to_device(pool), to_device(descale), head_dim, rows_are_aligned(rows) ? 1 : 0, scale};
 }
 
-append_kv_arguments arguments_of(const problem& p, const append_tensors& t) {
+append_kv_arguments arguments_of(const problem& p, const append_tensors& t, const assay_launch& launch) {
   append_kv_arguments a{};
   a.k = side_of(t.k_new, t.k, t.k_descale, p.head_dim_qk, p.k_scale);
   a.v = side_of(t.v_new, t.v, t.v_descale, p.head_dim_v, p.v_scale);
@@ -64,36 +68,73 @@ append_kv_arguments arguments_of(const problem& p, const append_tensors& t) {
   a.row_threads = std::min(append_threads, row_vectors);
   a.rows_at_once = append_threads / a.row_threads;
   a.heads_per_block = p.total_q > append_rows_by_head ? p.heads_kv : 1;
+  a.wrong_row = static_cast<const std::uint32_t*>(launch.workspace);
   return a;
 }
 
-append_check_arguments check_arguments_of(const problem& p, const append_kv_arguments& a, const append_tensors& t) {
-  // The product is at most the pool's span, which is below 2^63.
-  return {a.slots, a.positions, p.num_pages * p.page_size, t.rope_cos.shape[0], p.total_q, nullptr};
+append_check_arguments check_arguments_of(const problem& p, const append_tensors& t, const assay_launch& launch) {
+  append_check_arguments a{};
+  a.slots = static_cast<const std::int64_t*>(t.slots.data);
+  a.positions = static_cast<const std::int32_t*>(t.positions.data);
+  a.pool_slots = p.num_pages * p.page_size;  // at most the pool's span, which is below 2^63
+  a.rope_rows = t.rope_cos.shape[0];
+  a.workspace = static_cast<std::uint32_t*>(launch.workspace);
+  a.rows = p.total_q;
+  a.table_bits = append_table_bits(p.total_q);
+  return a;
 }
 
-assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t num_tensors, const assay_launch* launch) {
+assay_status check_workspace(const assay_launch& launch, std::int32_t rows) {
+  const std::int64_t needed = append_workspace_bytes(rows);
+  if (needed == 0) return {};
+  if (launch.workspace == nullptr)
+    return refuse(ASSAY_REJECTED, "workspace is null, but the plan asks for %lld bytes",
+                  static_cast<long long>(needed));
+  if (launch.workspace_bytes < needed)
+    return refuse(ASSAY_REJECTED, "workspace has %lld bytes, but the plan asks for %lld",
+                  static_cast<long long>(launch.workspace_bytes), static_cast<long long>(needed));
+  if (reinterpret_cast<std::uintptr_t>(launch.workspace) % append_workspace_alignment != 0)
+    return refuse(ASSAY_REJECTED, "workspace is not aligned to %lld bytes",
+                  static_cast<long long>(append_workspace_alignment));
+  return {};
+}
+
+/// Checks all that the host can see of a call.
+assay_status bind_call(const problem* p, const assay_tensor* tensors, std::int32_t num_tensors,
+                       const assay_launch* launch, append_tensors& bound) {
   if (const assay_status status = check_append_problem(p, true); status.code != ASSAY_OK) return status;
   if (const assay_status status = check_launch(tensors, num_tensors, launch); status.code != ASSAY_OK) return status;
   const std::span<const assay_tensor> given(tensors, static_cast<std::size_t>(num_tensors));
-  append_tensors bound;
   if (const assay_status status = bind_tensors(expected_tensors(*p, bound), given); status.code != ASSAY_OK)
     return status;
   if (const assay_status status = check_append_tensors(bound); status.code != ASSAY_OK) return status;
-  if (p->total_q == 0) return {};
+  return check_workspace(*launch, p->total_q);
+}
 
-  const append_kv_arguments arguments = arguments_of(*p, bound);
-  const platform::launch_guard guard(*launch, given);
-  if (const assay_status status = check_append_rows(check_arguments_of(*p, arguments, bound), p->page_size);
-      status.code != ASSAY_OK)
+assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t num_tensors, const assay_launch* launch) {
+  append_tensors bound;
+  if (const assay_status status = bind_call(p, tensors, num_tensors, launch, bound); status.code != ASSAY_OK)
     return status;
-  find_append_launcher (*p)(arguments);
-  if (const assay_status status = launch_outcome("append_kv"); status.code != ASSAY_OK) return status;
+  if (p->total_q == 0) return {};
+  const platform::launch_guard guard(*launch, {tensors, static_cast<std::size_t>(num_tensors)});
+  launch_append_check(check_arguments_of(*p, bound, *launch));
+  if (const assay_status status = launch_outcome("append_kv_check"); status.code != ASSAY_OK) return status;
+  find_append_launcher (*p)(arguments_of(*p, bound, *launch));
   return launch_outcome("append_kv");
+}
+
+assay_status outcome(const problem* p, const assay_tensor* tensors, std::int32_t num_tensors,
+                     const assay_launch* launch) {
+  append_tensors bound;
+  if (const assay_status status = bind_call(p, tensors, num_tensors, launch, bound); status.code != ASSAY_OK)
+    return status;
+  if (p->total_q == 0) return {};
+  const platform::launch_guard guard(*launch, {tensors, static_cast<std::size_t>(num_tensors)});
+  return tell_append_check(check_arguments_of(*p, bound, *launch), p->page_size);
 }
 
 }  // namespace
 
-const assay_kernel append_kv_kernel = {"append_kv", plan, declare, run};
+const assay_kernel append_kv_kernel = {"append_kv", plan, declare, run, outcome};
 
 }  // namespace assay

@@ -54,6 +54,7 @@ __global__ void __launch_bounds__(append_threads) append_rows_block(append_kv_ar
       slots[i] = a.slots[from.row];
       loaded[i] = load_new<New>(a, from);
     }
+    if (has_wrong_row(a)) return;
     ASSAY_UNROLL
     for (int i = 0; i < in_flight; ++i) {
       if (slots[i] < 0) continue;
@@ -74,8 +75,7 @@ void launch_append_kv(const append_kv_arguments& arguments) {
   void (*const append_kv)(append_kv_arguments) = append_rows_block<New, Stored>;  // the name that the platform reports
   const std::int64_t block_rows = std::int64_t{arguments.rows_at_once} * append_rows_in_flight;
   const std::int64_t blocks = (arguments.rows + block_rows - 1) / block_rows;
-  hipLaunchKernelGGL(append_kv, dim3(static_cast<unsigned int>(blocks)), dim3(append_threads), 0, platform::stream(),
-                     arguments);
+  ASSAY_LAUNCH_BEHIND(append_kv, dim3(static_cast<unsigned int>(blocks)), dim3(append_threads), arguments);
 }
 
 }  // namespace assay

@@ -148,7 +148,7 @@ template <class New, class Stored>
 __global__ void __launch_bounds__(append_page_threads) append_pages_block(append_kv_arguments a) {
   __shared__ append_page_lds lds;
   const std::int64_t row = blockIdx.x, slot = a.slots[row];
-  if (slot < 0) return;
+  if (has_wrong_row(a) || slot < 0) return;
   const page_update<New, Stored> page(a, lds, row, slot);
   if (!page.is_first_row()) return;
   const int first = static_cast<int>(blockIdx.y) * a.heads_per_block;
@@ -164,7 +164,7 @@ void launch_append_pages(const append_kv_arguments& arguments) {
   void (*const append_kv_pages)(append_kv_arguments) = append_pages_block<New, Stored>;
   const int groups = (arguments.heads + arguments.heads_per_block - 1) / arguments.heads_per_block;
   const dim3 blocks(static_cast<unsigned int>(arguments.rows), static_cast<unsigned int>(groups), 2);
-  hipLaunchKernelGGL(append_kv_pages, blocks, dim3(append_page_threads), 0, platform::stream(), arguments);
+  ASSAY_LAUNCH_BEHIND(append_kv_pages, blocks, dim3(append_page_threads), arguments);
 }
 
 }  // namespace assay

@@ -6,11 +6,20 @@
 #include <cstdint>
 
 #include "kernels/append_kv/append_kv_arguments.hpp"
+#include "kernels/append_kv/append_kv_check.hpp"
 #include "kernels/device/convert.hpp"
 #include "kernels/device/vector.hpp"
 #include "kernels/platform/current.hpp"
 
 namespace assay {
+
+/// Whether a row of the call is wrong: then nothing may be stored, and of slots and positions nothing loaded. Waits for
+/// the check, which is the kernel before; all blocks come here. What the call is given, the check's stream had before:
+/// it may be loaded earlier.
+__device__ inline bool has_wrong_row(const append_kv_arguments& a) {
+  platform::await_kernel_before();
+  return *a.wrong_row != append_no_row;
+}
 
 /// Eight elements as numbers.
 struct eight_floats {

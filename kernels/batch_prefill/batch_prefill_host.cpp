@@ -167,6 +167,6 @@ assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t num
 
 }  // namespace
 
-const assay_kernel batch_prefill_kernel = {"batch_prefill", plan, declare, run};
+const assay_kernel batch_prefill_kernel = {"batch_prefill", plan, declare, run, nullptr};
 
 }  // namespace assay

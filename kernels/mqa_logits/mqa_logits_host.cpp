@@ -199,6 +199,6 @@ assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t num
 
 }  // namespace
 
-const assay_kernel mqa_logits_kernel = {"mqa_logits", plan, declare, run};
+const assay_kernel mqa_logits_kernel = {"mqa_logits", plan, declare, run, nullptr};
 
 }  // namespace assay

@@ -140,6 +140,6 @@ assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t num
 
 }  // namespace
 
-const assay_kernel split_kv_kernel = {"split_kv", plan, declare, run};
+const assay_kernel split_kv_kernel = {"split_kv", plan, declare, run, nullptr};
 
 }  // namespace assay

@@ -109,7 +109,7 @@ std::string all_of(sentences missing) {
 }
 
 sentences missing_refusals(const library& lib, const attention_case& c, const relation& r, device_look look) {
-  refusal_check checked(lib, c, clone(r.given()), r.base().planned, look);
+  refusal_check checked(lib, c, clone(r.given()), r.base().planned, r.base().workspace_bytes, look);
   sentences missing;
   check_scalars(checked, c, lib, missing);
   check_tensors(checked, missing);

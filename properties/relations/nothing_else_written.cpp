@@ -65,7 +65,8 @@ verdict check(const library& lib, const attention_case& c) {
     for (buffer& b : prepared.buffers)
       for (const index_range& part : b.accessible()) std::ranges::fill(b.bytes(part), static_cast<std::byte>(byte));
     const std::string change = fmt::format("outputs held the byte 0x{:02x} before the run", byte);
-    execution ran = execute_planned(lib, c, same, r.base().planned, std::move(prepared), {1, false});
+    execution ran =
+        execute_planned(lib, c, same, r.base().planned, r.base().workspace_bytes, std::move(prepared), {1, false});
     if (auto v = verdict_of(ran)) return *v;
     if (const auto written = leave_as_in_base(r.given(), ran.written, byte))
       r.fail("where " + change + ", " + *written);

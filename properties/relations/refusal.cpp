@@ -10,6 +10,7 @@
 #include "properties/case/tensor_plan.hpp"
 #include "properties/data/edit.hpp"
 #include "properties/run/fault_watch.hpp"
+#include "properties/run/kernel_call.hpp"
 #include "properties/run/on_device.hpp"
 
 namespace assay::relations {
@@ -32,7 +33,7 @@ bool refused(const assay_status& status) {
 }  // namespace
 
 refusal_check::refusal_check(const library& lib, const attention_case& c, inputs given, const problem& planned,
-                             device_look look)
+                             std::int64_t workspace_bytes, device_look look)
     : lib_(lib),
       kernel_(*lib.find(c.kernel)),
       case_(c),
@@ -40,6 +41,7 @@ refusal_check::refusal_check(const library& lib, const attention_case& c, inputs
       planned_(planned),
       described_(plan_tensors(c)),
       out_(make_outputs(planned, layout_of(c), given_, outputs_left_out(lib.support_of(c.kernel)))),
+      workspace_(make_workspace(lib.knows_workspace() ? workspace_bytes : 0)),
       look_(lib.tensors_on() == kDLCPU ? device_look::after_each_call : look),
       unwritten_(clone(out_)) {
   for (planned_tensor& t : plan_outputs(planned, layout_of(c))) described_.push_back(std::move(t));
@@ -50,7 +52,7 @@ refusal_check::refusal_check(const library& lib, const attention_case& c, inputs
 void refusal_check::stage() {
   if (lib_.tensors_on() == kDLCPU) return;
   abi_tensors good(given_, out_);
-  staged_.emplace(device_driver::of(lib_.tensors_on()), given_.buffers, out_.buffers, good.list());
+  staged_.emplace(device_driver::of(lib_.tensors_on()), given_.buffers, out_.buffers, good.list(), workspace_);
   on_device_ = good.list();
 }
 
@@ -67,7 +69,10 @@ abi_tensors refusal_check::tensors() const {
 /// which is reported behind `before`, counts: without a launch there is none.
 bool refusal_check::has_written(const std::string& before) {
   const bool is_device_fault = staged_ && !on_device([&] { return staged_->finish(); }, before).empty();
-  if (!is_device_fault && same_bytes(out_, unwritten_)) return false;
+  std::int64_t at = 0;
+  const bool is_beside = std::ranges::any_of(workspace_, [&](const buffer& b) { return !b.guards_intact(&at); });
+  if (!is_device_fault && !is_beside && same_bytes(out_, unwritten_)) return false;
+  workspace_ = make_workspace(workspace_.empty() ? 0 : workspace_.front().size_bytes());
   out_ = clone(unwritten_);
   stage();
   return true;
@@ -108,15 +113,19 @@ std::optional<std::string> refusal_check::run(const problem& broken, const std::
                                               const std::string& name) {
   launch_report report;
   assay_launch launch = make_launch(case_, lib_.checks, 1, &report);
-  if (staged_) launch.stream = device_driver::of(lib_.tensors_on()).stream();
+  set_workspace(launch, workspace_);
+  if (staged_) {
+    launch.stream = device_driver::of(lib_.tensors_on()).stream();
+    launch.workspace = staged_->workspace();
+  }
   const oracle::kept_arithmetic kept;
   // Kernels may look at what is wrong before they refuse it.
   const std::shared_ptr<void> announced =
       lib_.announce({sizeof(assay_call), &launch, tensors.data(), static_cast<std::int32_t>(tensors.size()), nullptr});
   const std::string before =
       fmt::format("{}{}run() did not refuse {}: ", fmt::join(found_, "; "), found_.empty() ? "" : "; ", name);
-  const fault_watch watch(given_.buffers, out_.buffers, before);
-  const assay_status status = kernel_.run(&broken, tensors.data(), static_cast<std::int32_t>(tensors.size()), &launch);
+  const fault_watch watch(given_.buffers, out_.buffers, before, workspace_);
+  const assay_status status = run_to_outcome(kernel_, broken, tensors, launch);
   const bool is_looked_at = look_ == device_look::after_each_call || !refused(status);
   const bool launched = (is_looked_at ? has_written(before) : has_failed(before)) || !report.defects.empty();
   has_launched_ = has_launched_ || launched;

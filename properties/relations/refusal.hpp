@@ -18,9 +18,9 @@ enum class device_look { after_each_call, at_the_end };
 /// A good problem, its tensors, and the check of calls made with broken copies of them.
 class refusal_check {
  public:
-  /// `given` was made for the case; `planned` is what the library planned for it.
+  /// `given` was made for the case; `planned` and `workspace_bytes` are what the library planned for it (plan_problem).
   refusal_check(const library& lib, const attention_case& c, inputs given, const problem& planned,
-                device_look look = device_look::after_each_call);
+                std::int64_t workspace_bytes, device_look look = device_look::after_each_call);
 
   const problem& stated() const { return given_.stated; }
   const problem& planned() const { return planned_; }
@@ -33,8 +33,8 @@ class refusal_check {
 
   /// Nothing if plan() refuses `broken` with a refusing status and a reason. Else a sentence about what it did.
   std::optional<std::string> plan(const problem& broken, const std::string& name);
-  /// The same for run(), which also must not launch or write anything. With `at_the_end`, what a call wrote that it
-  /// refused is left to ended().
+  /// The same for run() and its outcome(), where nothing but the workspace may be written. With `at_the_end`, what a
+  /// call wrote that it refused is left to ended().
   std::optional<std::string> run(const problem& broken, const std::vector<assay_tensor>& tensors,
                                  const std::string& name);
 
@@ -61,6 +61,7 @@ class refusal_check {
   problem planned_;
   std::vector<planned_tensor> described_;
   outputs out_;
+  std::vector<buffer> workspace_;
   device_look look_;
   std::string message_;
   bool has_launched_ = false;

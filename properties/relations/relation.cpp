@@ -49,7 +49,8 @@ std::optional<execution> relation::run(inputs& edited, const attention_case& how
 std::optional<execution> relation::run_into(outputs written, inputs& edited, const attention_case& how,
                                             const std::string& change, const redescription& redescribe) {
   if (decided()) return std::nullopt;
-  return taken(execute_planned(lib_, how, edited, base_.planned, std::move(written), {1, checks_others_}, redescribe),
+  return taken(execute_planned(lib_, how, edited, base_.planned, base_.workspace_bytes, std::move(written),
+                               {1, checks_others_}, redescribe),
                edited, change);
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <exception>
 
@@ -11,6 +10,7 @@
 #include "properties/run/declared_contract.hpp"
 #include "properties/run/fault_watch.hpp"
 #include "properties/run/input_snapshot.hpp"
+#include "properties/run/kernel_call.hpp"
 #include "properties/run/on_device.hpp"
 #include "properties/run/plan_problem.hpp"
 #include "properties/run/row_gaps.hpp"
@@ -102,10 +102,37 @@ assay_launch make_launch(const attention_case& c, const execution_checks& checks
   return launch;
 }
 
+namespace {
+
+/// What a call says. Host code that throws since a launch failed has said why in a defect: that is its status. Else the
+/// exception goes on, once `settle` has returned: the device is done with the call's memory then.
+template <class Settle>
+assay_status status_of_call(const assay_kernel& kernel, const problem& planned, std::span<const assay_tensor> tensors,
+                            const assay_launch& launch, const launch_report& said, Settle settle) {
+  const auto throw_unless_explained = [&] {
+    if (!said.defects.empty()) return;
+    settle();
+    throw;
+  };
+  try {
+    return run_to_outcome(kernel, planned, tensors, launch);
+  } catch (const std::exception& e) {
+    throw_unless_explained();
+    return failed_status(e.what());
+  } catch (...) {  // of a type of its own
+    throw_unless_explained();
+    return {ASSAY_FAILED, "the host code throws"};
+  }
+}
+
+}  // namespace
+
 execution execute_planned(const library& lib, const attention_case& c, inputs& in, const problem& planned,
-                          outputs written, const run_manner& manner, const redescription& redescribe) {
+                          std::int64_t workspace_bytes, outputs written, const run_manner& manner,
+                          const redescription& redescribe) {
   execution ran;
   ran.planned = planned;
+  ran.workspace_bytes = workspace_bytes;
   ran.written = std::move(written);
   execution_checks checks = lib.checks;
   checks.accesses = (checks.accesses && manner.checks_accesses) || manner.watch != nullptr;
@@ -118,6 +145,8 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
   launch_report said;
   assay_launch launch = make_launch(c, checks, manner.workers, &said);
   launch.accesses_checked = &ran.accesses_checked;
+  std::vector<buffer> workspace = make_workspace(used.knows_workspace() ? workspace_bytes : 0);
+  set_workspace(launch, workspace);
   const oracle::kept_arithmetic kept;  // what the library changes in it must not reach the next case
   ran.status = declared_contract(*kernel, ran.planned, launch, lib.judged_by, &ran.declared, used.contract_bytes());
   if (ran.status.code != ASSAY_OK) return ran;
@@ -129,36 +158,21 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
   if (const DLDeviceType where = used.tensors_on(); where != kDLCPU) {
     device_driver& device = device_driver::of(where);
     ran.memory_fault = on_device([&] {
-      staged.emplace(device, in.buffers, ran.written.buffers, tensors.list());
+      staged.emplace(device, in.buffers, ran.written.buffers, tensors.list(), workspace);
       return std::string();
     });
     if (!ran.memory_fault.empty()) return ran;
     launch.stream = device.stream();
+    launch.workspace = staged->workspace();
   }
   if (redescribe) redescribe(tensors.list());
-  std::optional<fault_watch> watch(std::in_place, in.buffers, ran.written.buffers);
+  std::optional<fault_watch> watch(std::in_place, in.buffers, ran.written.buffers, std::string_view(), workspace);
   const auto start = std::chrono::steady_clock::now();
   std::shared_ptr<void> announced = used.announce({sizeof(assay_call), &launch, tensors.list().data(),
                                                    static_cast<std::int32_t>(tensors.list().size()), manner.watch});
-  // Host code that throws since a launch failed: the defect says why. Else the exception goes on, once the device is
-  // done with the call's memory.
-  const auto throw_unless_explained = [&] {
-    if (!said.defects.empty()) return;
-    if (staged) on_device([&] { return staged->finish(); });
-    throw;
-  };
-  try {
-    ran.status =
-        kernel->run(&ran.planned, tensors.list().data(), static_cast<std::int32_t>(tensors.list().size()), &launch);
-  } catch (const std::exception& e) {
-    throw_unless_explained();
-    ran.status.code = ASSAY_FAILED;
-    std::snprintf(ran.status.message, sizeof ran.status.message, "%s", e.what());
-  } catch (...) {  // of a type of its own
-    throw_unless_explained();
-    ran.status = {ASSAY_FAILED, "the host code throws"};
-  }
-  const std::string device_fault = staged ? on_device([&] { return staged->finish(); }) : std::string{};
+  const auto finish = [&] { return staged ? on_device([&] { return staged->finish(); }) : std::string{}; };
+  ran.status = status_of_call(*kernel, ran.planned, tensors.list(), launch, said, finish);
+  const std::string device_fault = finish();
   ran.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   announced.reset();
@@ -168,6 +182,7 @@ execution execute_planned(const library& lib, const attention_case& c, inputs& i
   if (ran.memory_fault.empty()) ran.memory_fault = before.first_change();
   if (ran.memory_fault.empty()) ran.memory_fault = guard_fault(in.buffers);
   if (ran.memory_fault.empty()) ran.memory_fault = guard_fault(ran.written.buffers);
+  if (ran.memory_fault.empty()) ran.memory_fault = guard_fault(workspace);
   if (ran.memory_fault.empty()) ran.memory_fault = between.first_change();
   return ran;
 }
@@ -203,10 +218,15 @@ execution execute(const library& lib, const attention_case& c, inputs& in, const
     return ran;
   }
   const assay_support& takes = lib.support_of(c.kernel);
-  ran.status = plan_problem(*kernel, in.stated, c.workspace_budget_bytes, &ran.planned, takes);
+  std::int64_t workspace_bytes = 0;
+  ran.status = plan_problem(*kernel, in.stated, c.workspace_budget_bytes, &ran.planned, takes, &workspace_bytes);
+  if (ran.status.code == ASSAY_OK && workspace_bytes > largest_workspace_bytes && lib.knows_workspace())
+    ran.status =
+        failed_status(fmt::format("plan() asks for a workspace of {} bytes beside the partials: a call gets {}",
+                                  workspace_bytes, largest_workspace_bytes));
   if (ran.status.code != ASSAY_OK) return ran;
   outputs unwritten = make_outputs(ran.planned, layout_of(c), in, outputs_left_out(takes));
-  return execute_planned(lib, c, in, ran.planned, std::move(unwritten), manner);
+  return execute_planned(lib, c, in, ran.planned, workspace_bytes, std::move(unwritten), manner);
 }
 
 }  // namespace assay

@@ -41,9 +41,11 @@ assay_launch make_launch(const attention_case& c, const execution_checks& checks
 /// Edits the description of a call's tensors before run() gets it.
 using redescription = std::function<void(std::vector<assay_tensor>&)>;
 
-/// Runs a planned problem into existing outputs with any contents, with all memory checks.
+/// Runs a planned problem into existing outputs with any contents, with all memory checks. `workspace_bytes` is what
+/// plan_problem() said of it.
 execution execute_planned(const library& lib, const attention_case& c, inputs& in, const problem& planned,
-                          outputs written, const run_manner& manner = {}, const redescription& redescribe = {});
+                          std::int64_t workspace_bytes, outputs written, const run_manner& manner = {},
+                          const redescription& redescribe = {});
 
 /// Why the library's predicate says that it does not support the call (assay_supports_case_v1); empty where it supports
 /// it, or has no predicate. Of a case: of its planned problem. A case that plan() refuses is not the predicate's.

@@ -21,7 +21,8 @@ struct platform_defect {
 /// One execution of a kernel: inputs as given, outputs as written.
 struct execution {
   assay_status status{};
-  problem planned;  ///< with the number of splits that ran
+  problem planned;                   ///< with the number of splits that ran
+  std::int64_t workspace_bytes = 0;  ///< of the launch, as planned
   contract declared;
   outputs written;
   std::vector<platform_defect> defects;  ///< without those that the library's checks accept

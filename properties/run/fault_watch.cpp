@@ -167,10 +167,12 @@ std::size_t describe_fault(const std::vector<watched_tensor>& tensors, std::uint
   return written.size();
 }
 
-fault_watch::fault_watch(const std::vector<buffer>& in, const std::vector<buffer>& out, std::string_view before) {
+fault_watch::fault_watch(const std::vector<buffer>& in, const std::vector<buffer>& out, std::string_view before,
+                         const std::vector<buffer>& workspace) {
   said_before = before;
   watch(tensors_, in, true);
   watch(tensors_, out, false);
+  watch(tensors_, workspace, false);
   have_signal_stack();
   watched = &tensors_;
   struct sigaction ours{};

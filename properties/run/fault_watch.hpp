@@ -43,7 +43,8 @@ using fault_teller = void (*)(const char* what, std::size_t size);
 class fault_watch {
  public:
   /// `before`, which must outlive it, comes before the line.
-  fault_watch(const std::vector<buffer>& in, const std::vector<buffer>& out, std::string_view before = {});
+  fault_watch(const std::vector<buffer>& in, const std::vector<buffer>& out, std::string_view before = {},
+              const std::vector<buffer>& workspace = {});
   ~fault_watch();
   fault_watch(const fault_watch&) = delete;
   fault_watch& operator=(const fault_watch&) = delete;

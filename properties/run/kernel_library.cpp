@@ -37,23 +37,33 @@ constexpr auto least_table_bytes =
     static_cast<std::int32_t>(offsetof(assay_library, platform) + sizeof(assay_library::platform));
 constexpr auto least_launch_bytes =
     static_cast<std::int32_t>(offsetof(assay_launch, accepts) + sizeof(assay_launch::accepts));
+constexpr auto least_kernel_bytes = static_cast<std::int32_t>(offsetof(assay_kernel, run) + sizeof(assay_kernel::run));
 
 /// What is wrong with the sizes of a library's structs, or nullptr. A library may know less than this program: structs
-/// grow at their ends. Tensors and kernels come in arrays, whose elements do not grow.
+/// grow at their ends. Tensors come in an array that is the suite's, whose elements do not grow.
 const char* defect_of_sizes(const assay_library& table) {
   constexpr auto size_of_table = static_cast<std::int32_t>(sizeof(assay_library));
   if (table.size_bytes < least_table_bytes) return "its assay_library is smaller than that of the first version";
   if (table.problem_bytes < least_problem_bytes || table.contract_bytes < least_contract_bytes ||
-      table.launch_bytes < least_launch_bytes)
+      table.launch_bytes < least_launch_bytes || table.kernel_bytes < least_kernel_bytes)
     return "it was built with headers before the first version";
   if (table.size_bytes > size_of_table || table.problem_bytes > static_cast<std::int32_t>(sizeof(problem)) ||
       table.contract_bytes > static_cast<std::int32_t>(sizeof(contract)) ||
-      table.launch_bytes > static_cast<std::int32_t>(sizeof(assay_launch)))
+      table.launch_bytes > static_cast<std::int32_t>(sizeof(assay_launch)) ||
+      table.kernel_bytes > static_cast<std::int32_t>(sizeof(assay_kernel)))
     return "it was built for a newer Assay, of which this one does not know all fields";
-  if (table.tensor_bytes != static_cast<std::int32_t>(sizeof(assay_tensor)) ||
-      table.kernel_bytes != static_cast<std::int32_t>(sizeof(assay_kernel)))
+  constexpr auto pointer_bytes = static_cast<std::int32_t>(sizeof(void*));
+  if (table.tensor_bytes != static_cast<std::int32_t>(sizeof(assay_tensor)) || table.kernel_bytes % pointer_bytes != 0)
     return "its tensors or kernels have another layout";
   return nullptr;
+}
+
+/// Kernel i of a table whose kernels may end before this program's do.
+assay_kernel kernel_of(const assay_library& table, std::int32_t i) {
+  assay_kernel kernel{};
+  const auto size = static_cast<std::size_t>(table.kernel_bytes);
+  std::memcpy(&kernel, reinterpret_cast<const std::byte*>(table.kernels) + static_cast<std::size_t>(i) * size, size);
+  return kernel;
 }
 
 DLDeviceType device_of(const assay_library& table) {
@@ -72,7 +82,7 @@ const char* defect_of(const assay_library* table) {
   if (const DLDeviceType where = device_of(*table); where != kDLCPU && where != kDLCUDA && where != kDLROCM)
     return "its tensors lie on a device that is neither the host, nor CUDA's, nor ROCm's";
   for (std::int32_t i = 0; i < table->num_kernels; ++i) {
-    const assay_kernel& kernel = table->kernels[i];
+    const assay_kernel kernel = kernel_of(*table, i);
     if (kernel.name == nullptr || kernel.plan == nullptr || kernel.run == nullptr)
       return "one of its kernels has no name or misses a function";
     if (!is_plain(kernel.name))
@@ -88,7 +98,7 @@ void demand_usable(const assay_library* table, const std::string& path) {
 
 library_description description_of(const assay_library& table, bool supports_generated) {
   library_description d{table.platform, {}, supports_generated, {}, false, device_of(table)};
-  for (std::int32_t i = 0; i < table.num_kernels; ++i) d.kernels.emplace_back(table.kernels[i].name);
+  for (std::int32_t i = 0; i < table.num_kernels; ++i) d.kernels.emplace_back(kernel_of(table, i).name);
   return d;
 }
 
@@ -167,8 +177,8 @@ std::string described_text(const std::string& path) {
 
 }  // namespace
 
-library::library(const assay_library* table, std::string path) : path_(std::move(path)), table_(table) {
-  demand_usable(table, path_);
+library::library(const assay_library* table, std::string path) : path_(std::move(path)) {
+  take(table);
   described_ = description_of(*table, false);
 }
 
@@ -225,11 +235,17 @@ std::shared_ptr<library> library::load(const std::string& path) {
 const assay_library& library::table() const {
   if (table_ == nullptr) {
     const auto [handle, table] = open_file(file_);
-    demand_usable(table, file_);
+    take(table);
     handle_ = handle;
-    table_ = table;
   }
   return *table_;
+}
+
+/// Throws environment_error if the table cannot be used.
+void library::take(const assay_library* table) const {
+  demand_usable(table, file_.empty() ? path_ : file_);
+  for (std::int32_t i = 0; i < table->num_kernels; ++i) kernels_.push_back(kernel_of(*table, i));
+  table_ = table;
 }
 
 std::span<std::uint8_t> library::edge_flags() const {
@@ -256,6 +272,11 @@ std::shared_ptr<void> library::announce(const assay_call& call) const {
 
 std::int32_t library::contract_bytes() const {
   return table().contract_bytes;
+}
+
+bool library::knows_workspace() const {
+  constexpr std::size_t known = offsetof(assay_launch, workspace_bytes) + sizeof(assay_launch::workspace_bytes);
+  return table().launch_bytes >= static_cast<std::int32_t>(known);
 }
 
 std::string library::devices() const {
@@ -311,10 +332,9 @@ bool library::has(const std::string& kernel) const {
 }
 
 const assay_kernel* library::find(const std::string& kernel) const {
-  const assay_library& all = table();
-  for (std::int32_t i = 0; i < all.num_kernels; ++i)
-    if (kernel == all.kernels[i].name) return &all.kernels[i];
-  return nullptr;
+  static_cast<void>(table());
+  const auto found = std::ranges::find_if(kernels_, [&](const assay_kernel& k) { return kernel == k.name; });
+  return found != kernels_.end() ? &*found : nullptr;
 }
 
 }  // namespace assay

@@ -61,6 +61,8 @@ class library {
   std::shared_ptr<void> announce(const assay_call& call) const;
   /// How much of a contract its kernels know and set. Maps the library.
   std::int32_t contract_bytes() const;
+  /// Whether its kernels know the workspace of a launch. Maps the library.
+  bool knows_workspace() const;
   /// Where its tensors lie: kDLCPU, or a device that the suite copies them to.
   DLDeviceType tensors_on() const { return described_.tensors_on; }
   /// The devices that its runs may take: "2 x NVIDIA H100"; empty where tensors lie on the host. Asks a child, for a
@@ -103,11 +105,13 @@ class library {
 
  private:
   const assay_library& table() const;
+  void take(const assay_library* table) const;
 
   library_description described_;
   std::string path_;                              ///< for people
   std::string file_;                              ///< of a shared object
   mutable const assay_library* table_ = nullptr;  ///< null: not mapped yet
+  mutable std::vector<assay_kernel> kernels_;     ///< the table's; what the library does not know of one is null
   mutable void* handle_ = nullptr;
 };
 

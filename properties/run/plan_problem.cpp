@@ -47,7 +47,7 @@ std::int64_t split_workspace_bytes(const problem& planned) {
 }
 
 assay_status plan_problem(const assay_kernel& kernel, const problem& stated, std::int64_t workspace_budget_bytes,
-                          problem* planned, const assay_support& takes) {
+                          problem* planned, const assay_support& takes, std::int64_t* workspace_bytes) {
   assay_plan plan{};
   const oracle::kept_arithmetic kept;
   assay_status status = kernel.plan(&stated, workspace_budget_bytes, &plan);
@@ -66,6 +66,7 @@ assay_status plan_problem(const assay_kernel& kernel, const problem& stated, std
   if (takes.no_workspace_budget == 0 && workspace_budget_bytes > 0 && plan.workspace_bytes > workspace_budget_bytes)
     return failed_status(fmt::format("plan() asks for a workspace of {} bytes, over the budget of {} bytes",
                                      plan.workspace_bytes, workspace_budget_bytes));
+  if (workspace_bytes != nullptr) *workspace_bytes = plan.workspace_bytes - needed;
   return status;
 }
 

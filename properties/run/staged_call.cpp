@@ -70,11 +70,12 @@ std::string outside(const buffer& b, std::int64_t at) {
 }  // namespace
 
 staged_call::staged_call(device_driver& on, const std::vector<buffer>& in, std::vector<buffer>& out,
-                         std::vector<assay_tensor>& tensors)
+                         std::vector<assay_tensor>& tensors, std::vector<buffer>& workspace)
     : on_(on) {
   for (const buffer& b : in)
     if (b.role() == tensor_role::input) place(b, nullptr);
   for (buffer& b : out) place(b, &b);
+  for (buffer& b : workspace) place(b, &b);
   block_bytes_ += canary_bytes;
   send();
   for (assay_tensor& t : tensors) {
@@ -82,6 +83,7 @@ staged_call::staged_call(device_driver& on, const std::vector<buffer>& in, std::
     t.view.data = address_of(made != nullptr ? *made : *find_buffer(in, t.name));
     t.view.device = on_.device();
   }
+  for (const buffer& b : workspace) workspace_ = address_of(b);
 }
 
 void staged_call::place(const buffer& b, buffer* result) {

@@ -19,9 +19,13 @@ namespace assay {
 /// host checks behind a run (guards, gaps, unwritten elements) then holds for the device, since all of it comes back.
 class staged_call {
  public:
-  /// Copies the buffers of the call's tensors, which it makes device tensors. All must outlive it.
+  /// Copies the buffers of the call's tensors, which it makes device tensors, and of its workspace, if there is one.
+  /// All must outlive it.
   staged_call(device_driver& on, const std::vector<buffer>& in, std::vector<buffer>& out,
-              std::vector<assay_tensor>& tensors);
+              std::vector<assay_tensor>& tensors, std::vector<buffer>& workspace);
+
+  /// The workspace on the device, or null.
+  std::byte* workspace() const { return workspace_; }
 
   /// Waits for the device and copies outputs back, with what surrounds them. Returns what else was written: "input k
   /// was written, at byte 12 of 64", "k was written outside its memory, at byte 80 of 64"; or nothing. Throws
@@ -57,6 +61,7 @@ class staged_call {
   std::int64_t block_bytes_ = 0;
   std::byte* sent_ = nullptr;   ///< the block, in memory of the host that the driver keeps: one call at a time
   std::byte* block_ = nullptr;  ///< on the device
+  std::byte* workspace_ = nullptr;
 };
 
 }  // namespace assay

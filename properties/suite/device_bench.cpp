@@ -209,7 +209,8 @@ void measure_shape(device_driver& on, const library& lib, const bench_shape& sha
   const assay_kernel* const kernel = lib.find(c.kernel);
   const problem stated = to_problem(c);
   problem planned;
-  const assay_status plan = plan_problem(*kernel, stated, 0, &planned, lib.support_of(c.kernel));
+  std::int64_t workspace_bytes = 0;
+  const assay_status plan = plan_problem(*kernel, stated, 0, &planned, lib.support_of(c.kernel), &workspace_bytes);
   if (plan.code != ASSAY_OK) {
     to.refusal = plan.message;
     return;
@@ -218,13 +219,19 @@ void measure_shape(device_driver& on, const library& lib, const bench_shape& sha
   const device_tensors tensors(on, c, planned);
   assay_launch launch = make_launch(c, {.accesses = false}, 1, nullptr);
   launch.stream = on.stream();
+  if (!lib.knows_workspace()) workspace_bytes = 0;
+  const device_block workspace(on, workspace_bytes);
+  if (workspace_bytes > 0) launch.workspace = workspace.at(), launch.workspace_bytes = workspace_bytes;
+  const auto num_tensors = static_cast<std::int32_t>(tensors.list().size());
   assay_status status{};
   const auto run = [&] {
-    const assay_status said =
-        kernel->run(&planned, tensors.list().data(), static_cast<std::int32_t>(tensors.list().size()), &launch);
+    const assay_status said = kernel->run(&planned, tensors.list().data(), num_tensors, &launch);
     if (said.code != ASSAY_OK) status = said;
   };
   const spread s = timed(on, launches, run);
+  // Of the last launch alone: outcome() waits.
+  if (status.code == ASSAY_OK && kernel->outcome != nullptr)
+    status = kernel->outcome(&planned, tensors.list().data(), num_tensors, &launch);
   if (status.code != ASSAY_OK) to.refusal = status.message;
   to.launches = launches;
   to.least_seconds = s.least, to.median_seconds = s.median, to.most_seconds = s.most;

@@ -135,7 +135,7 @@ extern "C" [[gnu::visibility("default")]] const assay_library* assay_library_v1(
                                  : is("a name of two lines")   ? "split_kv\nappend_kv"
                                  : is("a name without an end") ? endless.c_str()
                                                                : "split_kv",
-                                 plan, declare, run};
+                                 plan, declare, run, nullptr};
   static assay_library table = attacked();
   table.num_kernels = is("no kernels") ? 0 : is("negative kernels") ? -1 : 1;
   table.kernels = &mine;

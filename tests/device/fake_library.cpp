@@ -62,13 +62,26 @@ assay_status plan(const assay_problem* p, std::int64_t budget, assay_plan* out) 
   return on_the_host().kernels[Kernel].plan(p, budget, out);
 }
 
-template <int Kernel>
-assay_status run(const assay_problem* p, const assay_tensor* given, std::int32_t count, const assay_launch* launch) {
+/// The same tensors, said to be on the host; empty if one is not said to be on the device.
+std::vector<assay_tensor> host_tensors(const assay_tensor* given, std::int32_t count) {
   std::vector<assay_tensor> tensors(given, given + count);
   for (assay_tensor& t : tensors) {
-    if (t.view.device.device_type != kDLCUDA) return {ASSAY_REJECTED, "a tensor on another device"};
+    if (t.view.device.device_type != kDLCUDA) return {};
     t.view.device = {kDLCPU, 0};
   }
+  return tensors;
+}
+
+template <int Kernel>
+assay_status outcome(const assay_problem* p, const assay_tensor* given, std::int32_t count,
+                     const assay_launch* launch) {
+  return on_the_host().kernels[Kernel].outcome(p, host_tensors(given, count).data(), count, launch);
+}
+
+template <int Kernel>
+assay_status run(const assay_problem* p, const assay_tensor* given, std::int32_t count, const assay_launch* launch) {
+  const std::vector<assay_tensor> tensors = host_tensors(given, count);
+  if (tensors.empty() && count > 0) return {ASSAY_REJECTED, "a tensor on another device"};
   const assay_status status = on_the_host().kernels[Kernel].run(p, tensors.data(), count, launch);
   const std::string fault = p->max_k > 32 ? planted() : "";
   if (fault == "wrong_output") break_output(tensors);
@@ -79,7 +92,8 @@ assay_status run(const assay_problem* p, const assay_tensor* given, std::int32_t
 
 template <int... Kernel>
 std::vector<assay_kernel> kernels_on_the_device(std::integer_sequence<int, Kernel...>) {
-  return {{on_the_host().kernels[Kernel].name, plan<Kernel>, on_the_host().kernels[Kernel].declare, run<Kernel>}...};
+  return {{on_the_host().kernels[Kernel].name, plan<Kernel>, on_the_host().kernels[Kernel].declare, run<Kernel>,
+           on_the_host().kernels[Kernel].outcome != nullptr ? outcome<Kernel> : nullptr}...};
 }
 
 }  // namespace

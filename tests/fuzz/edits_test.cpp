@@ -15,8 +15,9 @@ namespace {
 std::optional<std::string> first_wrong(const library& lib, const attention_case& c, int calls) {
   inputs given = fill(c);
   problem planned;
-  REQUIRE(plan_problem(*lib.find(c.kernel), given.stated, 0, &planned).code == ASSAY_OK);
-  relations::refusal_check checked(lib, c, std::move(given), planned);
+  std::int64_t workspace_bytes = 0;
+  REQUIRE(plan_problem(*lib.find(c.kernel), given.stated, 0, &planned, {}, &workspace_bytes).code == ASSAY_OK);
+  relations::refusal_check checked(lib, c, std::move(given), planned, workspace_bytes);
   std::mt19937_64 random(5);
   random_source choices([&random] { return random(); });
   for (int i = 0; i < calls; ++i)

@@ -237,7 +237,7 @@ extern "C" {
 [[gnu::visibility("default")]] const assay_library* assay_library_v1() {
   const char* const declares = std::getenv("ASSAY_DECLARES");
   const bool declares_types = declares != nullptr && std::string_view(declares) == "types";
-  static const assay_kernel kernel{"split_kv", plan, declares_types ? declare : nullptr, run};
+  static const assay_kernel kernel{"split_kv", plan, declares_types ? declare : nullptr, run, nullptr};
   static const assay_library library = ASSAY_LIBRARY("cpu", &kernel, 1);
   return &library;
 }

@@ -67,14 +67,15 @@ assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t cou
   return planted()(one);
 }
 
-const assay_kernel faulty_kernel{"split_kv", plan, declare, run};
-const assay_kernel refusing_kernel{"split_kv", refuse, declare, run};
-const assay_kernel declaring_kernel{"split_kv", plan, declare_edited, run_built_in};
+const assay_kernel faulty_kernel{"split_kv", plan, declare, run, nullptr};
+const assay_kernel refusing_kernel{"split_kv", refuse, declare, run, nullptr};
+const assay_kernel declaring_kernel{"split_kv", plan, declare_edited, run_built_in, nullptr};
 
-const assay_kernel silent_kernel{
-    "split_kv", plan, [](const problem*, const assay_launch*, contract*) { return assay_status{}; }, run_built_in};
+const assay_kernel silent_kernel{"split_kv", plan,
+                                 [](const problem*, const assay_launch*, contract*) { return assay_status{}; },
+                                 run_built_in, nullptr};
 
-const assay_kernel planning_kernel{"split_kv", plan_edited, declare, run_built_in};
+const assay_kernel planning_kernel{"split_kv", plan_edited, declare, run_built_in, nullptr};
 
 std::shared_ptr<library> library_of(const assay_kernel& kernel) {
   static std::vector<std::unique_ptr<assay_library>> tables;  // libraries point to them

@@ -12,8 +12,8 @@ namespace assay::platform {
 /// Lets the stream's next kernel start, once all blocks have come here, if it is launched by ASSAY_LAUNCH_BEHIND.
 __device__ inline void start_next_kernel() {}
 /// Waits until the stream's kernel before this one is done: then all of its stores are seen. Every block of a kernel
-/// that is launched by ASSAY_LAUNCH_BEHIND calls it, before it returns, stores anything, or reads what that kernel
-/// stores: so that its own end means the end of the one before. What both of them only read may be read before.
+/// that is launched by ASSAY_LAUNCH_BEHIND calls it, before it returns or stores anything: so that its own end means
+/// the end of the one before. What the kernels before it in such a row of launches do not store, it may read earlier.
 __device__ inline void await_kernel_before() {}
 
 }  // namespace assay::platform

@@ -65,7 +65,7 @@ assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t cou
   return status;
 }
 
-const assay_kernel kernel = {"split_kv", plan, nullptr, run};
+const assay_kernel kernel = {"split_kv", plan, nullptr, run, nullptr};
 const assay_library library = ASSAY_DEVICE_LIBRARY("nvidia", &kernel, 1, kDLCUDA);
 
 }  // namespace

@@ -122,6 +122,7 @@ std::string trial::pool_fault(bool is_k) const {
 }
 
 std::string trial::first_fault() const {
+  if (is_workspace_overrun_) return "written beside the workspace";
   for (const owned_tensor& t : tensors) {
     if (t.role == ASSAY_INPUT && t.bytes != before(t.name).bytes) return t.name + ": an input changed";
     if (t.type != dtype::f32 || t.role == ASSAY_INPUT) continue;

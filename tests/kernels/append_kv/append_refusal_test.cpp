@@ -1,9 +1,14 @@
 /// What append_kv refuses: nothing is written then.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
+#include <cstdint>
+#include <iterator>
+#include <random>
 #include <string>
+#include <vector>
 
-#include "kernels/append_kv/append_kv_arguments.hpp"
+#include "kernels/append_kv/append_kv_check.hpp"
 #include "tests/kernels/append_kv/append_setting.hpp"
 #include "tests/kernels/platform/cpu/launching.hpp"
 
@@ -38,6 +43,14 @@ void require_refusal(append::trial& t, const std::string& word,
   CHECK(status.code == ASSAY_REJECTED);
   CHECK(names(status, word));
   CHECK(t.is_unchanged());
+}
+
+/// "1 and 2": the lowest row whose slot a row before it has, behind the first of those.
+std::string first_clash(const std::vector<std::int64_t>& slots) {
+  for (auto at = slots.begin(); at != slots.end(); ++at)
+    if (const auto before = std::find(slots.begin(), at, *at); *at >= 0 && before != at)
+      return std::to_string(before - slots.begin()) + " and " + std::to_string(at - slots.begin());
+  return {};
 }
 
 assay_tensor& find(std::vector<assay_tensor>& given, const std::string& name) {
@@ -156,13 +169,106 @@ TEST_CASE("append_kv rejects slots behind the pool and positions outside of the 
   }
 }
 
+TEST_CASE("append_kv plans a workspace that holds two entries a row, within the budget", "[append]") {
+  problem p = append::trial(legal_setting()).scalars;
+  const auto bytes_of = [&p](std::int32_t rows) {
+    assay_plan plan{};
+    p.total_q = rows;
+    CHECK(append::kernel().plan(&p, 0, &plan).code == ASSAY_OK);
+    return plan.workspace_bytes;
+  };
+  CHECK(bytes_of(0) == 0);
+  CHECK(bytes_of(1) == 32 + 4 * 16);
+  CHECK(bytes_of(8) == 32 + 4 * 16);
+  CHECK(bytes_of(9) == 32 + 4 * 32);
+  CHECK(bytes_of(1 << 16) == 32 + (4 << 17));
+  CHECK(bytes_of((1 << 16) + 1) == 32 + (4 << 18));
+  const std::int64_t most = bytes_of(INT32_MAX);
+  CHECK(most == 32 + (std::int64_t{1} << 34));
+  assay_plan plan{};
+  CHECK(append::kernel().plan(&p, most, &plan).code == ASSAY_OK);
+  const assay_status status = append::kernel().plan(&p, most - 1, &plan);
+  CHECK(status.code == ASSAY_UNSUPPORTED);
+  CHECK(names(status, "workspace of 17179869216 bytes for 2147483647 rows is over the budget of 17179869215 bytes"));
+}
+
+TEST_CASE("append_kv rejects a workspace that is null, short or not aligned", "[append]") {
+  append::trial t(legal_setting());
+  t.change_launch = [](assay_launch& l) { l.workspace = nullptr; };
+  require_refusal(t, "workspace is null, but the plan asks for 96 bytes");
+  t.change_launch = [](assay_launch& l) { --l.workspace_bytes; };
+  require_refusal(t, "workspace has 95 bytes, but the plan asks for 96");
+  t.change_launch = [](assay_launch& l) { l.workspace = static_cast<char*>(l.workspace) + 8; };
+  require_refusal(t, "workspace is not aligned to 16 bytes");
+  t.change_launch = {};
+  CHECK(t.run(cpu::parameters(64)).code == ASSAY_OK);
+  append::trial none({.slots = {}});
+  none.change_launch = [](assay_launch& l) { CHECK(l.workspace == nullptr); };
+  CHECK(none.run(cpu::parameters(64)).code == ASSAY_OK);
+}
+
+TEST_CASE("append_kv names the lowest wrong row in every order of threads", "[append]") {
+  std::mt19937_64 random(1);
+  for (const std::size_t rows : {2U, 8U, 127U, 128U, 129U, 256U, 300U}) {  // a block alone takes 128
+    append::setting s = legal_setting();
+    s.heads = 1, s.dim_k = s.dim_v = 8, s.num_pages = 60;
+    s.slots.resize(rows);
+    for (std::int64_t& slot : s.slots) slot = static_cast<std::int64_t>(random() % (3 * rows)) - 1;
+    if (rows == 2) s.slots = {9, 9};
+    if (rows == 8) s.slots = {-1, 30, 31, 9, 9, 9, 31, 30};
+    const std::string expected = "in rows " + first_clash(s.slots);
+    for (assay_launch launch : cpu::all_launches()) {
+      launch.workers = rows > 128 ? 3 : 1;
+      append::trial t(s);
+      const assay_status status = t.run(launch);
+      INFO(rows << " rows, " << cpu::name(launch) << ": " << status.message);
+      CHECK(status.code == ASSAY_REJECTED);
+      CHECK(std::string(status.message).ends_with(expected));
+      CHECK(t.is_unchanged());
+    }
+  }
+}
+
+TEST_CASE("append_kv finds a slot among many whose search begins at one entry", "[append]") {
+  for (const std::int32_t rows : {40, 128, 200}) {
+    append::setting s{
+        .slots = {}, .cache = dtype::e4m3fn, .heads = 1, .dim_k = 8, .dim_v = 8, .page_size = 1024, .num_pages = 128};
+    const int bits = append_table_bits(rows);
+    const std::uint32_t first = append_first_entry(5, bits);
+    for (std::int64_t slot = 5; std::ssize(s.slots) < rows; ++slot)
+      if (append_first_entry(slot, bits) == first) s.slots.push_back(slot);
+    REQUIRE(s.slots.back() < s.num_pages * s.page_size);
+    append::trial good(s);
+    CHECK(good.run(cpu::parameters(64)).code == ASSAY_OK);
+    s.slots.back() = s.slots[static_cast<std::size_t>(rows / 2)];
+    append::trial taken(s);
+    require_refusal(taken, "in rows " + std::to_string(rows / 2) + " and " + std::to_string(rows - 1));
+  }
+}
+
+TEST_CASE("append_kv has no outcome where no run() was", "[append]") {
+  append::trial t(legal_setting());
+  REQUIRE(t.run(cpu::parameters(64)).code == ASSAY_OK);
+  std::vector<assay_tensor> given;
+  for (append::owned_tensor& tensor : t.tensors) given.push_back(tensor.given());
+  alignas(16) std::uint32_t workspace[24];
+  assay_launch launch = cpu::parameters(64);
+  launch.workspace = workspace, launch.workspace_bytes = sizeof workspace;
+  for (const std::uint32_t row : {0x5A5A5A5AU, 1U, 2U}) {
+    workspace[0] = row;
+    const auto count = static_cast<std::int32_t>(given.size());
+    const assay_status status = append::kernel().outcome(&t.scalars, given.data(), count, &launch);
+    CHECK(status.code == ASSAY_FAILED);
+    CHECK(names(status, "the workspace is not that of a run()"));
+  }
+}
+
 TEST_CASE("append_kv plans one split and declares its roundings", "[append]") {
   problem p = append::trial(legal_setting()).scalars;
   assay_plan plan{};
   p.num_splits = 0;
   REQUIRE(append::kernel().plan(&p, 0, &plan).code == ASSAY_OK);
   CHECK(plan.num_splits == 1);
-  CHECK(plan.workspace_bytes == 0);
   const assay_launch launch = cpu::parameters(64);
   contract c;
   CHECK(append::kernel().declare(&p, &launch, &c).code == ASSAY_REJECTED);

@@ -196,11 +196,30 @@ assay_status trial::run(const assay_launch& launch, const std::function<void(std
   given.reserve(tensors.size());
   for (owned_tensor& t : tensors) given.push_back(t.given());
   if (change) change(given);
-  return kernel().run(&scalars, given.data(), static_cast<std::int32_t>(given.size()), &launch);
+  assay_plan plan{};
+  if (kernel().plan(&scalars, 0, &plan).code != ASSAY_OK) plan = {1, 0};
+  constexpr std::int64_t canaries = 256;
+  constexpr std::uint8_t canary = 0xA7;
+  std::vector<std::uint8_t> memory(index(plan.workspace_bytes + 3 * canaries), canary);
+  const auto address = reinterpret_cast<std::uintptr_t>(memory.data()) + index(canaries);
+  std::uint8_t* const workspace = memory.data() + canaries + (index(canaries) - address % index(canaries));
+  std::fill_n(workspace, plan.workspace_bytes, std::uint8_t{0x5A});
+  assay_launch how = launch;
+  how.workspace = plan.workspace_bytes > 0 ? workspace : nullptr;
+  how.workspace_bytes = plan.workspace_bytes;
+  if (change_launch) change_launch(how);
+  const auto count = static_cast<std::int32_t>(given.size());
+  assay_status status = kernel().run(&scalars, given.data(), count, &how);
+  if (status.code == ASSAY_OK) status = kernel().outcome(&scalars, given.data(), count, &how);
+  const auto is_canary = [](std::uint8_t byte) { return byte == canary; };
+  is_workspace_overrun_ = !std::all_of(memory.data(), workspace, is_canary) ||
+                          !std::all_of(workspace + plan.workspace_bytes, memory.data() + memory.size(), is_canary);
+  return status;
 }
 
 bool trial::is_unchanged() const {
-  return std::equal(tensors.begin(), tensors.end(), before_.begin(),
+  return !is_workspace_overrun_ &&
+         std::equal(tensors.begin(), tensors.end(), before_.begin(),
                     [](const owned_tensor& a, const owned_tensor& b) { return a.bytes == b.bytes; });
 }
 

@@ -62,13 +62,17 @@ class trial {
  public:
   explicit trial(const setting& s);
 
-  /// `change` may break what is given.
+  /// What run() and its outcome() say, with a workspace as planned. `change` may break what is given.
   assay_status run(const assay_launch& launch, const std::function<void(std::vector<assay_tensor>&)>& change = {});
+
+  /// May break the launch of run(), which has its workspace then.
+  std::function<void(assay_launch&)> change_launch;
 
   /// One line about the first element of the pools or descales that is not what it must be; empty if there is none.
   /// Compares with what they held when the trial began.
   std::string first_fault() const;
 
+  /// The tensors as they were when the trial began, and nothing written beside the workspace.
   bool is_unchanged() const;
   owned_tensor& tensor(const std::string& name);
 
@@ -96,6 +100,7 @@ class trial {
 
   setting setting_;
   std::vector<owned_tensor> before_;
+  bool is_workspace_overrun_ = false;
 };
 
 }  // namespace assay::append

@@ -7,6 +7,7 @@
 
 #include "properties/data/difference.hpp"
 #include "properties/relations/relations.hpp"
+#include "properties/run/kernel_call.hpp"
 #include "tests/properties/faulty_library.hpp"
 
 namespace assay::relations {
@@ -34,7 +35,7 @@ std::function<assay_status(testing::call&)>& planted() {
 }
 
 assay_status run_clean(const testing::call& one) {
-  return clean()->run(&one.stated, one.tensors.data(), static_cast<std::int32_t>(one.tensors.size()), &one.launch);
+  return run_to_outcome(*clean(), one.stated, one.tensors, one.launch);
 }
 
 assay_status run_planted(const problem* p, const assay_tensor* tensors, std::int32_t count, const assay_launch* how) {
@@ -48,7 +49,7 @@ verdict check_planted(const property& p, const attention_case& c, std::function<
                       const assay_support& takes = {}) {
   planted() = std::move(how);
   const assay_kernel kernels[] = {*library::built_in()->find("split_kv"),
-                                  {"append_kv", clean()->plan, clean()->declare, run_planted}};
+                                  {"append_kv", clean()->plan, clean()->declare, run_planted, nullptr}};
   const assay_library table = ASSAY_LIBRARY("cpu", kernels, 2);
   library faulty(&table, "faulty");
   if (takes.size_bytes != 0) faulty.supports["append_kv"] = takes;

@@ -68,7 +68,7 @@ TEST_CASE("the built-in kernels refuse what they do not support, or compute it r
 }
 
 TEST_CASE("a host check that takes what the kernel ignores is caught", "[relations]") {
-  static const assay_kernel kernel{"split_kv", plan, declare, run};
+  static const assay_kernel kernel{"split_kv", plan, declare, run, nullptr};
   static const assay_library table = ASSAY_LIBRARY("cpu", &kernel, 1);
   const library forgiving(&table, "forgiving");
   const verdict wrong = verdict_beyond_space(forgiving, fp8_case());

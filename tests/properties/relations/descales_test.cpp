@@ -61,7 +61,7 @@ assay_status run_damaged(const problem* p, const assay_tensor* tensors, std::int
 
 verdict check_damaged(const property& p, const attention_case& c, std::function<bool(const testing::call&)> damaged) {
   is_damaged() = std::move(damaged);
-  const assay_kernel kernel{"batch_prefill", clean()->plan, clean()->declare, run_damaged};
+  const assay_kernel kernel{"batch_prefill", clean()->plan, clean()->declare, run_damaged, nullptr};
   const assay_library table = ASSAY_LIBRARY("cpu", &kernel, 1);
   const library faulty(&table, "faulty");
   CHECK(run_case(faulty, c).result == outcome::pass);

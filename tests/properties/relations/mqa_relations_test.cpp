@@ -49,7 +49,7 @@ assay_status run_damaged(const problem* p, const assay_tensor* tensors, std::int
 
 verdict check_damaged(const property& p, const attention_case& c, std::function<void(const testing::call&)> how) {
   damage() = std::move(how);
-  const assay_kernel kernel{"mqa_logits", clean()->plan, clean()->declare, run_damaged};
+  const assay_kernel kernel{"mqa_logits", clean()->plan, clean()->declare, run_damaged, nullptr};
   const assay_library table = ASSAY_LIBRARY("cpu", &kernel, 1);
   const library faulty(&table, "faulty");
   return p.check(faulty, c);
@@ -72,7 +72,7 @@ verdict check_answering(const property& p, const attention_case& c, assay_status
                ? given
                : run_clean(one);
   };
-  const assay_kernel kernel{"mqa_logits", clean()->plan, clean()->declare, run};
+  const assay_kernel kernel{"mqa_logits", clean()->plan, clean()->declare, run, nullptr};
   const assay_library table = ASSAY_LIBRARY("cpu", &kernel, 1);
   return p.check(library(&table, "faulty"), c);
 }
@@ -230,7 +230,7 @@ TEST_CASE("more_columns lets bits differ where a kernel declares it, and no hidd
       while (column == 0 && value_at(logits, logits.offset(0, at)) == 0) ++at;  // no other number is as good as 0
       if (one.stated.max_model_len > 64) flip_last_bit(logits, logits.offset(0, at));
     };
-    const assay_kernel kernel{"mqa_logits", clean()->plan, clean()->declare, run_damaged};
+    const assay_kernel kernel{"mqa_logits", clean()->plan, clean()->declare, run_damaged, nullptr};
     const assay_library table = ASSAY_LIBRARY("cpu", &kernel, 1);
     library lib(&table, "faulty");
     lib.judged_by = contract_use::open;

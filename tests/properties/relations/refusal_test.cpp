@@ -22,7 +22,7 @@ TEST_CASE("bad_problem_rejected names one defect once", "[relations]") {
   const auto run = [](const problem* p, const assay_tensor* tensors, std::int32_t count, const assay_launch* launch) {
     return p->soft_cap < 0 ? assay_status{} : library::built_in()->find("split_kv")->run(p, tensors, count, launch);
   };
-  static const assay_kernel kernel{"split_kv", plan, library::built_in()->find("split_kv")->declare, run};
+  static const assay_kernel kernel{"split_kv", plan, library::built_in()->find("split_kv")->declare, run, nullptr};
   static const assay_library table = ASSAY_LIBRARY("cpu", &kernel, 1);
   const library unsigned_cap(&table, "unsigned cap");
   CHECK(bad_problem_rejected.check(unsigned_cap, small_case()).what ==

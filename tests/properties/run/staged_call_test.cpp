@@ -58,7 +58,7 @@ std::shared_ptr<library> device_library(std::function<void(call&)> then = {}) {
   fake_driver();
   after = std::move(then);
   static const assay_kernel& built_in = *library::built_in()->find("split_kv");
-  static const assay_kernel kernel{"split_kv", built_in.plan, built_in.declare, run};
+  static const assay_kernel kernel{"split_kv", built_in.plan, built_in.declare, run, nullptr};
   static const assay_library table = ASSAY_DEVICE_LIBRARY("fake", &kernel, 1, kDLCUDA);
   auto made = std::make_shared<library>(&table, "fake");
   made->checks.accesses = false;  // the checker knows the host's tensors
@@ -138,6 +138,43 @@ TEST_CASE("what is written beside a tensor of the device is reported", "[device]
           const tensor t = one.view("seqlens_k");  // whose host memory ends with its last element
           set_bits(t, t.size() + 3, 7);
         }) == "seqlens_k was written outside its memory, at byte 20 of 8");
+}
+
+TEST_CASE("the workspace of a call is on the device, between canaries", "[device]") {
+  if (is_missing()) SKIP("the fake driver is not built");
+  fake_driver();
+  static std::int64_t written = 0;
+  static const assay_kernel& built_in = *library::built_in()->find("split_kv");
+  static const assay_kernel kernel{
+      "split_kv",
+      [](const problem* p, std::int64_t budget, assay_plan* out) {
+        const assay_status status = built_in.plan(p, budget, out);
+        out->workspace_bytes += 100;
+        return status;
+      },
+      built_in.declare,
+      [](const problem* p, const assay_tensor* tensors, std::int32_t count, const assay_launch* launch) {
+        auto* const workspace = static_cast<unsigned char*>(launch->workspace);
+        if (launch->workspace_bytes != 100 || workspace[0] != 0x5A) return assay_status{ASSAY_FAILED, "no workspace"};
+        if (reinterpret_cast<std::uintptr_t>(workspace) % 256 != 0) return assay_status{ASSAY_FAILED, "not aligned"};
+        workspace[written] = 1;
+        return run(p, tensors, count, launch);
+      },
+      nullptr};
+  static const assay_library table = ASSAY_DEVICE_LIBRARY("fake", &kernel, 1, kDLCUDA);
+  library lib(&table, "fake");
+  lib.checks.accesses = false;
+  after = {};
+  const auto fault_of_store_at = [&](std::int64_t byte) {
+    written = byte;
+    const verdict v = run_case(lib, small_case());
+    return v.result == outcome::pass ? "" : v.what;
+  };
+  CHECK(fault_of_store_at(0).empty());
+  CHECK(fault_of_store_at(99).empty());
+  CHECK(fault_of_store_at(100) == "workspace was written outside its memory, at byte 100 of 100");
+  CHECK(fault_of_store_at(-1) == "workspace was written outside its memory, at byte -1 of 100");
+  CHECK(fault_of_store_at(900) == "workspace was written outside its memory, at byte 900 of 100");
 }
 
 TEST_CASE("a pool of 64 GiB has memory on the device for its pages in use, and no other", "[device]") {

@@ -117,7 +117,8 @@ TEST_CASE("enclosures of another base of LSE are apart: that is counted, and no 
     k->log_relative_error = 0x1p-21F;  // the factor and its product are rounded
     return status;
   };
-  static const assay_kernel kernel{"split_kv", library::built_in()->find("split_kv")->plan, declare, run_in_base_2};
+  static const assay_kernel kernel{"split_kv", library::built_in()->find("split_kv")->plan, declare, run_in_base_2,
+                                   nullptr};
   static const assay_library table = ASSAY_LIBRARY("cpu", &kernel, 1);
   const library_comparison made = on_small_case(std::make_shared<library>(&table, "base 2"));
   CAPTURE(comparison_text(made));

@@ -364,7 +364,8 @@ TEST_CASE("limits of the built-in kernels are demanded of no library that declar
       },
       [](const problem* p, const assay_tensor* tensors, std::int32_t count, const assay_launch* launch) {
         return library::built_in()->find("split_kv")->run(p, tensors, count, launch);
-      }};
+      },
+      nullptr};
   const assay_library table = ASSAY_LIBRARY("cpu", &any_dims, 1);
   library wide(&table, "wide");
   const verdict undeclared = relations::bad_problem_rejected.check(wide, c);

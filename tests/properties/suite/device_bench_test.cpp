@@ -25,6 +25,28 @@ assay_status run(const problem* p, const assay_tensor* tensors, std::int32_t cou
   return one.run();
 }
 
+int outcomes = 0;
+
+assay_status plan_workspace(const problem* p, std::int64_t budget, assay_plan* out) {
+  const assay_status status = library::built_in()->find("split_kv")->plan(p, budget, out);
+  out->workspace_bytes += 1000;
+  return status;
+}
+
+/// Needs a workspace on the device, to which it writes.
+assay_status run_with_workspace(const problem* p, const assay_tensor* tensors, std::int32_t count,
+                                const assay_launch* launch) {
+  if (launch->workspace == nullptr || launch->workspace_bytes != 1000) return {ASSAY_REJECTED, "no workspace"};
+  static_cast<char*>(launch->workspace)[999] = 1;
+  return run(p, tensors, count, launch);
+}
+
+assay_status refusing_outcome(const problem*, const assay_tensor*, std::int32_t, const assay_launch* launch) {
+  ++outcomes;
+  if (launch->workspace == nullptr) return {ASSAY_FAILED, "no workspace"};
+  return {ASSAY_REJECTED, "a wrong row"};
+}
+
 bench_shape shape_of(std::int32_t keys) {
   attention_case c = testing::small_case();
   for (sequence& s : c.sequences) {
@@ -39,7 +61,7 @@ TEST_CASE("a device's benchmark runs each shape and says what it read and comput
   void* const driver = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   REQUIRE(driver != nullptr);
   static const assay_kernel& built_in = *library::built_in()->find("split_kv");
-  static const assay_kernel kernel{"split_kv", built_in.plan, built_in.declare, run};
+  static const assay_kernel kernel{"split_kv", built_in.plan, built_in.declare, run, nullptr};
   static const assay_library table = ASSAY_DEVICE_LIBRARY("fake", &kernel, 1, kDLCUDA);
   const library lib(&table, "fake");
   launches = 0;
@@ -59,6 +81,20 @@ TEST_CASE("a device's benchmark runs each shape and says what it read and comput
   CHECK(result.speeds[1].refusal == "too many keys");
   CHECK(device_bench_text(result).find("not measured: too many keys") != std::string::npos);
   CHECK(boost::json::parse(device_bench_json(result)).at_pointer("/speeds/0/launches").to_number<int>() == 8);
+}
+
+TEST_CASE("a benchmark gives each launch the workspace, and asks for one outcome behind all", "[device]") {
+  if (!std::filesystem::exists(path)) SKIP("the fake driver is not built");
+  REQUIRE(dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr);
+  static const assay_kernel kernel{"split_kv", plan_workspace, library::built_in()->find("split_kv")->declare,
+                                   run_with_workspace, refusing_outcome};
+  static const assay_library table = ASSAY_DEVICE_LIBRARY("fake", &kernel, 1, kDLCUDA);
+  const library lib(&table, "fake");
+  launches = outcomes = 0;
+  const device_bench_result result = measure_device(lib, {shape_of(32)}, 8);
+  CHECK(launches == 2 + 8);
+  CHECK(outcomes == 1);
+  CHECK(result.speeds.at(0).refusal == "a wrong row");
 }
 
 TEST_CASE("the kernels take the shapes of the benchmark") {

@@ -1,5 +1,5 @@
-/// The memory that a kernel may access besides its stack and LDS: tensors, memory of hipMalloc, its arguments, its
-/// module.
+/// The memory that a kernel may access besides its stack and LDS: tensors, the call's workspace, memory of hipMalloc,
+/// its arguments, its module.
 #pragma once
 
 #include <bit>

@@ -1,6 +1,8 @@
 #include "kernels/platform/cpu/checker/session.hpp"
 
 #include <atomic>
+#include <string>
+#include <utility>
 
 #include "kernels/platform/cpu/base/device_memory.hpp"
 #include "kernels/platform/cpu/checker/module_image.hpp"
@@ -13,6 +15,18 @@ std::atomic<std::uint64_t> all_launches{0};
 /// 2 GiB of addresses: tensors of up to so many elements share the arena.
 constexpr std::uint64_t shared_shadow_words = std::uint64_t{1} << 28;
 
+/// Memory without a shape.
+memory_region bytes_at(const void* start, std::size_t size_bytes, memory_role role, std::string name) {
+  memory_region region;
+  region.low = reinterpret_cast<std::uintptr_t>(start);
+  region.span_bytes = size_bytes;
+  region.role = role;
+  region.name = std::move(name);
+  region.dimensions = {{size_bytes, 1}};
+  region.by_stride = {0};
+  return region;
+}
+
 }  // namespace
 
 launch_session::resources& launch_session::of_this_thread() {
@@ -20,7 +34,8 @@ launch_session::resources& launch_session::of_this_thread() {
   return own;
 }
 
-launch_session::launch_session(std::span<const assay_tensor> tensors, bool lockstep, const assay_load_watch* watch)
+launch_session::launch_session(std::span<const assay_tensor> tensors, std::span<const std::byte> workspace,
+                               bool lockstep, const assay_load_watch* watch)
     : resources_(of_this_thread()), mark_(resources_.arena.mark()), lockstep_(lockstep), watch_(watch) {
   if (mark_ == 0 && resources_.clock.is_late()) {
     resources_.clock.start_over();
@@ -28,6 +43,7 @@ launch_session::launch_session(std::span<const assay_tensor> tensors, bool locks
   }
   run_floor_ = record::at(resources_.clock.next_stamp());
   for (const assay_tensor& t : tensors) add(region_of(t));
+  add(bytes_at(workspace.data(), workspace.size(), memory_role::output, "workspace"));
   for (const memory_region& part : module_image()) add(part);
   tensor_regions_ = regions_.size();
   tensor_mark_ = resources_.arena.mark();
@@ -61,24 +77,9 @@ void launch_session::begin_launch(const void* arguments, std::size_t argument_by
   atomics_.clear();
   regions_.resize(tensor_regions_);
   resources_.arena.give_back(tensor_mark_);
-  memory_region bound;
-  bound.low = reinterpret_cast<std::uintptr_t>(arguments);
-  bound.span_bytes = argument_bytes;
-  bound.role = memory_role::constants;
-  bound.name = "kernel arguments";
-  bound.dimensions = {{argument_bytes, 1}};
-  bound.by_stride = {0};
-  add(std::move(bound));
-  for (const allocation& a : allocations()) {
-    memory_region region;
-    region.low = reinterpret_cast<std::uintptr_t>(a.start);
-    region.span_bytes = a.size_bytes;
-    region.role = memory_role::scratch;
-    region.name = "memory of hipMalloc (" + a.place + ")";
-    region.dimensions = {{a.size_bytes, 1}};
-    region.by_stride = {0};
-    add(std::move(region));
-  }
+  add(bytes_at(arguments, argument_bytes, memory_role::constants, "kernel arguments"));
+  for (const allocation& a : allocations())
+    add(bytes_at(a.start, a.size_bytes, memory_role::scratch, "memory of hipMalloc (" + a.place + ")"));
 }
 
 }  // namespace assay::cpu

@@ -1,6 +1,7 @@
 /// What the checkers of all OS threads share while one thread's launches run: the clock and the map of memory.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -15,7 +16,9 @@ namespace assay::cpu {
 /// Memory and launches of one checked launch_scope. Nothing outlives it but the shadow's pages.
 class launch_session {
  public:
-  launch_session(std::span<const assay_tensor> tensors, bool lockstep, const assay_load_watch* watch);
+  /// `workspace` is that of the launch, or empty. Its bytes may be read where the session's kernels wrote them.
+  launch_session(std::span<const assay_tensor> tensors, std::span<const std::byte> workspace, bool lockstep,
+                 const assay_load_watch* watch);
   ~launch_session();
   launch_session(const launch_session&) = delete;
   launch_session& operator=(const launch_session&) = delete;

@@ -24,8 +24,13 @@ constexpr unsigned int max_grid_yz = 65535;  // CUDA's and HIP's
 constexpr std::uint64_t max_blocks = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t no_block = std::numeric_limits<std::int64_t>::max();
 
-constexpr assay_launch default_parameters{64, ASSAY_ROUND_ROBIN, 0,       0,      1, nullptr, nullptr, 0,
-                                          0,  nullptr,           nullptr, nullptr};
+constexpr assay_launch default_parameters = [] {
+  assay_launch parameters{};
+  parameters.wave_size = 64;
+  parameters.schedule = ASSAY_ROUND_ROBIN;
+  parameters.workers = 1;
+  return parameters;
+}();
 
 thread_local constinit launch_scope* innermost = nullptr;
 constinit std::atomic<std::size_t> asked_lds_bytes{0};
@@ -151,6 +156,11 @@ bool is_accepted(const grid_launch& grid, const assay_launch& parameters, const 
   return accepted;
 }
 
+std::span<const std::byte> workspace_of(const assay_launch& parameters) {
+  if (parameters.workspace == nullptr || parameters.workspace_bytes <= 0) return {};
+  return {static_cast<const std::byte*>(parameters.workspace), static_cast<std::size_t>(parameters.workspace_bytes)};
+}
+
 }  // namespace
 
 launch_scope::launch_scope(const assay_launch& parameters, std::size_t lds_limit_bytes,
@@ -159,7 +169,8 @@ launch_scope::launch_scope(const assay_launch& parameters, std::size_t lds_limit
   // A library that makes a scope in an announced call is watched as that.
   if (watch == nullptr && outer_ != nullptr && outer_->session_ != nullptr) watch = outer_->session_->watch();
   if (parameters.checked != 0)
-    session_ = std::make_unique<launch_session>(tensors, parameters.lockstep_waves != 0, watch);
+    session_ =
+        std::make_unique<launch_session>(tensors, workspace_of(parameters), parameters.lockstep_waves != 0, watch);
   if (outer_ == nullptr) set_last_error(hipSuccess);  // what an earlier call left behind is not this call's
   innermost = this;
 }

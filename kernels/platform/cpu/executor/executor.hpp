@@ -36,8 +36,8 @@ inline constexpr std::size_t largest_lds_bytes = 232448;
 /// around each run(). Without a call: wave size 64, round robin, one worker, defects not reported.
 class launch_scope {
  public:
-  /// With `parameters.checked`, `tensors` are what its kernels may access in global memory, beside memory of hipMalloc,
-  /// and `watch`, where not null, sees the loads of inputs.
+  /// With `parameters.checked`, `tensors` are what its kernels may access in global memory, beside the launch's
+  /// workspace and memory of hipMalloc, and `watch`, where not null, sees the loads of inputs.
   explicit launch_scope(const assay_launch& parameters, std::size_t lds_limit_bytes = default_lds_limit_bytes,
                         std::span<const assay_tensor> tensors = {}, const assay_load_watch* watch = nullptr);
   ~launch_scope();

@@ -27,7 +27,13 @@ inline void collect(void* context, const assay_defect* d) {
 
 inline assay_launch parameters(int wave_size, int schedule = ASSAY_ROUND_ROBIN, std::uint64_t seed = 1,
                                int workers = 1) {
-  return {wave_size, schedule, seed, 3, workers, nullptr, nullptr, 0, 0, nullptr, nullptr, nullptr};
+  assay_launch l{};
+  l.wave_size = wave_size;
+  l.schedule = schedule;
+  l.seed = seed;
+  l.depth = 3;
+  l.workers = workers;
+  return l;
 }
 
 /// Every schedule under both wave sizes; the seeded ones with a few seeds.

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "kernels/device/divisor.hpp"
+#include "kernels/device/quotient.hpp"
 #include "kernels/host/device_tensor.hpp"
 #include "kernels/problem.hpp"
 
@@ -35,7 +37,16 @@ struct append_kv_side {
   device_tensor descale;  ///< of a page and head; no data where the whole pool has `scale`
   std::int32_t head_dim;
   std::int32_t rows_aligned;  ///< 1: each head of each new row starts at a multiple of 16 bytes
-  float scale;
+  device::float_quotient scale;
+  // One descale for the pool:
+  std::int64_t page_gap;  ///< elements from a page's end, where slots go on as they lie in it, to the next one
+  std::int32_t parts;     ///< vectors of eight that a thread takes together: 2 of codes that are not rotated, where 16
+                          ///< bytes are whole
+  std::int32_t items;     ///< such parts of a row, all heads
+  device::divisor head_items;   ///< ... of a head
+  device::divisor row_threads;  ///< threads of a block that take a row together
+  std::int32_t num_row_threads;
+  std::int32_t rows_at_once;  ///< how often they fit into a block
 };
 
 /// Everything a block needs to know.
@@ -51,10 +62,10 @@ struct append_kv_arguments {
   std::int32_t rows;
   std::int32_t heads;
   std::int32_t page_size;
-  std::int32_t row_threads;        ///< of a block, one descale for the pool: threads that take a row together
-  std::int32_t rows_at_once;       ///< ... and how often they fit into a block
-  std::int32_t heads_per_block;    ///< descales of pages
-  const std::uint32_t* wrong_row;  ///< what the check found, once it is done: append_no_row, or the call is refused
+  device::wide_divisor page_slots;  ///< by page_size
+  std::int32_t divides;             ///< 1: a scale is none that float_quotient takes
+  std::int32_t heads_per_block;     ///< descales of pages
+  const std::uint32_t* wrong_row;   ///< what the check found, once it is done: append_no_row, or the call is refused
 };
 
 /// Launches the kernel for one pair of types; errors come by hipGetLastError. Only 8-bit caches have descales of pages.

@@ -33,10 +33,23 @@ __device__ inline device::packed<1> pack_codes(F code) {
   return to;
 }
 
-/// The codes of x / scale. A division, since a reciprocal would round once more, and overflows for small scales.
-template <class T>
-__device__ inline device::packed<1> quantise8(const eight_floats& from, float scale) {
-  return pack_codes<T>([&](int i) { return device::from_float<T>(from.x[i] / scale); });
+/// The division by a scale of which nothing is known: a reciprocal would round once more, and overflow for small
+/// scales.
+struct division_by {
+  float scale;
+  __device__ float quotient(float x) const { return x / scale; }
+};
+
+/// The codes of by.quotient(x): of x divided by a scale, and rounded once.
+template <class T, class Division>
+__device__ inline device::packed<1> quantise8(const eight_floats& from, const Division& by) {
+  unsigned int pairs[4] = {};
+  ASSAY_UNROLL
+  for (int i = 0; i < 4; ++i)
+    pairs[i] = device::from_floats<T>(by.quotient(from.x[2 * i]), by.quotient(from.x[2 * i + 1]));
+  device::packed<1> to;
+  to.bits.x = pairs[0] | pairs[1] << 16, to.bits.y = pairs[2] | pairs[3] << 16;
+  return to;
 }
 
 /// The codes of the same values times `ratio`. NaN keeps its bits: arithmetic would lose its sign on some platforms.

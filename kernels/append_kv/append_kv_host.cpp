@@ -46,14 +46,28 @@ bool rows_are_aligned(const tensor& t) {
 }
 
 append_kv_side side_of(const tensor& rows, const tensor& pool, const tensor& descale, std::int32_t head_dim,
-                       float scale) {
-  return {to_device(rows), to_device(pool), to_device(descale), head_dim, rows_are_aligned(rows) ? 1 : 0, scale};
+                       float scale, bool rotates) {
+  append_kv_side side{};
+  side.rows = to_device(rows), side.pool = to_device(pool), side.descale = to_device(descale);
+  side.head_dim = head_dim;
+  side.rows_aligned = rows_are_aligned(rows) ? 1 : 0;
+  side.scale = device::float_quotient(scale);
+  side.page_gap = pool.stride[0] - pool.shape[1] * pool.stride[1];
+  side.parts = size_bytes(pool.type) == 1 && has_whole_vectors(pool) && !rotates ? 2 : 1;
+  const std::int32_t head_items = head_dim / (side.parts * device::vector_elements);
+  side.items = static_cast<std::int32_t>(rows.shape[1]) * head_items;
+  side.num_row_threads = std::min(append_threads, side.items);
+  side.rows_at_once = append_threads / side.num_row_threads;
+  side.head_items = device::divisor(head_items);
+  side.row_threads = device::divisor(side.num_row_threads);
+  return side;
 }
 
 append_kv_arguments arguments_of(const problem& p, const append_tensors& t, const assay_launch& launch) {
   append_kv_arguments a{};
-  a.k = side_of(t.k_new, t.k, t.k_descale, p.head_dim_qk, p.k_scale);
-  a.v = side_of(t.v_new, t.v, t.v_descale, p.head_dim_v, p.v_scale);
+  const bool rotates = p.rotary != rotary_kind::none;
+  a.k = side_of(t.k_new, t.k, t.k_descale, p.head_dim_qk, p.k_scale, rotates);
+  a.v = side_of(t.v_new, t.v, t.v_descale, p.head_dim_v, p.v_scale, rotates);
   a.slots = static_cast<const std::int64_t*>(t.slots.data);
   a.positions = static_cast<const std::int32_t*>(t.positions.data);
   a.rope_cos = static_cast<const float*>(t.rope_cos.data);
@@ -64,9 +78,8 @@ append_kv_arguments arguments_of(const problem& p, const append_tensors& t, cons
   a.rows = p.total_q;
   a.heads = p.heads_kv;
   a.page_size = p.page_size;
-  const int row_vectors = p.heads_kv * ((p.head_dim_qk + p.head_dim_v) / device::vector_elements);
-  a.row_threads = std::min(append_threads, row_vectors);
-  a.rows_at_once = append_threads / a.row_threads;
+  a.page_slots = device::wide_divisor(p.page_size);
+  a.divides = device::float_quotient::takes(p.k_scale) && device::float_quotient::takes(p.v_scale) ? 0 : 1;
   a.heads_per_block = p.total_q > append_rows_by_head ? p.heads_kv : 1;
   a.wrong_row = static_cast<const std::uint32_t*>(launch.workspace);
   return a;

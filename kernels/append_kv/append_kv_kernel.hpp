@@ -1,10 +1,11 @@
-/// append_kv with one scale for the pool, or none: a thread takes vectors of eight elements of new rows to their
-/// slots. Rows lie one behind the other in the threads of a block, so that neighbours read and write neighbouring
-/// vectors.
+/// append_kv with one scale for the pool, or none: a thread takes the same vectors of eight elements of several new
+/// rows to their slots. Rows lie one behind the other in the threads of a block, so that neighbours read and write
+/// neighbouring vectors. K and V have blocks of their own.
 #pragma once
 
 #include <hip/hip_runtime.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "kernels/append_kv/append_kv_codes.hpp"
@@ -13,69 +14,149 @@
 
 namespace assay {
 
-/// Vector number `item` of a row, whose K is followed by its V.
-__device__ inline row_vector vector_of_row(const append_kv_arguments& a, std::int64_t row, int item) {
-  const int k_vectors = a.k.head_dim / device::vector_elements, v_vectors = a.v.head_dim / device::vector_elements;
-  const bool is_k = item < a.heads * k_vectors;
-  const int at = is_k ? item : item - a.heads * k_vectors, vectors = is_k ? k_vectors : v_vectors;
-  return {row, at / vectors, at % vectors, is_k};
+/// What is done with elements on their way: known to the compiler, since most calls have nothing but copies.
+enum class row_work { none, rotate, divide, rotate_and_divide };
+
+constexpr bool rotates(row_work work) {
+  return work == row_work::rotate || work == row_work::rotate_and_divide;
+}
+/// Whether the quotient of codes is a division: see float_quotient.
+constexpr bool divides(row_work work) {
+  return work == row_work::divide || work == row_work::rotate_and_divide;
 }
 
-template <class New, class Stored>
-__device__ inline void store_row(const append_kv_arguments& a, const row_vector& from, std::int64_t slot,
-                                 const device::packed<2>& loaded) {
-  const append_kv_side& side = from.is_k ? a.k : a.v;
-  Stored* const to = pool_vector<Stored>(side, place_of(slot, a.page_size), from.head, from.vector);
-  if constexpr (is_code<Stored>)
-    device::store8(to, quantise8<Stored>(value_of<New>(a, from, loaded), side.scale));
-  else if (from.is_k && a.rotary != rotary_kind::none)
-    device::store8(to, round8<Stored>(value_of<New>(a, from, loaded)));
-  else
-    device::store8(to, loaded);  // no arithmetic: the same bits
+/// Blocks that a compute unit is to hold: more of them wait for memory at once, each with fewer registers.
+template <class Stored>
+constexpr int append_blocks_of_unit(row_work work) {
+  return rotates(work) ? 3 : is_code<Stored> ? 4 : 5;
 }
 
-template <class New, class Stored>
-__global__ void __launch_bounds__(append_threads) append_rows_block(append_kv_arguments a) {
-  constexpr int in_flight = append_rows_in_flight;
-  const int row_vectors = a.heads * ((a.k.head_dim + a.v.head_dim) / device::vector_elements);
-  const int lane = static_cast<int>(threadIdx.x) / a.row_threads;
-  if (lane >= a.rows_at_once) return;
-  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * a.rows_at_once * in_flight + lane;
-  for (int item = static_cast<int>(threadIdx.x) % a.row_threads; item < row_vectors; item += a.row_threads) {
-    row_vector from = vector_of_row(a, first, item);
-    std::int64_t slots[in_flight];
-    device::packed<2> loaded[in_flight];
-    // Of skipped rows too: that costs less than to wait for the slot before each load.
+/// The vectors of a thread: of several rows the same ones. `Parts` of them lie side by side in a head.
+template <class New, class Stored, row_work Work, int Parts>
+class rows_of_thread {
+ public:
+  __device__ rows_of_thread(const append_kv_arguments& a, const append_kv_side& side, int item)
+      : a_(a), side_(side), head_(side.head_items.quotient(item)) {
+    vector_ = (item - head_ * (side.head_dim / (Parts * device::vector_elements))) * Parts;
+  }
+
+  /// Of skipped rows too: that costs less than to wait for the slot before each load. Behind the last row it loads that
+  /// one again: no load has a condition, and all are on their way at once.
+  template <bool Aligned>
+  __device__ void load(std::int64_t first) {
+    const std::int64_t last = a_.rows - 1, start = device::min_of(first, last);
+    const auto most = static_cast<std::int32_t>(last - start);
+    const New* const from = new_head<New>(side_, start, head_) + vector_ * device::vector_elements;
+    const std::int64_t* const slots = a_.slots + start;
     ASSAY_UNROLL
-    for (int i = 0; i < in_flight; ++i) {
-      from.row = first + i * a.rows_at_once;
-      slots[i] = -1;
-      if (from.row >= a.rows) continue;
-      slots[i] = a.slots[from.row];
-      loaded[i] = load_new<New>(a, from);
-    }
-    if (has_wrong_row(a)) return;
-    ASSAY_UNROLL
-    for (int i = 0; i < in_flight; ++i) {
-      if (slots[i] < 0) continue;
-      from.row = first + i * a.rows_at_once;
-      store_row<New, Stored>(a, from, slots[i], loaded[i]);
+    for (int i = 0; i < append_rows_in_flight; ++i) {
+      const std::int32_t behind = device::min_of(i * side_.rows_at_once, most);
+      slots_[i] = slots[behind];
+      if (first + i * side_.rows_at_once > last) slots_[i] = -1;
+      ASSAY_UNROLL
+      for (int part = 0; part < Parts; ++part)
+        loaded_[i][part] = load_bits(from + behind * side_.rows.stride[0] + part * device::vector_elements, Aligned);
     }
   }
+
+  __device__ void store(std::int64_t first, bool is_k) const {
+    Stored* const pool = first_vector<Stored>(side_, head_, vector_);
+    ASSAY_UNROLL
+    for (int i = 0; i < append_rows_in_flight; ++i) {
+      if (slots_[i] < 0) continue;
+      store_row(pool + slot_offset(a_, side_, slots_[i]), i, first + i * side_.rows_at_once, is_k);
+    }
+  }
+
+ private:
+  __device__ void store_row(Stored* to, int i, std::int64_t row, bool is_k) const {
+    if constexpr (is_code<Stored>) {
+      device::packed<1> codes[Parts];
+      ASSAY_UNROLL
+      for (int part = 0; part < Parts; ++part) codes[part] = quantise(value(i, part, row, is_k));
+      if constexpr (Parts == 2)
+        *reinterpret_cast<uint4*>(to) = make_uint4(codes[0].bits.x, codes[0].bits.y, codes[1].bits.x, codes[1].bits.y);
+      else
+        device::store8(to, codes[0]);
+    } else {
+      if (rotates(Work) && is_k)
+        device::store8(to, round8<Stored>(value(i, 0, row, is_k)));
+      else
+        device::store8(to, loaded_[i][0]);  // no arithmetic: the same bits
+    }
+  }
+
+  __device__ device::packed<1> quantise(const eight_floats& from) const {
+    if constexpr (divides(Work))
+      return quantise8<Stored>(from, division_by{side_.scale.divisor});
+    else
+      return quantise8<Stored>(from, side_.scale);
+  }
+
+  __device__ eight_floats value(int i, int part, std::int64_t row, bool is_k) const {
+    if constexpr (rotates(Work))
+      return value_of<New>(a_, {row, head_, vector_ + part, is_k}, loaded_[i][part]);
+    else
+      return to_floats<New>(loaded_[i][part]);
+  }
+
+  const append_kv_arguments& a_;
+  const append_kv_side& side_;
+  int head_, vector_ = 0;
+  std::int64_t slots_[append_rows_in_flight];
+  device::packed<2> loaded_[append_rows_in_flight][Parts];
+};
+
+template <class New, class Stored, row_work Work, int Parts>
+__device__ inline void append_rows(const append_kv_arguments& a, const append_kv_side& side, bool is_k) {
+  const int self = static_cast<int>(threadIdx.x), lane = side.row_threads.quotient(self);
+  if (lane >= side.rows_at_once) return;
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * side.rows_at_once * append_rows_in_flight + lane;
+  for (int item = self - lane * side.num_row_threads; item < side.items; item += side.num_row_threads) {
+    rows_of_thread<New, Stored, Work, Parts> vectors(a, side, item);
+    if (side.rows_aligned != 0)
+      vectors.template load<true>(first);
+    else
+      vectors.template load<false>(first);
+    if (has_wrong_row(a)) return;
+    vectors.store(first, is_k);
+  }
+}
+
+template <class New, class Stored, row_work Work>
+__global__ void __launch_bounds__(append_threads, append_blocks_of_unit<Stored>(Work))
+    append_rows_block(append_kv_arguments a) {
+  const bool is_k = blockIdx.y == 0;
+  const append_kv_side& side = is_k ? a.k : a.v;
+  if constexpr (is_code<Stored> && !rotates(Work))
+    if (side.parts == 2) return append_rows<New, Stored, Work, 2>(a, side, is_k);
+  append_rows<New, Stored, Work, 1>(a, side, is_k);
+}
+
+inline std::int64_t append_rows_blocks(const append_kv_side& side, std::int32_t rows) {
+  const std::int64_t block_rows = std::int64_t{side.rows_at_once} * append_rows_in_flight;
+  return (rows + block_rows - 1) / block_rows;
+}
+
+template <class New, class Stored, row_work Work>
+void launch_append_rows(const append_kv_arguments& arguments) {
+  void (*const append_kv)(append_kv_arguments) = append_rows_block<New, Stored, Work>;  // what the platform reports
+  const std::int64_t blocks =
+      std::max(append_rows_blocks(arguments.k, arguments.rows), append_rows_blocks(arguments.v, arguments.rows));
+  ASSAY_LAUNCH_BEHIND(append_kv, dim3(static_cast<unsigned int>(blocks), 2), dim3(append_threads), arguments);
 }
 
 template <class New, class Stored>
 void launch_append_kv(const append_kv_arguments& arguments) {
+  const bool is_rotated = arguments.rotary != rotary_kind::none;
   if constexpr (is_code<Stored>) {
-    if (arguments.k.descale.data != nullptr) {
-      launch_append_pages<New, Stored>(arguments);
-      return;
-    }
+    if (arguments.k.descale.data != nullptr) return launch_append_pages<New, Stored>(arguments);
+    if (arguments.divides != 0)
+      return is_rotated ? launch_append_rows<New, Stored, row_work::rotate_and_divide>(arguments)
+                        : launch_append_rows<New, Stored, row_work::divide>(arguments);
   }
-  void (*const append_kv)(append_kv_arguments) = append_rows_block<New, Stored>;  // the name that the platform reports
-  const std::int64_t block_rows = std::int64_t{arguments.rows_at_once} * append_rows_in_flight;
-  const std::int64_t blocks = (arguments.rows + block_rows - 1) / block_rows;
-  ASSAY_LAUNCH_BEHIND(append_kv, dim3(static_cast<unsigned int>(blocks)), dim3(append_threads), arguments);
+  is_rotated ? launch_append_rows<New, Stored, row_work::rotate>(arguments)
+             : launch_append_rows<New, Stored, row_work::none>(arguments);
 }
 
 }  // namespace assay

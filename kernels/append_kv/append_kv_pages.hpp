@@ -56,7 +56,7 @@ template <class New, class Stored>
 class page_update {
  public:
   __device__ page_update(const append_kv_arguments& a, append_page_lds& lds, std::int64_t row, std::int64_t slot)
-      : a_(a), lds_(lds), side_(is_k() ? a.k : a.v), row_(row), page_(place_of(slot, a.page_size).page) {}
+      : a_(a), lds_(lds), side_(is_k() ? a.k : a.v), row_(row), page_(page_of(a, slot)) {}
 
   __device__ bool is_first_row() const { return !has_earlier_row(a_, lds_, row_, start()); }
 
@@ -132,7 +132,7 @@ class page_update {
       if (row < 0 && !rescales) continue;
       Stored* const codes = pool_vector<Stored>(side_, {page_, first + slot}, head, vector);
       if (row >= 0)
-        device::store8(codes, quantise8<Stored>(load_row(row, head, vector), descale));
+        device::store8(codes, quantise8<Stored>(load_row(row, head, vector), division_by{descale}));
       else
         device::store8(codes, rescale8<Stored>(device::load8(codes), ratio));
     }

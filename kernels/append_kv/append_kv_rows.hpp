@@ -32,20 +32,29 @@ struct cache_place {
   std::int64_t slot;
 };
 
-/// `slot` is at least 0. A GPU has no division, and builds one of 64 bits from several times the steps of one of 32.
-__device__ inline cache_place place_of(std::int64_t slot, std::int32_t page_size) {
-  if (slot <= 0xFFFFFFFFLL) {
-    const auto narrow = static_cast<unsigned int>(slot), size = static_cast<unsigned int>(page_size);
-    return {narrow / size, narrow % size};
-  }
-  return {slot / page_size, slot % page_size};
+/// The page of a slot, which is at least 0.
+__device__ inline std::int64_t page_of(const append_kv_arguments& a, std::int64_t slot) {
+  return a.page_slots.quotient(slot);
 }
 
-/// Eight elements of a pool: a vector of a head of a slot. 64 bits, since a pool may be larger than 4 GiB.
+/// Elements from a pool's first slot to another one, which is at least 0. The two terms may wrap where pages lie within
+/// one another; their sum is within the pool.
+__device__ inline std::int64_t slot_offset(const append_kv_arguments& a, const append_kv_side& side,
+                                           std::int64_t slot) {
+  const auto within = static_cast<std::uint64_t>(slot) * static_cast<std::uint64_t>(side.pool.stride[1]);
+  const auto between = static_cast<std::uint64_t>(page_of(a, slot)) * static_cast<std::uint64_t>(side.page_gap);
+  return static_cast<std::int64_t>(within + between);
+}
+
+/// Eight elements of a pool's first slot: a vector of a head.
+template <class T>
+__device__ inline T* first_vector(const append_kv_side& side, int head, int vector) {
+  return static_cast<T*>(side.pool.data) + head * side.pool.stride[2] + vector * device::vector_elements;
+}
+/// The same of another slot. 64 bits, since a pool may be larger than 4 GiB.
 template <class T>
 __device__ inline T* pool_vector(const append_kv_side& side, const cache_place& at, int head, int vector) {
-  return static_cast<T*>(side.pool.data) + at.page * side.pool.stride[0] + at.slot * side.pool.stride[1] +
-         head * side.pool.stride[2] + vector * device::vector_elements;
+  return first_vector<T>(side, head, vector) + at.page * side.pool.stride[0] + at.slot * side.pool.stride[1];
 }
 
 template <class T>

@@ -125,6 +125,23 @@ __device__ inline e4m3fnuz from_float<e4m3fnuz>(float x) {
   return {static_cast<std::uint8_t>(r == 0 ? 0U : sign | r)};
 }
 
+/// The codes of two numbers in an 8-bit type: that of `low` in the low byte, then that of `high`.
+template <class T>
+__device__ inline unsigned int from_floats(float low, float high) {
+  static_assert(sizeof(T) == 1);
+  return static_cast<unsigned int>(from_float<T>(low).bits) | static_cast<unsigned int>(from_float<T>(high).bits) << 8;
+}
+#if defined(__HIP_PLATFORM_ASSAY_NVIDIA__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+/// By one instruction, which rounds and saturates in the same way. A NaN becomes 0x7F: there, results of arithmetic are
+/// positive NaN.
+template <>
+__device__ inline unsigned int from_floats<e4m3fn>(float low, float high) {
+  unsigned short codes;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(codes) : "f"(high), "f"(low));
+  return codes;
+}
+#endif
+
 template <>
 __device__ inline float from_float<float>(float x) {
   return x;

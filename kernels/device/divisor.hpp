@@ -1,4 +1,5 @@
-/// Division of numbers below 2^31 by one that the host knows: a product in place of some twenty instructions.
+/// Division of whole numbers by one that the host knows: a product in place of some twenty instructions, or of more
+/// than a hundred for 64 bits.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -29,6 +30,31 @@ struct divisor {
   __device__ __host__ std::int32_t quotient(std::int32_t n) const {
     const std::uint64_t twice = static_cast<std::uint32_t>(n) * 2U;
     return static_cast<std::int32_t>(static_cast<std::uint32_t>(twice * multiplier >> 32) >> shift);
+  }
+};
+
+/// The same for numbers below 2^63, with 32 bits more in each place: m = ceil(2^(63 + s) / d) is below 2^64.
+struct wide_divisor {
+  std::uint64_t multiplier = 0;
+  std::int32_t shift = 0;
+
+  wide_divisor() = default;
+  /// 1 <= d < 2^31.
+  explicit wide_divisor(std::int32_t d) {
+    const auto by = static_cast<std::uint64_t>(d);
+    std::uint64_t rest = (std::uint64_t{1} << 63) % by;
+    multiplier = (std::uint64_t{1} << 63) / by;
+    for (; std::uint64_t{1} << shift < by; ++shift) {  // a bit more of the quotient
+      rest *= 2;
+      multiplier = 2 * multiplier + (rest >= by ? 1 : 0);
+      if (rest >= by) rest -= by;
+    }
+    if (rest > 0) ++multiplier;
+  }
+
+  /// n / d of 0 <= n < 2^63.
+  __device__ std::int64_t quotient(std::int64_t n) const {
+    return static_cast<std::int64_t>(__umul64hi(static_cast<std::uint64_t>(n) * 2, multiplier) >> shift);
   }
 };
 

@@ -108,6 +108,27 @@ TEST_CASE("append_kv quantises by the pool's scales, and saturates", "[append]")
                           .v_scale = 0.7F * k_scale + 1.0F});
 }
 
+TEST_CASE("append_kv stores codes sixteen at a time where K's or V's rows are whole, else eight", "[append]") {
+  std::vector<std::int64_t> slots;
+  for (std::int64_t i = 0; i < 37; ++i) slots.push_back(i % 5 == 3 ? -1 : i * 11 % 96);
+  for (const dtype cache : code_types)
+    for (const auto& [dim_k, dim_v] : {std::pair(48, 16), std::pair(16, 24), std::pair(8, 128), std::pair(128, 136)})
+      for (const std::int64_t pool_margin : {0, 8, 16})
+        for (const std::int64_t row_margin : {0, 3})
+          check_both_waves({.slots = slots,
+                            .q_type = row_margin == 0 ? dtype::bf16 : dtype::f16,
+                            .cache = cache,
+                            .heads = 3,
+                            .dim_k = dim_k,
+                            .dim_v = dim_v,
+                            .num_pages = 6,
+                            .heads_first = pool_margin == 16,
+                            .pool_margin = pool_margin,
+                            .row_margin = row_margin,
+                            .k_scale = 0.013F,
+                            .v_scale = pool_margin == 8 ? -0.02F : 3.7F});
+}
+
 TEST_CASE("append_kv raises a page's descale and moves its other codes, or leaves both", "[append]") {
   for (const dtype type : row_types)
     for (const dtype cache : code_types)

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/append_kv/append_kv_codes.hpp"
 #include "kernels/append_kv/append_kv_pages.hpp"
@@ -25,10 +26,14 @@ constexpr bool divides(row_work work) {
   return work == row_work::divide || work == row_work::rotate_and_divide;
 }
 
-/// Blocks that a compute unit is to hold: more of them wait for memory at once, each with fewer registers.
-template <class Stored>
+/// Blocks that a compute unit is to hold: more of them wait for memory at once, each with fewer registers, but with no
+/// spill.
+template <class New, class Stored>
 constexpr int append_blocks_of_unit(row_work work) {
-  return rotates(work) ? 3 : is_code<Stored> ? 4 : 5;
+  if (rotates(work)) return 2;
+  if (divides(work)) return 3;
+  if (!is_code<Stored>) return 5;
+  return std::is_same_v<New, device::bf16> ? 4 : 3;  // f16 is widened by more registers
 }
 
 /// The vectors of a thread: of several rows the same ones. `Parts` of them lie side by side in a head.
@@ -124,7 +129,7 @@ __device__ inline void append_rows(const append_kv_arguments& a, const append_kv
 }
 
 template <class New, class Stored, row_work Work>
-__global__ void __launch_bounds__(append_threads, append_blocks_of_unit<Stored>(Work))
+__global__ void __launch_bounds__(append_threads, append_blocks_of_unit<New, Stored>(Work))
     append_rows_block(append_kv_arguments a) {
   const bool is_k = blockIdx.y == 0;
   const append_kv_side& side = is_k ? a.k : a.v;

@@ -1,6 +1,6 @@
-/// The combine kernel: a block takes a row, two columns a lane. LSEs and weights lie in LDS. Partials of many splits
-/// are on their way at once, and before the weights are known: few rows have many splits, and then latency is all that
-/// there is.
+/// The combine kernel: some columns of a row a lane. LSEs and weights lie in LDS. Partials of many splits are on their
+/// way at once, and before the weights are known. Of few splits a lane takes four columns: many rows have few splits,
+/// and then memory is to be kept busy. Few rows have many splits, and then latency is all that there is.
 #include "kernels/split_kv/combine_arguments.hpp"
 
 #include <hip/hip_runtime.h>
@@ -8,14 +8,15 @@
 #include "kernels/device/convert.hpp"
 #include "kernels/device/math.hpp"
 #include "kernels/device/vector.hpp"
+#include "kernels/platform/current.hpp"
 
 namespace assay {
 namespace {
 
 constexpr int combine_threads = 64;
-constexpr int columns_of_lane = 2;  // head_dim_v is a multiple of 8
-constexpr int columns_at_once = combine_threads * columns_of_lane;
-constexpr int splits_at_once = 48;
+constexpr int columns_at_once = 128;  // of a row; head_dim_v is a multiple of 8
+constexpr int few_splits = 16;
+constexpr int many_splits = 48;
 constexpr int splits_of_step = 16;  // of which all are loaded, or none
 constexpr float nothing = -__builtin_huge_valf();
 
@@ -26,38 +27,42 @@ __device__ inline float partial_lse(const combine_arguments& a, int split, std::
 }
 
 /// A lane's columns of some splits.
+template <int Splits, int Columns>
 struct partials {
-  float of_split[splits_at_once][columns_of_lane];
+  float of_split[Splits][Columns];
 };
 
 /// Starts the loads from split `first` on. `from`: the columns of split 0.
-__device__ inline void load_partials(const combine_arguments& a, const float* from, int first, partials& to) {
+template <int Splits, int Columns>
+__device__ inline void load_partials(const combine_arguments& a, const float* from, int first,
+                                     partials<Splits, Columns>& to) {
   ASSAY_UNROLL
-  for (int step = 0; step < splits_at_once; step += splits_of_step) {
+  for (int step = 0; step < Splits; step += splits_of_step) {
     if (first + step >= a.num_splits) continue;
     ASSAY_UNROLL
     for (int i = step; i < step + splits_of_step; ++i) {
       if (first + i >= a.num_splits) continue;
       const float* const split = from + (first + i) * a.o_partial.stride[0];
       if (a.has_whole_partials != 0)
-        device::load_adjacent<columns_of_lane>(to.of_split[i], split);
+        device::load_adjacent<Columns>(to.of_split[i], split);
       else
-        for (int c = 0; c < columns_of_lane; ++c) to.of_split[i][c] = split[c];
+        for (int c = 0; c < Columns; ++c) to.of_split[i][c] = split[c];
     }
   }
 }
 
 /// Adds w_s o_s, in the splits' order.
-__device__ inline void add_partials(const combine_arguments& a, const float* weights, int first, const partials& from,
-                                    float (&sum)[columns_of_lane]) {
+template <int Splits, int Columns>
+__device__ inline void add_partials(const combine_arguments& a, const float* weights, int first,
+                                    const partials<Splits, Columns>& from, float (&sum)[Columns]) {
   ASSAY_UNROLL
-  for (int step = 0; step < splits_at_once; step += splits_of_step) {
+  for (int step = 0; step < Splits; step += splits_of_step) {
     if (first + step >= a.num_splits) continue;
     ASSAY_UNROLL
     for (int i = step; i < step + splits_of_step; ++i) {
       if (first + i >= a.num_splits) continue;
       ASSAY_UNROLL
-      for (int c = 0; c < columns_of_lane; ++c) sum[c] = fmaf(weights[first + i], from.of_split[i][c], sum[c]);
+      for (int c = 0; c < Columns; ++c) sum[c] = fmaf(weights[first + i], from.of_split[i][c], sum[c]);
     }
   }
 }
@@ -69,67 +74,88 @@ __device__ inline void store_o(const combine_arguments& a, std::int64_t at, floa
     static_cast<device::bf16*>(a.o.data)[at] = device::from_float<device::bf16>(value);
 }
 
-/// Leaves the weight of each split in LDS, and returns the largest LSE. All threads are to call this.
-__device__ inline float weigh_splits(const combine_arguments& a, std::int64_t query, std::int64_t head, float* lses,
-                                     float* weights) {
-  const int lane = static_cast<int>(threadIdx.x);
-  for (int s = lane; s < a.num_splits; s += combine_threads) lses[s] = partial_lse(a, s, query, head);
+/// Leaves the weight of each split in LDS, and returns the largest LSE. All threads are to call this; `lanes` of them
+/// side by side have a row.
+__device__ inline float weigh_splits(const combine_arguments& a, std::int64_t query, std::int64_t head, bool exists,
+                                     int lanes, float* lses, float* weights) {
+  const int lane = static_cast<int>(threadIdx.x) % lanes;
+  if (exists)
+    for (int s = lane; s < a.num_splits; s += lanes) lses[s] = partial_lse(a, s, query, head);
   __syncthreads();
   float largest = nothing;
-  for (int s = 0; s < a.num_splits; ++s) {
-    const float lse = lses[s];
-    largest = lse > largest || lse != lse ? lse : largest;  // a NaN stays
-  }
-  for (int s = lane; s < a.num_splits; s += combine_threads) {
-    const float lse = lses[s];
-    weights[s] = lse == nothing ? 0.0F : device::exp(lse - largest);  // all empty: -inf - -inf would be NaN
+  if (exists) {
+    for (int s = 0; s < a.num_splits; ++s) {
+      const float lse = lses[s];
+      largest = lse > largest || lse != lse ? lse : largest;  // a NaN stays
+    }
+    for (int s = lane; s < a.num_splits; s += lanes) {
+      const float lse = lses[s];
+      weights[s] = lse == nothing ? 0.0F : device::exp(lse - largest);  // all empty: -inf - -inf would be NaN
+    }
   }
   __syncthreads();
   return largest;
 }
 
-__global__ void __launch_bounds__(combine_threads) combine(combine_arguments a) {
-  __shared__ float lses[max_num_splits];
-  __shared__ float weights[max_num_splits];
-  const std::int64_t row = blockIdx.x, query = row / a.heads_q, head = row % a.heads_q;
-  const bool exists = a.end_query == nullptr || query < *a.end_query;
-  platform::await_kernel_before();
-  if (!exists) return;
+/// Blocks that a compute unit is to hold: as many as leave each thread the registers for its partials.
+template <int Splits>
+inline constexpr int combine_bound = platform::bound_of_blocks(Splits == few_splits ? 10 : 8, combine_threads);
 
-  const int own = static_cast<int>(threadIdx.x) * columns_of_lane;
+/// Splits: of which partials are on their way at once; Columns: of a lane.
+template <int Splits, int Columns>
+__global__ void __launch_bounds__(combine_threads, combine_bound<Splits>) combine_splits(combine_arguments a) {
+  constexpr int lanes = columns_at_once / Columns, rows_of_block = combine_threads / lanes;
+  __shared__ float lses[rows_of_block][max_num_splits];
+  __shared__ float all_weights[rows_of_block][max_num_splits];
+  const int slot = static_cast<int>(threadIdx.x) / lanes, own = static_cast<int>(threadIdx.x) % lanes * Columns;
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * rows_of_block + slot;
+  const std::int64_t query = row / a.heads_q, head = row % a.heads_q;
+  const bool exists = row < a.rows && (a.end_query == nullptr || query < *a.end_query);
+  platform::await_kernel_before();
+
   const float* const of_row =
       static_cast<const float*>(a.o_partial.data) + query * a.o_partial.stride[1] + head * a.o_partial.stride[2];
-  partials part;
-  if (own < a.head_dim_v) load_partials(a, of_row + own, 0, part);
-  const float largest = weigh_splits(a, query, head, lses, weights);
+  partials<Splits, Columns> part;
+  if (exists && own < a.head_dim_v) load_partials(a, of_row + own, 0, part);
+  float* const weights = all_weights[slot];
+  const float largest = weigh_splits(a, query, head, exists, lanes, lses[slot], weights);
+  if (!exists) return;
 
   float total = 0.0F;
   for (int s = 0; s < a.num_splits; ++s) total += weights[s];
-  if (threadIdx.x == 0)
+  if (own == 0)
     static_cast<float*>(a.lse.data)[query * a.lse.stride[0] + head * a.lse.stride[1]] =
         largest == nothing ? nothing : largest + device::log(total);
   const std::int64_t to = query * a.o.stride[0] + head * a.o.stride[1];
   for (int column = own; column < a.head_dim_v; column += columns_at_once) {
-    float sum[columns_of_lane] = {};
-    for (int first = 0; first < a.num_splits; first += splits_at_once) {
+    float sum[Columns] = {};
+    for (int first = 0; first < a.num_splits; first += Splits) {
       if (column != own || first != 0) load_partials(a, of_row + column, first, part);
       add_partials(a, weights, first, part, sum);
     }
     ASSAY_UNROLL
-    for (int i = 0; i < columns_of_lane; ++i)
+    for (int i = 0; i < Columns; ++i)
       store_o(a, to + (column + i) * a.o.stride[2], largest == nothing ? 0.0F : sum[i] / total);
   }
 }
 
+template <int Splits, int Columns>
+void launch_combine_splits(const combine_arguments& arguments) {
+  constexpr int rows_of_block = combine_threads / (columns_at_once / Columns);
+  void (*const combine)(combine_arguments) = combine_splits<Splits, Columns>;  // the name that the platform reports
+  const std::int64_t blocks = (arguments.rows + rows_of_block - 1) / rows_of_block;
+  ASSAY_LAUNCH_BEHIND(combine, dim3(static_cast<unsigned int>(blocks)), dim3(combine_threads), arguments);
+}
+
 }  // namespace
 
-std::int64_t combine_blocks(std::int64_t rows) {
+std::int64_t most_combine_blocks(std::int64_t rows) {
   return rows;
 }
 
 void launch_combine(const combine_arguments& arguments) {
-  ASSAY_LAUNCH_BEHIND(combine, dim3(static_cast<unsigned int>(combine_blocks(arguments.rows))), dim3(combine_threads),
-                      arguments);
+  arguments.num_splits <= few_splits ? launch_combine_splits<few_splits, 4>(arguments)
+                                     : launch_combine_splits<many_splits, 2>(arguments);
 }
 
 }  // namespace assay

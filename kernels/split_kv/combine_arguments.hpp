@@ -21,7 +21,7 @@ struct combine_arguments {
 /// Errors come by hipGetLastError. `rows` is at least 1.
 void launch_combine(const combine_arguments& arguments);
 
-/// Blocks that the launch takes; must not exceed 2^31 - 1.
-std::int64_t combine_blocks(std::int64_t rows);
+/// Blocks that a launch takes at most; they must not exceed 2^31 - 1.
+std::int64_t most_combine_blocks(std::int64_t rows);
 
 }  // namespace assay

@@ -79,6 +79,11 @@ void allow_lds(Kernel*, int) {}
 
 /// Threads that blocks should have at the most.
 inline constexpr int most_threads_of_block = 256;
+/// What __launch_bounds__ takes so that a compute unit holds so many blocks: waves of one of its four SIMDs.
+constexpr int bound_of_blocks(int blocks, int threads) {
+  const int waves = blocks * ((threads + 63) / 64) / 4;
+  return waves > 1 ? waves : 1;
+}
 
 /// The hardware's wave size. Only the cpu platform honours the request.
 inline bool has_wave_size(int) {

@@ -87,6 +87,10 @@ void allow_lds(Kernel*, int bytes) {
 
 /// Threads that blocks should have at the most: each is a fiber.
 inline constexpr int most_threads_of_block = 128;
+/// As on the other platforms. Nothing comes of it here.
+constexpr int bound_of_blocks(int blocks, int /*threads*/) {
+  return blocks;
+}
 
 /// What a launch holds while it runs: nothing in a call of the suite, which announces it.
 class launch_guard {

@@ -77,6 +77,10 @@ void allow_lds(Kernel* kernel, int bytes) {
 
 /// Threads that blocks should have at the most.
 inline constexpr int most_threads_of_block = 256;
+/// What __launch_bounds__ takes so that a compute unit holds so many blocks.
+constexpr int bound_of_blocks(int blocks, int /*threads*/) {
+  return blocks;
+}
 
 /// Ten times the major number plus the minor one; 0 without a device.
 inline int compute_capability() {

@@ -36,6 +36,9 @@ constexpr int append_blocks_of_unit(row_work work) {
   return std::is_same_v<New, device::bf16> ? 4 : 3;  // f16 is widened by more registers
 }
 
+template <class New, class Stored, row_work Work>
+inline constexpr int append_bound = platform::bound_of_blocks(append_blocks_of_unit<New, Stored>(Work), append_threads);
+
 /// The vectors of a thread: of several rows the same ones. `Parts` of them lie side by side in a head.
 template <class New, class Stored, row_work Work, int Parts>
 class rows_of_thread {
@@ -129,7 +132,7 @@ __device__ inline void append_rows(const append_kv_arguments& a, const append_kv
 }
 
 template <class New, class Stored, row_work Work>
-__global__ void __launch_bounds__(append_threads, append_blocks_of_unit<New, Stored>(Work))
+__global__ void __launch_bounds__(append_threads, (append_bound<New, Stored, Work>))
     append_rows_block(append_kv_arguments a) {
   const bool is_k = blockIdx.y == 0;
   const append_kv_side& side = is_k ? a.k : a.v;

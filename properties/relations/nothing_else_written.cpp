@@ -43,7 +43,7 @@ std::optional<std::string> leave_padding_as_in_base(const inputs& in, outputs& w
   for (buffer& b : written.buffers) {
     const tensor& t = b.view();
     const std::size_t row_axis = b.name().ends_with("_partial") ? 1 : 0;
-    const std::uint32_t mask = size_bytes(t.type) == 4 ? ~0U : (1U << (8 * size_bytes(t.type))) - 1;
+    const std::uint32_t mask = size_bytes(t.type) == 4 ? ~0U : size_bytes(t.type) == 2 ? 0xFFFFU : 0xFFU;
     for_each_index(t, [&](const std::vector<std::int64_t>& index) {
       if (index[row_axis] < end) return;
       const std::int64_t at = offset_of(t, index);

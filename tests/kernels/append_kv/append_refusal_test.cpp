@@ -250,6 +250,7 @@ TEST_CASE("append_kv has no outcome where no run() was", "[append]") {
   append::trial t(legal_setting());
   REQUIRE(t.run(cpu::parameters(64)).code == ASSAY_OK);
   std::vector<assay_tensor> given;
+  given.reserve(t.tensors.size());
   for (append::owned_tensor& tensor : t.tensors) given.push_back(tensor.given());
   alignas(16) std::uint32_t workspace[24];
   assay_launch launch = cpu::parameters(64);

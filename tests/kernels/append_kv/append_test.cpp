@@ -109,8 +109,9 @@ TEST_CASE("append_kv quantises by the pool's scales, and saturates", "[append]")
 }
 
 TEST_CASE("append_kv stores codes sixteen at a time where K's or V's rows are whole, else eight", "[append]") {
-  std::vector<std::int64_t> slots;
-  for (std::int64_t i = 0; i < 37; ++i) slots.push_back(i % 5 == 3 ? -1 : i * 11 % 96);
+  std::vector<std::int64_t> slots(37);
+  for (std::int64_t i = 0; i < std::ssize(slots); ++i)
+    slots[static_cast<std::size_t>(i)] = i % 5 == 3 ? -1 : i * 11 % 96;
   for (const dtype cache : code_types)
     for (const auto& [dim_k, dim_v] : {std::pair(48, 16), std::pair(16, 24), std::pair(8, 128), std::pair(128, 136)})
       for (const std::int64_t pool_margin : {0, 8, 16})

@@ -260,7 +260,8 @@ typedef struct assay_kernel {
                       const assay_launch* launch);
   /* Null where there is nothing to tell. Else what only the tensors' data can tell of a run(): with the arguments of
      the run() before it, which said ASSAY_OK, it waits for the launch's stream and says ASSAY_OK, or ASSAY_REJECTED and
-     why. A call that it rejects has written nothing but its workspace. */
+     why, or ASSAY_FAILED. A call that it rejects has written nothing but its workspace. What scalars and descriptions
+     of tensors tell, run() refuses. */
   assay_status (*outcome)(const assay_problem* problem, const assay_tensor* tensors, int32_t num_tensors,
                           const assay_launch* launch);
 } assay_kernel;

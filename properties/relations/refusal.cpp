@@ -110,7 +110,7 @@ std::string refusal_check::noted(std::string wrong) {
 }
 
 std::optional<std::string> refusal_check::run(const problem& broken, const std::vector<assay_tensor>& tensors,
-                                              const std::string& name) {
+                                              const std::string& name, broken_part part) {
   launch_report report;
   assay_launch launch = make_launch(case_, lib_.checks, 1, &report);
   set_workspace(launch, workspace_);
@@ -125,7 +125,10 @@ std::optional<std::string> refusal_check::run(const problem& broken, const std::
   const std::string before =
       fmt::format("{}{}run() did not refuse {}: ", fmt::join(found_, "; "), found_.empty() ? "" : "; ", name);
   const fault_watch watch(given_.buffers, out_.buffers, before, workspace_);
-  const assay_status status = run_to_outcome(kernel_, broken, tensors, launch);
+  const assay_status status =
+      part == broken_part::data
+          ? run_to_outcome(kernel_, broken, tensors, launch)
+          : kernel_.run(&broken, tensors.data(), static_cast<std::int32_t>(tensors.size()), &launch);
   const bool is_looked_at = look_ == device_look::after_each_call || !refused(status);
   const bool launched = (is_looked_at ? has_written(before) : has_failed(before)) || !report.defects.empty();
   has_launched_ = has_launched_ || launched;

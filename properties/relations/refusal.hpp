@@ -15,6 +15,10 @@ namespace assay::relations {
 /// far longer than the call. Those on the host are looked at behind each call.
 enum class device_look { after_each_call, at_the_end };
 
+/// What is wrong with a call: its scalars and tensors, of which run() has to refuse it, or only what tensors hold, of
+/// which outcome() may.
+enum class broken_part { call, data };
+
 /// A good problem, its tensors, and the check of calls made with broken copies of them.
 class refusal_check {
  public:
@@ -33,10 +37,10 @@ class refusal_check {
 
   /// Nothing if plan() refuses `broken` with a refusing status and a reason. Else a sentence about what it did.
   std::optional<std::string> plan(const problem& broken, const std::string& name);
-  /// The same for run() and its outcome(), where nothing but the workspace may be written. With `at_the_end`, what a
-  /// call wrote that it refused is left to ended().
+  /// The same for run() and, of broken data, its outcome(); nothing but the workspace may be written. With
+  /// `at_the_end`, what a call wrote that it refused is left to ended().
   std::optional<std::string> run(const problem& broken, const std::vector<assay_tensor>& tensors,
-                                 const std::string& name);
+                                 const std::string& name, broken_part part = broken_part::call);
 
   /// With `at_the_end`: nothing, or a sentence that calls wrote which they refused. Which ones only a look after each
   /// call can say.

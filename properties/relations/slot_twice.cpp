@@ -49,7 +49,8 @@ verdict check(const library& lib, const attention_case& c) {
   const auto refuses = [&](const inputs& broken, const char* what, std::int64_t wrong, std::int64_t first = -1) {
     if (r.decided()) return;
     refusal_check calls(lib, c, clone(broken), r.base().planned, r.base().workspace_bytes);
-    if (const auto fault = calls.run(r.base().planned, calls.tensors().list(), what)) return r.fail(*fault);
+    if (const auto fault = calls.run(r.base().planned, calls.tensors().list(), what, broken_part::data))
+      return r.fail(*fault);
     if (!names_rows(calls.message(), wrong, first))
       r.fail(fmt::format("run() refuses {}, but row {} is the first wrong one: '{}'", what, wrong, calls.message()));
   };

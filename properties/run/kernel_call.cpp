@@ -1,6 +1,12 @@
 #include "properties/run/kernel_call.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "properties/run/plan_problem.hpp"
 
 namespace assay {
 
@@ -26,7 +32,12 @@ assay_status run_to_outcome(const assay_kernel& kernel, const problem& planned, 
   const auto count = static_cast<std::int32_t>(tensors.size());
   const assay_status status = kernel.run(&planned, tensors.data(), count, &launch);
   if (status.code != ASSAY_OK || kernel.outcome == nullptr) return status;
-  return kernel.outcome(&planned, tensors.data(), count, &launch);
+  const assay_status said = kernel.outcome(&planned, tensors.data(), count, &launch);
+  // Else the case would be discarded once it has run.
+  if (said.code == ASSAY_UNSUPPORTED)
+    return failed_status(fmt::format("outcome() says 'unsupported', which only plan() and run() may: {}",
+                                     std::string_view(said.message, strnlen(said.message, sizeof said.message))));
+  return said;
 }
 
 }  // namespace assay

@@ -19,7 +19,8 @@ std::vector<buffer> make_workspace(std::int64_t bytes);
 /// Gives it to the launch.
 void set_workspace(assay_launch& launch, std::vector<buffer>& workspace);
 
-/// What run() says, and where that is ASSAY_OK and the kernel has an outcome(), what that says.
+/// What run() says, and where that is ASSAY_OK and the kernel has an outcome(), what that says. An outcome() that says
+/// ASSAY_UNSUPPORTED is a failure.
 assay_status run_to_outcome(const assay_kernel& kernel, const problem& planned, std::span<const assay_tensor> tensors,
                             const assay_launch& launch);
 

@@ -42,6 +42,20 @@ TEST_CASE("bad_problem_rejected names one defect once", "[relations]") {
         "offset of four elements, not eight: a null pointer was written through");
 }
 
+TEST_CASE("bad_problem_rejected catches a library that leaves the refusal to outcome()", "[relations]") {
+  const auto run = [](const problem* p, const assay_tensor* tensors, std::int32_t count, const assay_launch* launch) {
+    return p->soft_cap < 0 ? assay_status{} : library::built_in()->find("split_kv")->run(p, tensors, count, launch);
+  };
+  const auto outcome = [](const problem* p, const assay_tensor*, std::int32_t, const assay_launch*) {
+    return p->soft_cap < 0 ? assay_status{ASSAY_REJECTED, "soft_cap is negative"} : assay_status{};
+  };
+  const assay_kernel& clean = *library::built_in()->find("split_kv");
+  static const assay_kernel kernel{"split_kv", clean.plan, clean.declare, run, outcome};
+  static const assay_library table = ASSAY_LIBRARY("cpu", &kernel, 1);
+  const library late(&table, "late");
+  CHECK(bad_problem_rejected.check(late, small_case()).what == "run() accepted soft_cap -1: status 0 ''");
+}
+
 TEST_CASE("bad_problem_rejected catches a library that runs without a tensor") {
   expect_caught(bad_problem_rejected,
                 testing::faulty_library([](call& c) { return c.has("lse") ? c.run() : assay_status{ASSAY_OK, {}}; }),

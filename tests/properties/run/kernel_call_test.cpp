@@ -94,6 +94,13 @@ TEST_CASE("what outcome() says is the call's status") {
   CHECK(v.result == outcome::fail);
   CHECK(v.origin == refusal_origin);
   CHECK(v.what.find("row 7 is wrong") != std::string::npos);
+  // It comes too late to discard a case.
+  refusing.outcome = [](const problem*, const assay_tensor*, std::int32_t, const assay_launch*) {
+    return assay_status{ASSAY_UNSUPPORTED, "these rows"};
+  };
+  const verdict late = judged(refusing, 0, [](const assay_launch&) {});
+  CHECK(late.result == outcome::fail);
+  CHECK(late.what == "outcome() says 'unsupported', which only plan() and run() may: these rows");
   // Where run() refuses, there is none.
   refusing.run = [](const problem*, const assay_tensor*, std::int32_t, const assay_launch*) {
     return assay_status{ASSAY_UNSUPPORTED, "too much"};

@@ -85,7 +85,7 @@ std::shared_ptr<library> library_of(const python_kernel& k) {
   current() = k;
   const auto made = std::make_shared<tables>();
   made->name = k.name;
-  made->kernel = {made->name.c_str(), plan, k.declare.is_none() ? nullptr : declare, run};
+  made->kernel = {made->name.c_str(), plan, k.declare.is_none() ? nullptr : declare, run, nullptr};
   made->all = ASSAY_LIBRARY("python", &made->kernel, 1);
   auto* const lib = new library(&made->all, k.label);
   lib->supports[k.name] = k.takes;

@@ -41,6 +41,7 @@ struct assay_block_index {
 };
 extern const __device__ __attribute__((weak)) assay_thread_index threadIdx;
 extern const __device__ __attribute__((weak)) assay_block_index blockIdx;
+extern const __device__ __attribute__((weak)) dim3 gridDim;
 
 __device__ inline void __syncthreads() {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
@@ -52,6 +53,17 @@ __device__ inline void __threadfence_block() {
 }
 __device__ inline unsigned int atomicAdd(unsigned int* address, unsigned int value) {
   return __hip_atomic_fetch_add(address, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+__device__ inline unsigned int atomicMin(unsigned int* address, unsigned int value) {
+  return __hip_atomic_fetch_min(address, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+__device__ inline unsigned int atomicCAS(unsigned int* address, unsigned int expected, unsigned int value) {
+  __hip_atomic_compare_exchange_strong(address, &expected, value, __ATOMIC_RELAXED, __ATOMIC_RELAXED,
+                                       __HIP_MEMORY_SCOPE_AGENT);
+  return expected;
+}
+__device__ inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
+  return static_cast<unsigned long long>((static_cast<unsigned __int128>(a) * b) >> 64);
 }
 __device__ inline unsigned int __float_as_uint(float x) {
   return __builtin_bit_cast(unsigned int, x);

@@ -60,9 +60,54 @@ double largest_live_v(const inputs& in) {
   return largest * std::fabs(in.stated.v_scale);
 }
 
+bool has_exact_atoms(const contract& c) {
+  return c.qk_atom.sum != atom_sum::undeclared || c.pv_atom.sum != atom_sum::undeclared;
+}
+
+/// By the bounds of the atoms' errors alone.
+oracle::enclosure enclosure_by_bounds(const enclosed_run& run) {
+  contract bounded = run.ran.declared;
+  bounded.qk_atom = bounded.pv_atom = {};
+  return oracle::enclose(run.ran.planned, run.given.tensors(), bounded);
+}
+
 const oracle::enclosed_tensor* find_bounds(const oracle::enclosure& e, const std::string& name) {
   const auto at = std::ranges::find(e.tensors, name, &oracle::enclosed_tensor::name);
   return at == e.tensors.end() ? nullptr : &*at;
+}
+
+/// See first_disagreement; w is that of the given enclosures.
+std::optional<std::string> first_difference(const inputs& in, const enclosed_run& a, const enclosed_run& b) {
+  const double moved_by_p = largest_live_v(in) * (moved_by_p_of(a.ran.declared, in.stated.max_k) +
+                                                  moved_by_p_of(b.ran.declared, in.stated.max_k));
+  std::optional<std::string> found;
+  for (const char* name : {"o", "lse"}) {
+    if (find_buffer(a.ran.written.buffers, name) == nullptr) continue;
+    const tensor& x = find_buffer(a.ran.written.buffers, name)->view();
+    const tensor& y = find_buffer(b.ran.written.buffers, name)->view();
+    const oracle::enclosed_tensor* x_bounds = find_bounds(a.bounds, name);
+    const oracle::enclosed_tensor* y_bounds = find_bounds(b.bounds, name);
+    if (x_bounds == nullptr || y_bounds == nullptr) return fmt::format("{} has no enclosure", name);
+    const bool is_o = std::string_view(name) == "o";
+    std::size_t flat = 0;
+    for_each_index(x, [&](const std::vector<std::int64_t>& index) {
+      const bool may_be_special = oracle::admits_nan(x_bounds->rule(static_cast<std::int64_t>(flat))) ||
+                                  oracle::admits_nan(y_bounds->rule(static_cast<std::int64_t>(flat)));
+      const oracle::interval e = x_bounds->elements[flat];
+      const oracle::interval f = y_bounds->elements[flat++];
+      const double u = value_at(x, offset_of(x, index));
+      const double v = value_at(y, offset_of(y, index));
+      if (found || u == v) return;
+      if (may_be_special && !(std::isfinite(u) && std::isfinite(v))) return;  // each enclosure has judged its own
+      if (std::isnan(u) && std::isnan(v)) return;
+      const double allowed = (e.hi - e.lo) + (f.hi - f.lo) + (is_o ? moved_by_p : 0.0);
+      if (may_be_rounded(x.type, u, v, allowed)) return;
+      found = fmt::format("{}[{}] is {} with {} and {} with {}: more than {} apart", name, fmt::join(index, ", "), u,
+                          a.how, v, b.how, allowed);
+    });
+    if (found) break;
+  }
+  return found;
 }
 
 }  // namespace
@@ -96,36 +141,10 @@ std::optional<std::string> first_outside(const oracle::enclosure& bounds, const 
 }
 
 std::optional<std::string> first_disagreement(const inputs& in, const enclosed_run& a, const enclosed_run& b) {
-  const double moved_by_p = largest_live_v(in) * (moved_by_p_of(a.ran.declared, in.stated.max_k) +
-                                                  moved_by_p_of(b.ran.declared, in.stated.max_k));
-  std::optional<std::string> found;
-  for (const char* name : {"o", "lse"}) {
-    if (find_buffer(a.ran.written.buffers, name) == nullptr) continue;
-    const tensor& x = find_buffer(a.ran.written.buffers, name)->view();
-    const tensor& y = find_buffer(b.ran.written.buffers, name)->view();
-    const oracle::enclosed_tensor* x_bounds = find_bounds(a.bounds, name);
-    const oracle::enclosed_tensor* y_bounds = find_bounds(b.bounds, name);
-    if (x_bounds == nullptr || y_bounds == nullptr) return fmt::format("{} has no enclosure", name);
-    const bool is_o = std::string_view(name) == "o";
-    std::size_t flat = 0;
-    for_each_index(x, [&](const std::vector<std::int64_t>& index) {
-      const bool may_be_special = oracle::admits_nan(x_bounds->rule(static_cast<std::int64_t>(flat))) ||
-                                  oracle::admits_nan(y_bounds->rule(static_cast<std::int64_t>(flat)));
-      const oracle::interval e = x_bounds->elements[flat];
-      const oracle::interval f = y_bounds->elements[flat++];
-      const double u = value_at(x, offset_of(x, index));
-      const double v = value_at(y, offset_of(y, index));
-      if (found || u == v) return;
-      if (may_be_special && !(std::isfinite(u) && std::isfinite(v))) return;  // each enclosure has judged its own
-      if (std::isnan(u) && std::isnan(v)) return;
-      const double allowed = (e.hi - e.lo) + (f.hi - f.lo) + (is_o ? moved_by_p : 0.0);
-      if (may_be_rounded(x.type, u, v, allowed)) return;
-      found = fmt::format("{}[{}] is {} with {} and {} with {}: more than {} apart", name, fmt::join(index, ", "), u,
-                          a.how, v, b.how, allowed);
-    });
-    if (found) break;
-  }
-  return found;
+  std::optional<std::string> found = first_difference(in, a, b);
+  if (!found || !(has_exact_atoms(a.ran.declared) || has_exact_atoms(b.ran.declared))) return found;
+  const oracle::enclosure of_a = enclosure_by_bounds(a), of_b = enclosure_by_bounds(b);
+  return first_difference(in, {a.given, a.ran, of_a, a.how}, {b.given, b.ran, of_b, b.how});
 }
 
 }  // namespace assay::relations

@@ -8,8 +8,9 @@
 
 namespace assay::relations {
 
-/// A run and its enclosure.
+/// A run, what it was given, and its enclosure.
 struct enclosed_run {
+  const inputs& given;
   const execution& ran;
   const oracle::enclosure& bounds;
   std::string how;  ///< distinguishes the run: "2 splits"
@@ -21,7 +22,9 @@ struct enclosed_run {
 /// differs from E only by the rounding of P. LSE sums the p before their rounding, so |a - b| <= w_a + w_b. Rounding
 /// moves each p_j by at most u p_j + tiny, hence O by at most (u + n tiny) max|v| for n keys, as the sum of the p is at
 /// least 1 once rescaled to its maximum; with p_shift, tiny is a 2^p_shift-th of what it is in P's type. O is then
-/// rounded to its type, which moves it by at most half a spacing.
+/// rounded to its type, which moves it by at most half a spacing. An enclosure by what atoms compute exactly holds no
+/// other value, such as that one: then w is that of the enclosure by their bounds. `in`: with all scales that both
+/// have.
 std::optional<std::string> first_disagreement(const inputs& in, const enclosed_run& a, const enclosed_run& b);
 
 /// The worst element of outputs that lie outside the enclosure of another run that admits the same: "o[0, 1] = ...".

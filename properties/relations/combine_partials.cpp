@@ -144,8 +144,8 @@ verdict check(const library& lib, const attention_case& c) {
   }
   // A refusal too: one split needs no workspace, so a library that takes the case takes it.
   if (whole.result.result != outcome::pass) return whole.result;
-  if (const auto wrong =
-          first_disagreement(split.given, {split.ran, split.bounds, "splits"}, {whole.ran, whole.bounds, "one split"}))
+  if (const auto wrong = first_disagreement(split.given, {split.given, split.ran, split.bounds, "splits"},
+                                            {whole.given, whole.ran, whole.bounds, "one split"}))
     return failed(combine_partials.name, *wrong);
   verdict result = split.result;
   result.kernel_seconds += whole.result.kernel_seconds;

@@ -27,8 +27,7 @@ bool is_usable_descale(double value);
 /// How a run with equal per-page descales, powers of two, disagrees with one that has them in k_scale and v_scale.
 /// Scaling by them rounds nothing, and the ratio of equal ones is 1: under one arithmetic both problems admit the same
 /// outputs, and each run must lie in the other's enclosure as well. A library with another arithmetic per tensor is
-/// held to what both contracts can explain. `in` are the inputs of the latter run.
-std::optional<std::string> per_tensor_disagreement(const inputs& in, const enclosed_run& paged,
-                                                   const enclosed_run& plain);
+/// held to what both contracts can explain.
+std::optional<std::string> per_tensor_disagreement(const enclosed_run& paged, const enclosed_run& plain);
 
 }  // namespace assay::relations

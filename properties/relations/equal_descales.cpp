@@ -71,7 +71,7 @@ verdict check(const library& lib, const attention_case& c) {
   if (verdict v = judge_execution(plain, *ran, &plain_bounds); v.result != outcome::pass) return v;
 
   if (const auto wrong =
-          per_tensor_disagreement(plain, {*paged, paged_bounds, paged_how}, {*ran, plain_bounds, plain_how}))
+          per_tensor_disagreement({equal, *paged, paged_bounds, paged_how}, {plain, *ran, plain_bounds, plain_how}))
     r.fail(*wrong);
   return r.conclude();
 }
@@ -85,9 +85,8 @@ void adapt(attention_case& c, const assay_support& takes) {
 
 }  // namespace
 
-std::optional<std::string> per_tensor_disagreement(const inputs& in, const enclosed_run& paged,
-                                                   const enclosed_run& plain) {
-  if (!same_arithmetic(paged.ran.declared, plain.ran.declared)) return first_disagreement(in, paged, plain);
+std::optional<std::string> per_tensor_disagreement(const enclosed_run& paged, const enclosed_run& plain) {
+  if (!same_arithmetic(paged.ran.declared, plain.ran.declared)) return first_disagreement(plain.given, paged, plain);
   if (auto outside = first_outside(plain.bounds, paged.ran.written)) return paged.how + ": " + *outside;
   if (auto outside = first_outside(paged.bounds, plain.ran.written)) return plain.how + ": " + *outside;
   return std::nullopt;

@@ -53,8 +53,8 @@ verdict check(const library& lib, const attention_case& c) {
       return failed(split_count.name, fmt::format("{} splits pass, but with {} {}", base.ran.planned.num_splits,
                                                   run.ran.planned.num_splits, run.result.what));
     }
-    if (const auto wrong = first_disagreement(base.given, {base.ran, base.bounds, splits_of(base)},
-                                              {run.ran, run.bounds, splits_of(run)}))
+    if (const auto wrong = first_disagreement(base.given, {base.given, base.ran, base.bounds, splits_of(base)},
+                                              {run.given, run.ran, run.bounds, splits_of(run)}))
       return failed(split_count.name, *wrong);
     ++compared;
   }

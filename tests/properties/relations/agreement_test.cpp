@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "kernels/matrix_atoms.hpp"
 #include "properties/data/bits.hpp"
 #include "properties/data/edit.hpp"
 #include "properties/relations/broken_calls.hpp"
@@ -21,7 +22,7 @@ detailed_run run_with_splits(std::int32_t splits) {
 }
 
 std::optional<std::string> disagreement(const detailed_run& a, const detailed_run& b) {
-  return first_disagreement(a.given, {a.ran, a.bounds, "one"}, {b.ran, b.bounds, "other"});
+  return first_disagreement(a.given, {a.given, a.ran, a.bounds, "one"}, {b.given, b.ran, b.bounds, "other"});
 }
 
 TEST_CASE("runs under different split counts agree") {
@@ -41,6 +42,20 @@ TEST_CASE("runs that differ by more than rounding P can explain do not agree") {
   set_bits(o, 3, bits);
   const tensor& lse = find_buffer(two.ran.written.buffers, "lse")->view();
   static_cast<float*>(lse.data)[2] += 1e-2F;
+  CHECK(disagreement(one, two)->starts_with("lse[0, 2] is "));
+}
+
+TEST_CASE("of a unit that is declared exactly its error is added, of no other") {
+  const detailed_run one = run_with_splits(1);
+  detailed_run two = run_with_splits(1);
+  const tensor& lse = find_buffer(two.ran.written.buffers, "lse")->view();
+  static_cast<float*>(lse.data)[2] += 1e-4F;
+  CHECK(disagreement(one, two).has_value());
+  two.ran.declared.qk = {32, 13, 34.0F, 0x1p-13F, 0.0F};
+  CHECK(disagreement(one, two).has_value());  // the bounds say that it was judged by these errors already
+  two.ran.declared.qk_atom = hopper_fp8_atom(dtype::e4m3fn);
+  CHECK_FALSE(disagreement(one, two).has_value());
+  static_cast<float*>(lse.data)[2] += 1.0F;
   CHECK(disagreement(one, two)->starts_with("lse[0, 2] is "));
 }
 

@@ -198,12 +198,13 @@ TEST_CASE("a run outside the enclosure of the other kind of descale is reported,
   oracle::enclosure moved = run.bounds;
   oracle::interval& e = moved.tensors.front().elements[5];
   e = {e.hi + 1, e.hi + 2};
-  const enclosed_run paged{run.ran, run.bounds, "per page"}, plain{run.ran, run.bounds, "per tensor"};
-  CHECK_FALSE(per_tensor_disagreement(run.given, paged, plain).has_value());
-  const auto of_plain = per_tensor_disagreement(run.given, {run.ran, moved, "per page"}, plain);
+  const enclosed_run paged{run.given, run.ran, run.bounds, "per page"},
+      plain{run.given, run.ran, run.bounds, "per tensor"};
+  CHECK_FALSE(per_tensor_disagreement(paged, plain).has_value());
+  const auto of_plain = per_tensor_disagreement({run.given, run.ran, moved, "per page"}, plain);
   REQUIRE(of_plain.has_value());
   CHECK(of_plain->starts_with("per tensor: o[0, 0, 5] = "));
-  const auto of_paged = per_tensor_disagreement(run.given, paged, {run.ran, moved, "per tensor"});
+  const auto of_paged = per_tensor_disagreement(paged, {run.given, run.ran, moved, "per tensor"});
   REQUIRE(of_paged.has_value());
   CHECK(of_paged->starts_with("per page: o[0, 0, 5] = "));
 }

@@ -112,6 +112,15 @@ built() { # WHAT TARGETS ARGUMENT...: the last build of the nvidia preset
 built 'a fault of a GPU' 'assay fault_one_nvidia assay_kernels_nvidia' faults one --platform nvidia
 built 'all faults of a GPU' 'assay nvidia_fault_libraries assay_kernels_nvidia' faults --platform nvidia
 built 'a night of a GPU' 'assay nvidia_fault_libraries assay_kernels_nvidia' nightly --platform nvidia
+expect 'a build' 0 "$scratch/checkout/build/release/bin/assay
+$scratch/checkout/build/release/lib/assay_kernels_cpu.so" checkout/assay build
+ASSAY_PRESET=nvidia expect 'a build for a GPU' 0 "$scratch/checkout/build/nvidia/bin/assay
+$scratch/checkout/build/nvidia/lib/assay_kernels_cpu.so
+$scratch/checkout/build/nvidia/lib/assay_kernels_nvidia.so" checkout/assay build
+[[ $(tail -1 built) == *'/nvidia: assay assay_kernels_cpu_so assay_kernels_nvidia' ]] ||
+  fail "a build for a GPU: built $(tail -1 built)"
+expect 'a build of something' 2 '' checkout/assay build something
+said 'a build of something' 'build takes no arguments: ASSAY_PRESET chooses what is built'
 rm -r checkout/build/{nvidia,fuzz} checkout/tests
 rm -r checkout/build/debug calls
 

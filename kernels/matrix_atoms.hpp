@@ -137,13 +137,23 @@ constexpr matrix_atom rdna3_atom(dtype type) {
 struct named_atoms {
   const char* name;
   matrix_atom (*of)(dtype type);
-  matrix_atom (*of_fp8)(dtype type);  ///< null: FP8 is widened to f16
+  matrix_atom (*of_fp8)(dtype type);                  ///< null: FP8 is widened to f16
+  matrix_atom (*of_group_fp8)(dtype type) = nullptr;  ///< by warpgroups; null: by two of f16
 };
 inline constexpr named_atoms known_atoms[] = {
-    {"hopper", hopper_atom, nullptr}, {"ampere", ampere_atom, nullptr}, {"cdna3", cdna3_atom, cdna3_fp8_atom},
-    {"cdna2", cdna2_atom, nullptr},   {"cdna1", cdna1_atom, nullptr},   {"rdna3", rdna3_atom, nullptr},
+    {"hopper", hopper_atom, nullptr, hopper_fp8_atom},
+    {"ampere", ampere_atom, nullptr},
+    {"cdna3", cdna3_atom, cdna3_fp8_atom},
+    {"cdna2", cdna2_atom, nullptr},
+    {"cdna1", cdna1_atom, nullptr},
+    {"rdna3", rdna3_atom, nullptr},
     {"ieee", ieee_atom, nullptr},
 };
+
+/// What multiplies FP8 by warpgroups, as it is.
+constexpr matrix_atom group_fp8_atom(const named_atoms& of, dtype type) {
+  return of.of_group_fp8 != nullptr ? of.of_group_fp8(type) : of.of(dtype::f16);
+}
 
 /// Null where the name is not known.
 inline const named_atoms* find_atoms(const char* name) {

@@ -15,6 +15,7 @@ inline constexpr int prefill_wave_rows = 16;  ///< query rows of a wave
 inline constexpr int prefill_tile_keys = 64;
 inline constexpr int prefill_group_tile_keys = 128;   ///< where warpgroups multiply (prefill_group_rows.hpp)
 inline constexpr int prefill_group_block_rows = 128;  ///< of their blocks
+inline constexpr int prefill_least_head_dim = 64;
 inline constexpr int prefill_max_head_dim = 128;
 inline constexpr int prefill_head_dim_step = 16;  ///< head dimensions are multiples of it
 inline constexpr int prefill_least_waves = 4;

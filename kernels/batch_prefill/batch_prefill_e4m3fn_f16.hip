@@ -1,4 +1,4 @@
-/// Q, K and V in e4m3fn, multiplied as f16, and O in f16.
+/// Q, K and V in e4m3fn, multiplied as f16 (by warpgroups only V), and O in f16.
 #include "kernels/batch_prefill/batch_prefill_kernel.hpp"
 
 void assay::launch_prefill_e4m3fn_f16(const prefill_arguments& arguments, unsigned int blocks) {

@@ -59,9 +59,9 @@ assay_status check_features(const problem& p) {
 assay_status check_extents(const problem& p) {
   const std::pair<const char*, std::int32_t> dims[] = {{"head_dim_qk", p.head_dim_qk}, {"head_dim_v", p.head_dim_v}};
   for (const auto& [name, value] : dims)
-    if (value < 64 || value > prefill_max_head_dim || value % prefill_head_dim_step != 0)
-      return refuse(ASSAY_UNSUPPORTED, "%s %d is no multiple of %d from 64 to %d", name, value, prefill_head_dim_step,
-                    prefill_max_head_dim);
+    if (value < prefill_least_head_dim || value > prefill_max_head_dim || value % prefill_head_dim_step != 0)
+      return refuse(ASSAY_UNSUPPORTED, "%s %d is no multiple of %d from %d to %d", name, value, prefill_head_dim_step,
+                    prefill_least_head_dim, prefill_max_head_dim);
   constexpr std::int32_t int32_max = std::numeric_limits<std::int32_t>::max();
   constexpr std::int32_t least_rows = prefill_least_waves * prefill_wave_rows;  // of a block
   if (p.max_q > int32_max - least_rows) return refuse(ASSAY_UNSUPPORTED, "max_q %d exceeds 2^31", p.max_q);

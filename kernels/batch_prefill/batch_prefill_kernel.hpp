@@ -79,8 +79,9 @@ void launch_prefill_of_dim(const prefill_arguments& arguments, unsigned int bloc
 
 template <class T, class Stored, class Out>
 void launch_prefill(const prefill_arguments& arguments, unsigned int blocks) {
-  if (arguments.head_dim_qk <= 64 && arguments.head_dim_v <= 64)
-    launch_prefill_of_dim<T, Stored, Out, 64>(arguments, blocks);
+  constexpr int least = prefill_least_head_dim;
+  if (arguments.head_dim_qk == least && arguments.head_dim_v == least)
+    launch_prefill_of_dim<T, Stored, Out, least>(arguments, blocks);
   else
     launch_prefill_of_dim<T, Stored, Out, prefill_max_head_dim>(arguments, blocks);
 }

@@ -1,5 +1,6 @@
 /// A warpgroup's 64 query rows of batch_prefill, 16 of each wave: S = Q K^T and O = P V by products that read Q, K and
-/// V from LDS themselves. The logits of a tile and the outputs of the tile before it are multiplied at once; the
+/// V from LDS themselves. Q and K of e4m3fn are multiplied as they are, V as f16: sums of FP8's products are too coarse
+/// for P V. The logits of a tile and the outputs of the tile before it are multiplied at once; the
 /// softmax of the one runs beside the products of the other.
 #pragma once
 
@@ -17,9 +18,19 @@
 #include "kernels/device/tile_ring.hpp"
 #include "kernels/device/warpgroup.hpp"
 
-#if defined(ASSAY_HAS_WARPGROUPS)
-
 namespace assay {
+
+/// As what Q and K are multiplied.
+template <class Traits>
+using prefill_group_key = device::group_element<typename Traits::stored, typename Traits::element>;
+
+/// Bytes of a warpgroup's rows of Q in LDS.
+template <class Traits>
+inline constexpr int prefill_group_query_bytes =
+    4 * prefill_wave_rows *
+    device::swizzled_row_bytes(Traits::max_head_dim * static_cast<int>(sizeof(prefill_group_key<Traits>)));
+
+#if defined(ASSAY_HAS_WARPGROUPS)
 
 /// The wave's rows of Q of a part, on their way while the part before it ends.
 template <class Traits>
@@ -37,20 +48,24 @@ class prefill_group_queries {
   /// 0, so that no register keeps the chunks' places from one part to the next.
   __device__ static int first() { return platform::unknown_zero(); }
 
-  query_chunks<Traits, prefill_wave_rows * Traits::atoms * 16 / query_chunk<Traits>::count / 32> chunks_;
+  using element = prefill_group_key<Traits>;
+  static constexpr int chunk_elements = query_chunk<typename Traits::stored, element>::count;
+  query_chunks<Traits, element, prefill_wave_rows * Traits::max_head_dim / chunk_elements / 32> chunks_;
 };
 
 template <class Traits>
 class prefill_group_rows {
-  using element = typename Traits::element;
+  using element = typename Traits::element;  ///< of P and V
+  using key_element = prefill_group_key<Traits>;
   using sums = device::group_sums;
   static constexpr int slots = 2;  ///< rows of a lane: element i of an atom is of row slot i / 2
   static constexpr int key_atoms = prefill_group_tile_keys / device::group_columns;
-  static constexpr int value_atoms = Traits::atoms * 16 / device::group_columns;
+  static constexpr int value_atoms = Traits::max_head_dim / device::group_columns;
+  static constexpr int key_step = device::group_reduction_bytes / static_cast<int>(sizeof(key_element));
+  static constexpr int key_steps = Traits::max_head_dim / key_step;
   static constexpr int value_steps = prefill_group_tile_keys / device::atom_depth;
   static constexpr int group_rows = 4 * prefill_wave_rows;
   static constexpr int strip_bytes = group_rows * device::swizzled_run_bytes;  ///< of Q
-  static constexpr int group_bytes = group_rows * Traits::atoms * 16 * 2;
 
  public:
   /// lds: of all groups' rows of Q; barrier: of the warpgroup.
@@ -60,7 +75,7 @@ class prefill_group_rows {
         work_(w),
         barrier_(barrier),
         first_row_(w.first_row + device::wave_of_block() * prefill_wave_rows),
-        queries_{lds + device::wave_of_block() / 4 * group_bytes, strip_bytes} {
+        queries_{lds + device::wave_of_block() / 4 * prefill_group_query_bytes<Traits>, strip_bytes} {
     const std::int32_t group = w.first_row + device::wave_of_block() / 4 * group_rows;
     if (group >= w.rows) return;
     visible_to_group_ = w.visible_to(a, device::min_of(w.rows, group + group_rows) - 1);
@@ -170,7 +185,7 @@ class prefill_group_rows {
   /// Counted in the sequence.
   __device__ std::int32_t row_of(int slot) const { return first_row_ + device::group_row(2 * slot); }
   /// Atoms along the head dimension.
-  __device__ int steps() const { return a_.head_dim_qk / device::atom_depth; }
+  __device__ int steps() const { return multiplied_dim<key_element>(a_.head_dim_qk) / key_step; }
 
   /// Joins a value of a row over the four lanes that share it.
   template <class Join>
@@ -182,20 +197,20 @@ class prefill_group_rows {
   __device__ __forceinline__ void begin_logits(sums (&s)[key_atoms], const device::swizzled_strips& keys) const {
     const device::lds_operand a = device::operand_by_rows(queries_.base), b = device::operand_by_rows(keys.base);
     const auto add = [&](int step) {
-      const int within = step % 4 * 2 * device::chunk_bytes;
-      device::add_product(s, element{}, a + (step / 4 * strip_bytes + within),
+      const int within = step % 4 * device::group_reduction_bytes;
+      device::add_product(s, key_element{}, a + (step / 4 * strip_bytes + within),
                           b + (step / 4 * keys.strip_bytes + within));
     };
     const auto multiply = [&](int count) {
-      device::begin_product(s, element{}, a, b);
+      device::begin_product(s, key_element{}, a, b);
       ASSAY_UNROLL
-      for (int step = 1; step < Traits::atoms; ++step)
+      for (int step = 1; step < key_steps; ++step)
         if (step < count) add(step);
       device::commit_warpgroup();  // here: behind a branch it were an instruction of its own for the unit
     };
     device::start_warpgroup();
-    if (steps() == Traits::atoms)
-      multiply(Traits::atoms);  // one straight piece
+    if (Traits::max_head_dim == prefill_least_head_dim || steps() == key_steps)
+      multiply(key_steps);  // one straight piece
     else
       multiply(steps());
   }
@@ -291,6 +306,6 @@ class prefill_group_rows {
   sums o_[value_atoms];
 };
 
-}  // namespace assay
-
 #endif
+
+}  // namespace assay

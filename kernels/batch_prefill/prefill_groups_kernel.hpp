@@ -19,7 +19,8 @@ namespace assay {
 inline constexpr int prefill_groups_threads = 384;  ///< two warpgroups multiply, the third one brings the tiles
 
 template <class Traits>
-using prefill_tile_ring = device::tile_ring<typename Traits::stored, typename Traits::element, Traits::atoms * 16>;
+using prefill_tile_ring = device::tile_ring<typename Traits::stored, prefill_group_key<Traits>,
+                                            typename Traits::element, Traits::max_head_dim>;
 
 #if defined(ASSAY_HAS_WARPGROUPS)
 
@@ -122,12 +123,13 @@ __global__ void __launch_bounds__(prefill_groups_threads, 1)
   // 168 registers a thread at the launch.
   if (threadIdx.x >= taking_threads) {
     device::give_registers<56>();
-    device::tile_bringer<stored, typename Traits::element, Traits::atoms * 16> bringer(lds, barriers,
-                                                                                       a.has_whole_vectors != 0);
+    using key = prefill_group_key<Traits>;
+    device::tile_bringer<stored, key, typename Traits::element, Traits::max_head_dim> bringer(lds, barriers,
+                                                                                              a.has_whole_vectors != 0);
     part_walk walk(a);
     for (prefill_work work = walk.next(); work.rows > 0; work = walk.next())
       if (work.visible_keys > 0)
-        bringer.bring(source_of<stored>(a.k, work, a.head_dim_qk, a.head_dim_qk),
+        bringer.bring(source_of<stored>(a.k, work, a.head_dim_qk, multiplied_dim<key>(a.head_dim_qk)),
                       source_of<stored>(a.v, work, a.head_dim_v, a.head_dim_v), pages_of(a, work), work.visible_keys);
   } else {
     device::take_registers<224>();
@@ -140,9 +142,7 @@ __global__ void __launch_bounds__(prefill_groups_threads, 1)
 
 template <class Traits>
 void launch_prefill_groups(prefill_arguments arguments, unsigned int parts) {
-  constexpr int q_bytes =
-      prefill_group_block_rows * Traits::atoms * 16 * static_cast<int>(sizeof(typename Traits::element));
-  constexpr int lds_bytes = prefill_tile_ring<Traits>::lds_bytes + q_bytes;
+  constexpr int lds_bytes = prefill_tile_ring<Traits>::lds_bytes + 2 * prefill_group_query_bytes<Traits>;
   void (*const batch_prefill)(prefill_arguments) = batch_prefill_groups<Traits>;
   platform::allow_lds(batch_prefill, lds_bytes);
   arguments.parts = parts;

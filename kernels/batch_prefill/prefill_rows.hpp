@@ -30,6 +30,7 @@ struct prefill_traits {
   static constexpr bool is_capped = IsCapped;
   static constexpr bool holds_queries = !platform::has_few_registers;
   static constexpr int row_bytes = device::swizzled_row_bytes(MaxHeadDim * static_cast<int>(sizeof(Stored)));
+  static constexpr int max_head_dim = MaxHeadDim;
 };
 
 /// Descales of a tile's page.
@@ -37,42 +38,51 @@ struct prefill_descales {
   float k = 1.0F, v = 1.0F;
 };
 
-/// Eight elements of a row of Q, which are a chunk in LDS. They become what is multiplied on the way there: a load is
-/// not waited for before.
-template <class Traits>
+/// Elements of a row that are multiplied as Element: whole atoms. An atom of FP8 has 32.
+template <class Element>
+__device__ constexpr std::int32_t multiplied_dim(std::int32_t head_dim) {
+  constexpr std::int32_t atom = sizeof(Element) == 1 ? 32 : 16;
+  return (head_dim + atom - 1) / atom * atom;
+}
+
+/// Elements of a row of Q that are a chunk in LDS. They become what is multiplied on the way there: a load is not
+/// waited for before.
+template <class Stored, class Element>
 struct query_chunk {
-  using element = typename Traits::element;
-  using stored = typename Traits::stored;
-  using vector = std::conditional_t<sizeof(stored) == 1, uint2, uint4>;
-  static constexpr int count = device::chunk_bytes / static_cast<int>(sizeof(element));
-  alignas(sizeof(vector)) stored values[count];
+  static constexpr int count = device::chunk_bytes / static_cast<int>(sizeof(Element));
+  static constexpr int vector_elements = 8;  ///< has_whole_queries
+  using vector = std::conditional_t<sizeof(Stored) == 1, uint2, uint4>;
+  alignas(sizeof(vector)) Stored values[count];
 
   /// From element `first` of the row on; `step`: between elements.
-  __device__ __forceinline__ void load(const stored* row, std::int32_t first) {
-    *reinterpret_cast<vector*>(values) = *reinterpret_cast<const vector*>(row + first);
+  __device__ __forceinline__ void load(const Stored* row, std::int32_t first) {
+    ASSAY_UNROLL
+    for (int i = 0; i < count; i += vector_elements)
+      *reinterpret_cast<vector*>(values + i) = *reinterpret_cast<const vector*>(row + first + i);
   }
-  __device__ __forceinline__ void load(const stored* row, std::int32_t first, std::int64_t step) {
+  __device__ __forceinline__ void load(const Stored* row, std::int32_t first, std::int64_t step) {
     ASSAY_UNROLL
     for (int i = 0; i < count; ++i) values[i] = row[(first + i) * step];
   }
   __device__ __forceinline__ void store(unsigned char* to) const {
-    alignas(device::chunk_bytes) element multiplied[count];
+    alignas(device::chunk_bytes) Element multiplied[count];
     ASSAY_UNROLL
     for (int i = 0; i < count; ++i)
-      if constexpr (std::is_same_v<stored, element>)
+      if constexpr (std::is_same_v<Stored, Element>)
         multiplied[i] = values[i];
       else
-        multiplied[i] = device::to_compute<element>(values[i]);
+        multiplied[i] = device::to_compute<Element>(values[i]);
     *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(multiplied);
   }
 };
 
-/// Chunks of a wave's 16 rows of Q on their way to LDS, `Count` of a lane. Rows and columns beyond the tensor are
-/// zeros.
-template <class Traits, int Count>
+/// Chunks of a wave's 16 rows of Q on their way to LDS, where they are Element, `Count` of a lane. Rows and columns
+/// beyond the tensor are zeros, as far as they are multiplied.
+template <class Traits, class Element, int Count>
 class query_chunks {
-  using chunk = query_chunk<Traits>;
-  static constexpr int of_row = Traits::atoms * 16 / chunk::count;  ///< of the longest: then no division is one
+  using stored = typename Traits::stored;
+  using chunk = query_chunk<stored, Element>;
+  static constexpr int of_row = Traits::max_head_dim / chunk::count;  ///< of the longest: then no division is one
 
  public:
   static constexpr int of_all_rows = prefill_wave_rows * of_row;
@@ -87,12 +97,9 @@ class query_chunks {
         const std::int32_t row = first_row + row_of(first, i), column = column_of(first, i);
         if (!has(first, i) || row >= w.rows || column >= a.head_dim_qk) continue;
         const std::int64_t query = w.first_query + row;
-        load(held_[i],
-             static_cast<const typename Traits::stored*>(a.q.data) + query * a.q.stride[0] + w.head * a.q.stride[1],
-             column);
+        load(held_[i], static_cast<const stored*>(a.q.data) + query * a.q.stride[0] + w.head * a.q.stride[1], column);
       }
     };
-    using stored = typename Traits::stored;
     if (a.has_whole_queries != 0)
       load_each([](chunk& to, const stored* row, std::int32_t column) { to.load(row, column); });
     else
@@ -103,7 +110,8 @@ class query_chunks {
     ASSAY_UNROLL
     for (int i = 0; i < Count; ++i) {
       const int column = column_of(first, i);
-      if (has(first, i) && column < a.head_dim_qk) held_[i].store(rows.chunk(row_of(first, i), column / chunk::count));
+      if (has(first, i) && column < multiplied_dim<Element>(a.head_dim_qk))
+        held_[i].store(rows.chunk(row_of(first, i), column / chunk::count));
     }
   }
 
@@ -145,7 +153,7 @@ class prefill_rows {
     const int row_bytes = device::swizzled_row_bytes(a_.head_dim_qk * static_cast<int>(sizeof(element)));
     rows_of_q_ = {lds + device::wave_of_block() * prefill_wave_rows * row_bytes, row_bytes};
     constexpr int at_once = 4;
-    using some_chunks = query_chunks<Traits, at_once>;
+    using some_chunks = query_chunks<Traits, element, at_once>;
     for (int first = 0; first < some_chunks::of_all_rows; first += at_once * device::wave_lanes()) {
       some_chunks some;
       some.load(a_, work_, first_row_, first);

@@ -49,9 +49,12 @@ template <class T>
 using usual_heads = heads_as_rows<T>;
 #endif
 
-#if defined(__HIP_PLATFORM_ASSAY_CPU__)
+#if defined(__HIP_PLATFORM_ASSAY_NVIDIA__) || defined(__HIP_PLATFORM_ASSAY_CPU__)
 template <class T>
-using group_heads = std::conditional_t<platform::may_have_warpgroups, heads_as_columns<T>, usual_heads<T>>;
+using group_heads = std::conditional_t<
+    platform::may_have_warpgroups,
+    std::conditional_t<std::is_same_v<group_element<T, f16>, T>, code_heads_as_columns<T>, heads_as_columns<T>>,
+    usual_heads<T>>;
 #else
 template <class T>
 using group_heads = usual_heads<T>;

@@ -4,6 +4,7 @@
 #include "kernels/contract.hpp"
 #include "kernels/device/key_atoms.hpp"
 #include "kernels/device/mma.hpp"
+#include "kernels/device/warpgroup.hpp"
 
 namespace assay::device {
 
@@ -17,6 +18,15 @@ inline void declare_key_products(contract& c, dtype qk, dtype stored_k, dtype pv
   c.p_type = pv;
   c.p_flush = flushed_below(pv);
   c.p_shift = 0;
+}
+
+/// Where warpgroups multiply: sets model and atom of Q K^T where Q and K are multiplied as they are stored.
+inline void declare_group_logits([[maybe_unused]] contract& c, [[maybe_unused]] dtype stored) {
+#if defined(__HIP_PLATFORM_ASSAY_NVIDIA__) || defined(__HIP_PLATFORM_ASSAY_CPU__)
+  if (stored != dtype::e4m3fn) return;
+  c.qk = group_fp8_accumulation_model();
+  c.qk_atom = exact_group_fp8_atom(stored);
+#endif
 }
 
 }  // namespace assay::device

@@ -1,6 +1,7 @@
 /// The way of tiles of 128 keys and values from a paged pool to LDS, where a matrix unit reads them, in strips: the way
-/// of key_ring.hpp for warpgroups. One warpgroup brings the tiles, and widens FP8 on their way; others multiply them.
-/// Values come a tile later than their keys: they are multiplied when the next tile's logits are, too.
+/// of key_ring.hpp for warpgroups. One warpgroup brings the tiles, and widens FP8 on their way where it is not
+/// multiplied as it is; others multiply them. Values come a tile later than their keys: they are multiplied when the
+/// next tile's logits are, too.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -19,24 +20,35 @@ namespace assay::device {
 inline constexpr int ring_tile_keys = 128;
 inline constexpr int bringing_threads = 128;
 
-/// Of the ring in LDS. Stored: in the pool; Element: as it is multiplied. MaxDim: elements of a row, a multiple of 64.
-/// Load i, which has the keys of tile i and the values of tile i - 1, lies in slot i % slots. Behind the slots FP8 has
-/// two places for codes on their way.
-template <class Stored, class Element, int MaxDim>
+/// Of the ring in LDS. Stored: in the pool; Key, Value: as it is multiplied. MaxDim: elements of a row, a multiple of
+/// 64. Load i, which has the keys of tile i and the values of tile i - 1, lies in slot i % slots. Behind the slots what
+/// is widened has two places for codes on their way.
+template <class Stored, class Key, class Value, int MaxDim>
 struct tile_ring {
-  static constexpr bool widens = sizeof(Stored) != sizeof(Element);
-  static constexpr int slots = widens ? 2 : 3;
+  static constexpr bool widens_keys = sizeof(Stored) != sizeof(Key), widens_values = sizeof(Stored) != sizeof(Value);
+  static constexpr int slots = widens_keys ? 2 : 3;
   static constexpr int strip_bytes = ring_tile_keys * swizzled_run_bytes;
-  static constexpr int tile_bytes = ring_tile_keys * MaxDim * static_cast<int>(sizeof(Element));
-  static constexpr int codes_at = 2 * slots * tile_bytes;
-  static constexpr int codes_bytes = widens ? strip_bytes : 0;  ///< of a tile: all threads have a chunk of each step
-  static constexpr int lds_bytes = codes_at + 2 * 2 * codes_bytes;
+  static constexpr int key_bytes = ring_tile_keys * swizzled_row_bytes(MaxDim * static_cast<int>(sizeof(Key)));
+  static constexpr int value_bytes = ring_tile_keys * swizzled_row_bytes(MaxDim * static_cast<int>(sizeof(Value)));
+  static constexpr int slot_bytes = key_bytes + value_bytes;
+  /// Codes of a tile: all threads have a chunk of each step.
+  static constexpr int key_codes_bytes = widens_keys ? strip_bytes : 0;
+  static constexpr int value_codes_bytes = widens_values ? strip_bytes : 0;
+  static constexpr int codes_at = slots * slot_bytes;
+  static constexpr int lds_bytes = codes_at + 2 * (key_codes_bytes + value_codes_bytes);
 
   __device__ static swizzled_strips keys(unsigned char* lds, int slot) {
-    return {lds + slot * 2 * tile_bytes, strip_bytes};
+    return {lds + slot * slot_bytes, strip_bytes};
   }
   __device__ static swizzled_strips values(unsigned char* lds, int slot) {
-    return {lds + (slot * 2 + 1) * tile_bytes, strip_bytes};
+    return {lds + slot * slot_bytes + key_bytes, strip_bytes};
+  }
+  /// Codes of load `load`.
+  __device__ static unsigned char* codes_of_keys(unsigned char* lds, int load) {
+    return lds + codes_at + load % 2 * (key_codes_bytes + value_codes_bytes);
+  }
+  __device__ static unsigned char* codes_of_values(unsigned char* lds, int load) {
+    return codes_of_keys(lds, load) + key_codes_bytes;
   }
 };
 
@@ -95,10 +107,9 @@ class tile_taker {
 };
 
 /// Brings the tiles: the work of `bringing_threads`, whole waves whose first thread is a multiple of them.
-template <class Stored, class Element, int MaxDim>
+template <class Stored, class Key, class Value, int MaxDim>
 class tile_bringer {
-  using ring = tile_ring<Stored, Element, MaxDim>;
-  static constexpr bool widens = ring::widens;
+  using ring = tile_ring<Stored, Key, Value, MaxDim>;
   static constexpr int threads = bringing_threads;
   /// A thread brings a chunk in eight of some rows.
   static constexpr int rows_at_once = threads / swizzled_chunks;
@@ -119,7 +130,7 @@ class tile_bringer {
     const std::int32_t tiles = (live_ + ring_tile_keys - 1) / ring_tile_keys;
     std::int32_t page_of_keys = look_up(0), page_of_values = 0;
     for (std::int32_t tile = 0; tile <= tiles; ++tile) {
-      if constexpr (!widens) wait_for_slot();
+      if constexpr (!ring::widens_keys) wait_for_slot();
       if (tile < tiles) load(k_, tile, page_of_keys, place_of<false>(tile));
       if (tile > 0) load(v_, tile - 1, page_of_values, place_of<true>(tile));
       platform::commit_copies();
@@ -140,17 +151,13 @@ class tile_bringer {
   /// Where the thread's first chunk of a load goes. Codes go where no other thread reads them.
   template <bool IsValues>
   __device__ unsigned char* place_of(std::int32_t load) const {
-    if constexpr (widens)
-      return lds_ + ring::codes_at + (load % 2 * 2 + (IsValues ? 1 : 0)) * ring::codes_bytes + thread() * chunk_bytes;
+    if constexpr (IsValues ? ring::widens_values : ring::widens_keys)
+      return (IsValues ? ring::codes_of_values(lds_, load) : ring::codes_of_keys(lds_, load)) + thread() * chunk_bytes;
     else
-      return strips_of<IsValues>(slot_).chunk(row_of(0), chunk());
-  }
-  template <bool IsValues>
-  __device__ swizzled_strips strips_of(int slot) const {
-    return IsValues ? ring::values(lds_, slot) : ring::keys(lds_, slot);
+      return (IsValues ? ring::values(lds_, slot_) : ring::keys(lds_, slot_)).chunk(row_of(0), chunk());
   }
 
-  /// For the next load that is stored to strips.
+  /// For the next load of which something is stored to strips.
   __device__ void wait_for_slot() {
     slot_ = slot_ + 1 == ring::slots ? 0 : slot_ + 1;
     parity_ ^= slot_ == 0 ? 1 : 0;
@@ -160,11 +167,12 @@ class tile_bringer {
   template <int Pending>
   __device__ __forceinline__ void finish(std::int32_t load, std::int32_t tiles) {
     platform::wait_for_copies<Pending>();
-    if constexpr (widens) {
+    if constexpr (ring::widens_keys) {
       wait_for_slot();
-      if (load < tiles) widen(k_, place_of<false>(load), strips_of<false>(slot_));
-      if (load > 0) widen(v_, place_of<true>(load), strips_of<true>(slot_));
+      if (load < tiles) widen<Key>(k_, place_of<false>(load), ring::keys(lds_, full_slot_));
     }
+    if constexpr (ring::widens_values)
+      if (load > 0) widen<Value>(v_, place_of<true>(load), ring::values(lds_, full_slot_));
     platform::publish_lds();
     barriers_.full[full_slot_].arrive();
     full_slot_ = full_slot_ + 1 == ring::slots ? 0 : full_slot_ + 1;
@@ -201,7 +209,8 @@ class tile_bringer {
       load<false, false>(from, tile, source, to);
     }
   }
-  /// IsWhole: 16 bytes at a time; IsFull: all keys are live, and rows have max_bytes.
+  /// IsWhole: 16 bytes at a time; IsFull: all keys are live, and rows have max_bytes. Behind a row's bytes zeros are
+  /// stored, as far as they are copied.
   template <bool IsWhole, bool IsFull, class Source>
   __device__ __forceinline__ void load(const group_source<Stored>& from, std::int32_t tile, Source source_of_step,
                                        unsigned char* first) const {
@@ -212,16 +221,17 @@ class tile_bringer {
       const unsigned char* const source = source_of_step(i);
       ASSAY_UNROLL
       for (int run = 0; run < runs; ++run) {
-        if (!(IsFull && max_bytes % swizzled_run_bytes == 0) && run * swizzled_run_bytes + own_byte() >= from.row_bytes)
-          continue;
+        const int byte = run * swizzled_run_bytes + own_byte();
+        if (!(IsFull && max_bytes % swizzled_run_bytes == 0) && byte >= from.copied_bytes) continue;
+        const bool is_there = IsFull || (is_live && byte < from.row_bytes);
         const unsigned char* const at = source + run * swizzled_run_bytes;
         // Rows lie a multiple of eight apart: the swizzle is that of the first.
         const platform::lds_place place = base + run * ring::strip_bytes + i * rows_at_once * swizzled_run_bytes;
         if constexpr (IsWhole) {
-          platform::begin_copy<16>(place, at, is_live);
+          platform::begin_copy<16>(place, at, is_there);
         } else {
-          platform::begin_copy<8>(place, at, is_live);
-          platform::begin_copy<8>(place + 8, at + 8, is_live);
+          platform::begin_copy<8>(place, at, is_there);
+          platform::begin_copy<8>(place + 8, at + 8, is_there);
         }
       }
     }
@@ -233,6 +243,7 @@ class tile_bringer {
   }
   /// The thread's codes, which are two chunks each in LDS. The upper half of a row, in another strip, begins with the
   /// second of them: so the eight threads of a row write to all banks.
+  template <class Element>
   __device__ __forceinline__ void widen(const group_source<Stored>& from, const unsigned char* codes_of_thread,
                                         const swizzled_strips& to) const {
     if (own_byte() >= from.row_bytes) return;
@@ -256,7 +267,7 @@ class tile_bringer {
   group_source<Stored> k_ = {}, v_ = {};
   sequence_pages pages_ = {};
   std::int32_t live_ = 0;
-  int slot_ = ring::slots - 1, parity_ = 0;  ///< that is stored to
+  int slot_ = ring::slots - 1, parity_ = 0;  ///< that was waited for last
   int full_slot_ = 0;                        ///< that is finished next
 };
 

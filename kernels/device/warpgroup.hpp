@@ -1,7 +1,8 @@
 /// Products of a warpgroup: four waves of 32 lanes, whose 16 rows of A and C each are one after another. A comes from
 /// registers or LDS, C stays in registers, B comes from LDS. Products are under way until the wait for their group. In
 /// device/mma, where ASSAY_HAS_WARPGROUPS is defined:
-///   group_operand<T>, group_sums        a lane's share of A, of 16 columns; of C, of an atom of group_columns columns
+///   group_operand<T>, group_sums        a lane's share of A, of 16 columns, or 32 of FP8; of C, of an atom of
+///                                       group_columns columns
 ///   group_row(i), group_column(i)       coordinates of element i of C. Two atoms side by side, rounded by
 ///   round_pair(),
 ///                                       are a share of A: its word 2 i + j is elements 2 j and 2 j + 1 of atom i
@@ -18,7 +19,9 @@
 ///   add_product(c, a, b, columns)       c += A B
 ///   begin_product(c, T{}, a, b), add_product(c, T{}, a, b)
 ///                                       A comes from LDS, too, and all columns are multiplied
-///   add_by_columns(c, a, b, columns)    c += A B, B of operand_by_columns()
+///   group_fp8_accumulation_model(), exact_group_fp8_atom(type)
+///                                       of products of FP8, for the contract; host code
+///   add_by_columns(c, a, b, columns)    c += A B, B of operand_by_columns(), not FP8
 ///   start_warpgroup()                   before the first product of some, and where registers of those before were
 ///                                       touched; all waves of the warpgroup
 ///   commit_warpgroup()                  makes a group of the products since the last one
@@ -33,8 +36,24 @@
 
 #include <hip/hip_runtime.h>
 
+#include <type_traits>
+
+#include "kernels/device/convert.hpp"
+
 #if defined(__HIP_PLATFORM_ASSAY_NVIDIA__)
 #include "kernels/device/mma/nvidia_warpgroup.hpp"
 #elif defined(__HIP_PLATFORM_ASSAY_CPU__)
 #include "kernels/device/mma/cpu_warpgroup.hpp"
 #endif
+
+namespace assay::device {
+
+/// Bytes of a row that a product reduces, whatever the type.
+inline constexpr int group_reduction_bytes = 32;
+
+/// As which elements are multiplied that lie in LDS with their reduction along the rows: e4m3fn as it is; others, of
+/// which the unit knows nothing, as Element.
+template <class Stored, class Element>
+using group_element = std::conditional_t<std::is_same_v<Stored, e4m3fn>, e4m3fn, Element>;
+
+}  // namespace assay::device

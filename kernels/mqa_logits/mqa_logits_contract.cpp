@@ -39,14 +39,20 @@ contract declare_by(const problem& p, int lanes) {
   return c;
 }
 
-}  // namespace
-
-contract declare_mqa_logits(const problem& p, int lanes, bool by_groups) {
-  using usual = device::usual_heads<device::e4m3fn>;  // of the other type all is alike
-  using group = device::group_heads<device::e4m3fn>;
+template <class T>
+contract declare_of_type(const problem& p, int lanes, bool by_groups) {
+  using usual = device::usual_heads<T>;
+  using group = device::group_heads<T>;
   if constexpr (!std::is_same_v<usual, group>)
     if (by_groups) return declare_by<group>(p, lanes);
   return declare_by<usual>(p, lanes);
+}
+
+}  // namespace
+
+contract declare_mqa_logits(const problem& p, int lanes, bool by_groups) {
+  return p.k_type == dtype::e4m3fn ? declare_of_type<device::e4m3fn>(p, lanes, by_groups)
+                                   : declare_of_type<device::e4m3fnuz>(p, lanes, by_groups);
 }
 
 }  // namespace assay

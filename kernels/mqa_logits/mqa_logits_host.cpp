@@ -101,7 +101,7 @@ assay_status declare(const problem* p, const assay_launch* launch, contract* dec
   if (const assay_status status = check(p, true); status.code != ASSAY_OK) return status;
   if (launch == nullptr || declared == nullptr) return refuse(ASSAY_REJECTED, "launch or contract is null");
   const int lanes = platform::wave_size(*launch);
-  *declared = declare_mqa_logits(*p, lanes, mqa_by_groups(lanes));
+  *declared = declare_mqa_logits(*p, lanes, mqa_by_groups(*p, lanes));
   return {};
 }
 

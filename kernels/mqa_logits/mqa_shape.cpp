@@ -22,23 +22,29 @@ std::int32_t blocks_of_unit(std::int32_t lds_bytes) {
   return std::clamp(platform::lds_bytes().of_unit / (lds_bytes + reserved_bytes), 1, mqa_blocks_of_unit);
 }
 
-// Of FP8's types they have the same size.
-using usual_heads = device::usual_heads<device::e4m3fn>;
-using group_heads = device::group_heads<device::e4m3fn>;
+template <class T>
+inline constexpr bool has_group_heads = !std::is_same_v<device::usual_heads<T>, device::group_heads<T>>;
+
+template <class T>
+std::int32_t panel_bytes(const mqa_shape& s, std::int32_t head_dim) {
+  if (s.by_groups != 0) return device::group_heads<T>::panel::size_bytes(s.panel_rows(), head_dim);
+  return device::usual_heads<T>::panel::size_bytes(s.panel_rows(), head_dim);
+}
 
 }  // namespace
 
-bool mqa_by_groups(int lanes) {
-  return !std::is_same_v<usual_heads, group_heads> && platform::has_warpgroups(lanes);
+bool mqa_by_groups(const problem& p, int lanes) {
+  const bool has_them = p.k_type == dtype::e4m3fn ? has_group_heads<device::e4m3fn> : has_group_heads<device::e4m3fnuz>;
+  return has_them && platform::has_warpgroups(lanes);
 }
 
 mqa_shape mqa_shape_of(const problem& p, int lanes) {
   mqa_shape s{};
   s.heads = p.heads_q <= mqa_few_heads ? mqa_few_heads : mqa_max_heads;
   s.rows = p.max_q <= 1 ? 1 : mqa_panel_rows / s.heads;
-  s.by_groups = mqa_by_groups(lanes) ? 1 : 0;
-  s.weights_at = usual_heads::panel::size_bytes(s.panel_rows(), p.head_dim_qk);
-  if (s.by_groups != 0) s.weights_at = group_heads::panel::size_bytes(s.panel_rows(), p.head_dim_qk);
+  s.by_groups = mqa_by_groups(p, lanes) ? 1 : 0;
+  s.weights_at = p.k_type == dtype::e4m3fn ? panel_bytes<device::e4m3fn>(s, p.head_dim_qk)
+                                           : panel_bytes<device::e4m3fnuz>(s, p.head_dim_qk);
   s.ring_at = s.weights_at + s.panel_rows() * static_cast<std::int32_t>(sizeof(float));
   const std::int32_t slots_bytes = mqa_threads / lanes * mqa_group_keys * device::swizzled_row_bytes(p.head_dim_qk);
   constexpr int least_slots = platform::copies_pass_registers ? 1 : 2;

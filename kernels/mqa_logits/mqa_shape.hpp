@@ -9,7 +9,7 @@
 namespace assay {
 
 /// Whether a launch with waves of so many lanes has a form of its own for heads: that of warpgroups.
-bool mqa_by_groups(int lanes);
+bool mqa_by_groups(const problem& p, int lanes);
 
 /// `p` has passed the kernel's checks; `lanes`: of a wave.
 mqa_shape mqa_shape_of(const problem& p, int lanes);

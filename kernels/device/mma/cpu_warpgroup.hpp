@@ -8,6 +8,7 @@
 
 #include "hip/ptx.h"
 #include "kernels/device/convert.hpp"
+#include "kernels/device/mma/cpu_fp8.hpp"
 #include "kernels/platform/cpu/executor/warpgroup_products.hpp"
 
 #define ASSAY_HAS_WARPGROUPS 1
@@ -30,6 +31,18 @@ inline int group_row(int i) {
 }
 inline int group_column(int i) {
   return cpu::lane_id() % 4 * 2 + i % 2;
+}
+
+/// Arithmetic of FP8's products: cpu::multiply_group_tiles(). Of a chosen unit with such atoms the bound is that of
+/// nvidia_warpgroup.hpp.
+inline accumulation group_fp8_accumulation_model() {
+  const named_atoms* const atoms = cpu::chosen_atoms();
+  if (atoms != nullptr && atoms->of_group_fp8 != nullptr) return {32, 13, 34.0F, 0x1p-13F, 0.0F};
+  return fp8_accumulation_model();
+}
+inline matrix_atom exact_group_fp8_atom(dtype type) {
+  const named_atoms* const atoms = cpu::chosen_atoms();
+  return atoms != nullptr ? group_fp8_atom(*atoms, type) : matrix_atom{};
 }
 
 template <class T>
@@ -72,6 +85,7 @@ template <class T, int Atoms>
   static_assert(sizeof(group_sums) == 4 * sizeof(float));
   cpu::warpgroup_product p;
   p.type = dtype_of<T>, p.sums = c[0].value, p.atoms = Atoms, p.b = b.matrix;
+  if constexpr (sizeof(T) == 1) p.code_values = decoded<T>.value;
   p.columns = Atoms * group_columns;
   return p;
 }

@@ -1,6 +1,6 @@
 /// FP8 atoms of NVIDIA: elements are widened to f16, exactly, and multiplied by two f16 atoms of depth 16. The FP8
 /// atoms of Ada and Hopper are too coarse: they accumulate with 13 bits of fraction (MMA-Sim, arXiv 2511.10909), fewer
-/// than P V over a few hundred keys needs.
+/// than P V over a few hundred keys needs. Warpgroups take Hopper's for dot products (device/warpgroup.hpp).
 #pragma once
 
 #include "kernels/device/mma/fp8_words.hpp"

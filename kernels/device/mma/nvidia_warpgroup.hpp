@@ -1,5 +1,5 @@
-/// Products of a warpgroup, device/warpgroup.hpp: wgmma m64nNk16 of sm_90a (PTX ISA, "Asynchronous Warpgroup Level
-/// Matrix Instructions"). A in registers and C are laid out as mma.sync's.
+/// Products of a warpgroup, device/warpgroup.hpp: wgmma m64nNk16 of sm_90a, and m64nNk32 of FP8 (PTX ISA, "Asynchronous
+/// Warpgroup Level Matrix Instructions"). A in registers and C are laid out as mma.sync's.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -23,6 +23,15 @@ __device__ inline int group_row(int i) {
 }
 __device__ inline int group_column(int i) {
   return narrow_column(i);
+}
+
+/// Of hopper_fp8_atom(), the only one there is: 33 terms, each cut at 13 bits, and a result of 13 bits, whose cut adds
+/// 2^-13 of their errors.
+inline accumulation group_fp8_accumulation_model() {
+  return {32, 13, 34.0F, 0x1p-13F, 0.0F};
+}
+inline matrix_atom exact_group_fp8_atom(dtype type) {
+  return hopper_fp8_atom(type);
 }
 
 /// Hardware barrier 1 and the warpgroup's number in the block.
@@ -65,45 +74,55 @@ __device__ inline lds_operand operand_by_columns(const unsigned char* at, int st
 #define ASSAY_ATOMS(as, c, i) \
   ASSAY_ATOM(as, c[i]), ASSAY_ATOM(as, c[(i) + 1]), ASSAY_ATOM(as, c[(i) + 2]), ASSAY_ATOM(as, c[(i) + 3])
 
-#define ASSAY_WARPGROUP_PRODUCT(columns, type, numbers, a_numbers, b_number, adds, by_columns, ...)            \
-  asm volatile("{.reg .pred adds; .reg .b64 b; setp.ne.b32 adds, " adds ", 0; mov.b64 b, {" b_number           \
-               ", " ASSAY_OPERAND_HIGH "}; wgmma.mma_async.sync.aligned.m64n" columns "k16.f32." type "." type \
-               " {" numbers "}, {" a_numbers "}, b, adds, 1, 1, " by_columns ";}"                              \
-               : __VA_ARGS__                                                                                   \
+#define ASSAY_WARPGROUP_PRODUCT(columns, depth, type, numbers, a_numbers, b_number, adds, by_columns, ...)        \
+  asm volatile("{.reg .pred adds; .reg .b64 b; setp.ne.b32 adds, " adds ", 0; mov.b64 b, {" b_number              \
+               ", " ASSAY_OPERAND_HIGH "}; wgmma.mma_async.sync.aligned.m64n" columns depth ".f32." type "." type \
+               " {" numbers "}, {" a_numbers "}, b, adds, 1, 1" by_columns ";}"                                   \
+               : __VA_ARGS__                                                                                      \
                : "r"(a.word[0]), "r"(a.word[1]), "r"(a.word[2]), "r"(a.word[3]), "r"(b.low))
-#define ASSAY_WARPGROUP_PRODUCTS(name, adds, by_columns, as, type)                                                 \
-  __device__ __forceinline__ void name(narrow_sums<float>(&c)[4], const key_fragment<type>& a, lds_operand b) {    \
-    ASSAY_WARPGROUP_PRODUCT("32", #type, ASSAY_C_0, "%16, %17, %18, %19", "%20", adds, by_columns,                 \
-                            ASSAY_ATOMS(as, c, 0));                                                                \
-  }                                                                                                                \
-  __device__ __forceinline__ void name(narrow_sums<float>(&c)[8], const key_fragment<type>& a, lds_operand b) {    \
-    ASSAY_WARPGROUP_PRODUCT("64", #type, ASSAY_C_0 ", " ASSAY_C_16, "%32, %33, %34, %35", "%36", adds, by_columns, \
-                            ASSAY_ATOMS(as, c, 0), ASSAY_ATOMS(as, c, 4));                                         \
-  }                                                                                                                \
-  __device__ __forceinline__ void name(narrow_sums<float>(&c)[16], const key_fragment<type>& a, lds_operand b) {   \
-    ASSAY_WARPGROUP_PRODUCT("128", #type, ASSAY_C_0 ", " ASSAY_C_16 ", " ASSAY_C_32 ", " ASSAY_C_48,               \
-                            "%64, %65, %66, %67", "%68", adds, by_columns, ASSAY_ATOMS(as, c, 0),                  \
-                            ASSAY_ATOMS(as, c, 4), ASSAY_ATOMS(as, c, 8), ASSAY_ATOMS(as, c, 12));                 \
+#define ASSAY_WARPGROUP_PRODUCTS(name, adds, by_columns, as, depth, type)                                              \
+  __device__ __forceinline__ void name(narrow_sums<float>(&c)[4], const key_fragment<type>& a, lds_operand b) {        \
+    ASSAY_WARPGROUP_PRODUCT("32", depth, ASSAY_PTX_NAME(type), ASSAY_C_0, "%16, %17, %18, %19", "%20", adds,           \
+                            by_columns, ASSAY_ATOMS(as, c, 0));                                                        \
+  }                                                                                                                    \
+  __device__ __forceinline__ void name(narrow_sums<float>(&c)[8], const key_fragment<type>& a, lds_operand b) {        \
+    ASSAY_WARPGROUP_PRODUCT("64", depth, ASSAY_PTX_NAME(type), ASSAY_C_0 ", " ASSAY_C_16, "%32, %33, %34, %35", "%36", \
+                            adds, by_columns, ASSAY_ATOMS(as, c, 0), ASSAY_ATOMS(as, c, 4));                           \
+  }                                                                                                                    \
+  __device__ __forceinline__ void name(narrow_sums<float>(&c)[16], const key_fragment<type>& a, lds_operand b) {       \
+    ASSAY_WARPGROUP_PRODUCT("128", depth, ASSAY_PTX_NAME(type),                                                        \
+                            ASSAY_C_0 ", " ASSAY_C_16 ", " ASSAY_C_32 ", " ASSAY_C_48, "%64, %65, %66, %67", "%68",    \
+                            adds, by_columns, ASSAY_ATOMS(as, c, 0), ASSAY_ATOMS(as, c, 4), ASSAY_ATOMS(as, c, 8),     \
+                            ASSAY_ATOMS(as, c, 12));                                                                   \
   }
-#define ASSAY_WARPGROUP_PRODUCT_IN_LDS(name, adds, as, type)                                                      \
-  __device__ __forceinline__ void name(narrow_sums<float>(&c)[16], type, lds_operand a, lds_operand b) {          \
-    asm volatile("{.reg .pred adds; .reg .b64 a, b; setp.ne.b32 adds, " adds                                      \
-                 ", 0; mov.b64 a, {%64, " ASSAY_OPERAND_HIGH "}; mov.b64 b, {%65, " ASSAY_OPERAND_HIGH            \
-                 "}; wgmma.mma_async.sync.aligned.m64n128k16.f32." #type "." #type " {" ASSAY_C_0 ", " ASSAY_C_16 \
-                 ", " ASSAY_C_32 ", " ASSAY_C_48 "}, a, b, adds, 1, 1, 0, 0;}"                                    \
-                 : ASSAY_ATOMS(as, c, 0), ASSAY_ATOMS(as, c, 4), ASSAY_ATOMS(as, c, 8), ASSAY_ATOMS(as, c, 12)    \
-                 : "r"(a.low), "r"(b.low));                                                                       \
+#define ASSAY_WARPGROUP_PRODUCT_IN_LDS(name, adds, transposes, as, depth, type)                                     \
+  __device__ __forceinline__ void name(narrow_sums<float>(&c)[16], type, lds_operand a, lds_operand b) {            \
+    asm volatile(                                                                                                   \
+        "{.reg .pred adds; .reg .b64 a, b; setp.ne.b32 adds, " adds ", 0; mov.b64 a, {%64, " ASSAY_OPERAND_HIGH     \
+        "}; mov.b64 b, {%65, " ASSAY_OPERAND_HIGH "}; wgmma.mma_async.sync.aligned.m64n128" depth                   \
+        ".f32." ASSAY_PTX_NAME(type) "." ASSAY_PTX_NAME(type) " {" ASSAY_C_0 ", " ASSAY_C_16 ", " ASSAY_C_32        \
+                                                              ", " ASSAY_C_48 "}, a, b, adds, 1, 1" transposes ";}" \
+        : ASSAY_ATOMS(as, c, 0), ASSAY_ATOMS(as, c, 4), ASSAY_ATOMS(as, c, 8), ASSAY_ATOMS(as, c, 12)               \
+        : "r"(a.low), "r"(b.low));                                                                                  \
   }
-ASSAY_WARPGROUP_PRODUCT_IN_LDS(begin_product, "0", "=f", f16)
-ASSAY_WARPGROUP_PRODUCT_IN_LDS(begin_product, "0", "=f", bf16)
-ASSAY_WARPGROUP_PRODUCT_IN_LDS(add_product, "1", "+f", f16)
-ASSAY_WARPGROUP_PRODUCT_IN_LDS(add_product, "1", "+f", bf16)
-ASSAY_WARPGROUP_PRODUCTS(begin_whole, "0", "0", "=f", f16)
-ASSAY_WARPGROUP_PRODUCTS(begin_whole, "0", "0", "=f", bf16)
-ASSAY_WARPGROUP_PRODUCTS(add_whole, "1", "0", "+f", f16)
-ASSAY_WARPGROUP_PRODUCTS(add_whole, "1", "0", "+f", bf16)
-ASSAY_WARPGROUP_PRODUCTS(add_all_columns, "1", "1", "+f", f16)
-ASSAY_WARPGROUP_PRODUCTS(add_all_columns, "1", "1", "+f", bf16)
+#define ASSAY_PTX_NAME(type) ASSAY_PTX_NAME_OF_##type
+#define ASSAY_PTX_NAME_OF_f16 "f16"
+#define ASSAY_PTX_NAME_OF_bf16 "bf16"
+#define ASSAY_PTX_NAME_OF_e4m3fn "e4m3"
+ASSAY_WARPGROUP_PRODUCT_IN_LDS(begin_product, "0", ", 0, 0", "=f", "k16", f16)
+ASSAY_WARPGROUP_PRODUCT_IN_LDS(begin_product, "0", ", 0, 0", "=f", "k16", bf16)
+ASSAY_WARPGROUP_PRODUCT_IN_LDS(begin_product, "0", "", "=f", "k32", e4m3fn)
+ASSAY_WARPGROUP_PRODUCT_IN_LDS(add_product, "1", ", 0, 0", "+f", "k16", f16)
+ASSAY_WARPGROUP_PRODUCT_IN_LDS(add_product, "1", ", 0, 0", "+f", "k16", bf16)
+ASSAY_WARPGROUP_PRODUCT_IN_LDS(add_product, "1", "", "+f", "k32", e4m3fn)
+ASSAY_WARPGROUP_PRODUCTS(begin_whole, "0", ", 0", "=f", "k16", f16)
+ASSAY_WARPGROUP_PRODUCTS(begin_whole, "0", ", 0", "=f", "k16", bf16)
+ASSAY_WARPGROUP_PRODUCTS(begin_whole, "0", "", "=f", "k32", e4m3fn)
+ASSAY_WARPGROUP_PRODUCTS(add_whole, "1", ", 0", "+f", "k16", f16)
+ASSAY_WARPGROUP_PRODUCTS(add_whole, "1", ", 0", "+f", "k16", bf16)
+ASSAY_WARPGROUP_PRODUCTS(add_whole, "1", "", "+f", "k32", e4m3fn)
+ASSAY_WARPGROUP_PRODUCTS(add_all_columns, "1", ", 1", "+f", "k16", f16)
+ASSAY_WARPGROUP_PRODUCTS(add_all_columns, "1", ", 1", "+f", "k16", bf16)
 /// They read all columns that c has room for.
 template <class T, int Atoms>
 __device__ __forceinline__ void begin_product(narrow_sums<float> (&c)[Atoms], const key_fragment<T>& a, lds_operand b,
@@ -169,6 +188,10 @@ __device__ __forceinline__ void hold_registers(key_fragment<T> (&a)[Count]) {
 }
 
 #undef ASSAY_OPERAND_HIGH
+#undef ASSAY_PTX_NAME
+#undef ASSAY_PTX_NAME_OF_f16
+#undef ASSAY_PTX_NAME_OF_bf16
+#undef ASSAY_PTX_NAME_OF_e4m3fn
 #undef ASSAY_WARPGROUP_PRODUCT_IN_LDS
 #undef ASSAY_WARPGROUP_WAIT
 #undef ASSAY_WARPGROUP_PRODUCTS

@@ -14,6 +14,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "kernels/device/warpgroup.hpp"
 #include "tests/kernels/platform/cpu/checking.hpp"
 
 namespace device = assay::device;
@@ -24,8 +25,16 @@ constexpr int dim = 128, tile_keys = device::ring_tile_keys;
 constexpr int taking_threads = 128;  ///< of both groups
 constexpr int pool_pages = 40, sequences = 2;
 
+/// Keys of e4m3fn stay as they are.
 template <class Stored>
-using ring_of = device::tile_ring<Stored, device::f16, dim>;
+using key_of = device::group_element<Stored, device::f16>;
+template <class Stored>
+using ring_of = device::tile_ring<Stored, key_of<Stored>, device::f16, dim>;
+/// Columns of keys in LDS: zeros behind those that they have.
+template <class Stored>
+constexpr int brought_columns(int columns) {
+  return sizeof(key_of<Stored>) == 1 ? (columns + 31) / 32 * 32 : columns;
+}
 
 template <class Stored>
 using taker_of = device::tile_taker<ring_of<Stored>>;
@@ -87,22 +96,25 @@ __global__ void sum_tiles(rows_of_pool<Stored> k, rows_of_pool<Stored> v, sequen
   if (thread == 0) barriers.start(taking_threads / device::wave_lanes()), turns = 0;
   __syncthreads();
   if (thread < device::bringing_threads) {
-    const auto source = [&](const rows_of_pool<Stored>& rows) {
-      const int row_bytes = rows.columns * static_cast<int>(sizeof(Stored));
-      return device::group_source<Stored>{{rows.data, all.page_size * rows.stride, rows.stride}, row_bytes, row_bytes};
+    const auto source = [&](const rows_of_pool<Stored>& rows, int brought) {
+      constexpr int bytes = sizeof(Stored);
+      return device::group_source<Stored>{
+          {rows.data, all.page_size * rows.stride, rows.stride}, rows.columns * bytes, brought * bytes};
     };
-    device::tile_bringer<Stored, device::f16, dim> bringer(lds, barriers, has_whole_vectors);
+    device::tile_bringer<Stored, key_of<Stored>, device::f16, dim> bringer(lds, barriers, has_whole_vectors);
     for (int i = 0; i < sequences; ++i)
-      bringer.bring(source(k), source(v), {all.table[i], all.page_size, device::divisor(all.page_size)}, all.live[i]);
+      bringer.bring(source(k, brought_columns<Stored>(k.columns)), source(v, v.columns),
+                    {all.table[i], all.page_size, device::divisor(all.page_size)}, all.live[i]);
     return;
   }
   const int own = thread - device::bringing_threads, group = own / (taking_threads / 2);
   Taker taker(lds, barriers, group);
-  const auto sum_columns = [&](const device::swizzled_strips& rows, int columns, float* to) {
+  const auto sum_columns = [&]<class Element>(Element, const device::swizzled_strips& rows, int columns, float* to) {
     for (int column = 2 * (own % (taking_threads / 2)) + group; column < columns; column += taking_threads) {
       float sum = 0;
       for (int row = 0; row < tile_keys; ++row)
-        sum += device::to_float(*reinterpret_cast<const device::f16*>(rows.at(row, column * 2)));
+        sum += device::to_float(
+            *reinterpret_cast<const Element*>(rows.at(row, column * static_cast<int>(sizeof(Element)))));
       to[column] = sum;
     }
   };
@@ -116,8 +128,8 @@ __global__ void sum_tiles(rows_of_pool<Stored> k, rows_of_pool<Stored> v, sequen
         taker.release();
         continue;
       }
-      if (load < tiles_of(live)) sum_columns(taker.keys(), k.columns, sums);
-      if (load > 0) sum_columns(taker.values(), v.columns, sums + dim);
+      if (load < tiles_of(live)) sum_columns(key_of<Stored>{}, taker.keys(), brought_columns<Stored>(k.columns), sums);
+      if (load > 0) sum_columns(device::f16{}, taker.values(), v.columns, sums + dim);
       assay::platform::wave_fence();
       taker.pass_turn();
       taker.release();
@@ -202,9 +214,11 @@ struct paged_sequences {
       for (int load = 0; load <= tiles_of(live[i]); ++load, of_load += 2 * dim)
         for (int column = 0; column < dim; ++column) {
           const bool is_taken = column % 2 == 0 || !is_skipped(load);
-          const bool has_key = is_taken && column < k.columns && load < tiles_of(live[i]);
+          const bool is_zero = column >= k.columns;
+          const bool has_key = is_taken && column < brought_columns<Stored>(k.columns) && load < tiles_of(live[i]);
           const bool has_value = is_taken && column < v.columns && load > 0;
-          wrong += of_load[column] == (has_key ? k.sum(table[i], live[i], load, column) : -1.0F) ? 0 : 1;
+          wrong +=
+              of_load[column] == (has_key ? is_zero ? 0.0F : k.sum(table[i], live[i], load, column) : -1.0F) ? 0 : 1;
           wrong += of_load[dim + column] == (has_value ? v.sum(table[i], live[i], load - 1, column) : -1.0F) ? 0 : 1;
         }
     return wrong;
@@ -254,16 +268,19 @@ TEST_CASE("the ring of tiles brings keys, values a tile later, and zeros for dea
   require_sums<device::f16>(false, {few_columns});
 }
 
-TEST_CASE("the ring of tiles widens FP8", "[tile_ring]") {
-  require_sums<device::e4m3fn>(true, {whole_tiles});
+TEST_CASE("the ring of tiles widens FP8, and leaves keys of e4m3fn as they are", "[tile_ring]") {
+  require_sums<device::e4m3fn>(true, {odd_pages, whole_tiles, few_columns});
+  require_sums<device::e4m3fn>(false, {few_columns});
   require_sums<device::e4m3fnuz>(false, {few_columns});
 }
 
 TEST_CASE("who does not wait for a tile races with who brings it", "[tile_ring]") {
   require_race<device::f16, hasty_taker<device::f16>>();
+  require_race<device::e4m3fn, hasty_taker<device::e4m3fn>>();
 }
 
 TEST_CASE("who releases a tile too early races with who brings the next one", "[tile_ring]") {
   require_race<device::f16, early_taker<device::f16>>();
   require_race<device::e4m3fn, early_taker<device::e4m3fn>>();
+  require_race<device::e4m3fnuz, early_taker<device::e4m3fnuz>>();
 }

@@ -137,6 +137,49 @@ __global__ void multiply_half(float* s_out) {
   store_sums(s, s_out, few);
 }
 
+/// S = A B of FP8, with A in LDS and in registers: rows of 64 codes, two steps.
+__global__ void multiply_codes(float* in_lds, float* in_registers) {
+  using device::e4m3fn;
+  HIP_DYNAMIC_SHARED(uint4, dynamic_lds);
+  auto* const lds = reinterpret_cast<unsigned char*>(dynamic_lds);
+  const device::swizzled_strips a{lds, strip_bytes}, b{lds + b_at, strip_bytes};
+  const int thread = static_cast<int>(threadIdx.x), wave = thread / 32, lane = thread % 32;
+  for (int at = thread; at < (rows + few) * depth; at += 128) {
+    const int row = at / depth, k = at % depth;
+    const bool is_a = row < rows;
+    *reinterpret_cast<e4m3fn*>(is_a ? a.at(row, k) : b.at(row - rows, k)) =
+        device::from_float<e4m3fn>(is_a ? a_of(row, k) : b_of(k, row - rows));
+  }
+  __syncthreads();
+
+  constexpr int step_depth = device::group_reduction_bytes, code_steps = depth / step_depth;
+  device::group_operand<e4m3fn> held[code_steps];
+  for (int step = 0; step < code_steps; ++step)
+    for (int word = 0; word < 4; ++word) {
+      held[step].word[word] = 0;
+      const int row = 16 * wave + lane / 4 + 8 * (word % 2), k = step_depth * step + lane % 4 * 4 + 16 * (word / 2);
+      for (int i = 0; i < 4; ++i) {
+        const std::uint32_t code = device::from_float<e4m3fn>(a_of(row, k + i)).bits;
+        held[step].word[word] |= code << (8 * i);
+      }
+    }
+  device::group_sums of_lds[few / device::group_columns], of_registers[few / device::group_columns];
+  const device::lds_operand of_a = device::operand_by_rows(a.base), of_b = device::operand_by_rows(b.base);
+  device::start_warpgroup();
+  device::begin_product(of_lds, e4m3fn{}, of_a, of_b);
+  device::begin_product(of_registers, held[0], of_b, few);
+  for (int step = 1; step < code_steps; ++step) {
+    const int at = step * device::group_reduction_bytes;
+    device::add_product(of_lds, e4m3fn{}, of_a + at, of_b + at);
+    device::add_product(of_registers, held[step], of_b + at, few);
+  }
+  device::commit_warpgroup();
+  device::wait_for_warpgroup(of_lds);
+  device::wait_for_warpgroup(of_registers);
+  store_sums(of_lds, in_lds, few);
+  store_sums(of_registers, in_registers, few);
+}
+
 struct outcome {
   std::vector<float> s = std::vector<float>(rows * few, 77), o = std::vector<float>(rows * many, 77);
   std::vector<assay::cpu::seen_defect> seen;
@@ -192,6 +235,23 @@ TEMPLATE_TEST_CASE("a warpgroup's products are the plain ones, and columns that 
     CHECK((of.wrong_s == 0 && of.wrong_o == 0));
     CHECK(std::isnan(of.o[read_columns]));
     CHECK(std::isnan(of.o[many - 1]));
+  }
+}
+
+TEST_CASE("a warpgroup multiplies FP8 as it is, 32 of a row at once", "[warpgroup]") {
+  for (const assay_launch& l : launches(32)) {
+    INFO(assay::cpu::name(l));
+    outcome of;
+    std::vector<float> of_registers(of.s.size(), 77);
+    auto s = values("s", of.s), other = values("other", of_registers);
+    const std::array tensors{s.get(), other.get()};
+    of.seen = assay::cpu::checked_defects(l, tensors, [&] {
+      hipLaunchKernelGGL(multiply_codes, dim3(1), dim3(128), v_at, nullptr, of.s.data(), of_registers.data());
+    });
+    CHECK(of.seen.empty());
+    count_wrong(of.s, few, few, b_of, of.wrong_s, of.nan_s);
+    count_wrong(of_registers, few, few, b_of, of.wrong_o, of.nan_o);
+    CHECK((of.wrong_s == 0 && of.wrong_o == 0));
   }
 }
 

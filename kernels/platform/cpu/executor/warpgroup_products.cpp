@@ -16,7 +16,7 @@ namespace {
 
 constexpr int lanes_of_wave = 32, waves_of_group = 4, group_threads = waves_of_group * lanes_of_wave;
 constexpr int row_bytes = 128, chunk_bytes = 16, chunks_of_row = row_bytes / chunk_bytes, swizzled_rows = 8;
-constexpr int depth = tile_edge;
+constexpr int reduction_bytes = 2 * chunk_bytes, column_rows = reduction_bytes / 2;
 constexpr std::uint32_t poison = 0xFFFFFFFF;
 
 /// Sums that products are adding to.
@@ -48,11 +48,12 @@ const unsigned char* chunk_at(const lds_matrix& m, int row, int chunk) {
   return m.rows + line * row_bytes + ((first + chunk) ^ (row % swizzled_rows)) * chunk_bytes;
 }
 
-/// Calls visit(address, row, chunk) for the chunks of B: rows of columns with two each, or 16 rows of the reduction.
+/// Calls visit(address, row, chunk) for the chunks of B: rows of columns with two each, or 16 rows of the reduction,
+/// each of two bytes an element.
 template <class Visit>
 void for_chunks_of_b(const warpgroup_product& p, Visit visit) {
   if (p.b_by_columns) {
-    for (int row = 0; row < depth; ++row)
+    for (int row = 0; row < column_rows; ++row)
       for (int chunk = 0; chunk < p.columns / 8; ++chunk) {
         lds_matrix strip = p.b;
         strip.rows += chunk / chunks_of_row * p.b.strip_bytes;
@@ -118,10 +119,10 @@ void demand_operands(const product_under_way& one) {
     throw std::invalid_argument("wgmma: operands were written while a product was under way");
 }
 
-/// Operands of a wave, whole: A[row][k], and B[k][column] of all atoms.
+/// Operands of a wave, whole, as bytes: A[row][reduction], and B[column][reduction] of all atoms.
 struct gathered {
-  std::uint16_t a[tile_edge][depth] = {};
-  std::vector<std::array<std::uint16_t, depth>> b;  ///< by columns
+  std::uint8_t a[tile_edge][reduction_bytes] = {};
+  std::vector<std::array<std::uint8_t, reduction_bytes>> b;
 };
 
 struct wait_record {
@@ -134,38 +135,52 @@ wait_record& record_of(const wave_records& records, int lane) {
   return *static_cast<wait_record*>(records.lane[lane]);
 }
 
-/// Number of an element of 8 that stand together, or of those that follow.
-std::size_t chunk_element(int chunk, int i) {
-  return std::size_t{8} * static_cast<std::size_t>(chunk) + static_cast<std::size_t>(i);
-}
-
 gathered gather(const warpgroup_product& p, const wave_records& records, std::size_t number) {
   gathered all;
-  const auto load = [&](const unsigned char* from, auto&& to) {
-    std::uint16_t elements[chunk_bytes / 2];
-    std::memcpy(elements, from, sizeof elements);
-    for (int i = 0; i < chunk_bytes / 2; ++i) to(i) = elements[i];
-  };
   for_chunks_of_a(p, [&](const unsigned char* from, int row, int chunk) {
-    load(from, [&](int i) -> std::uint16_t& { return all.a[row][chunk * 8 + i]; });
+    std::memcpy(&all.a[row][chunk * chunk_bytes], from, chunk_bytes);
   });
   if (p.a_words != nullptr)
     for (int lane = 0; lane < lanes_of_wave; ++lane) {
       const auto& words = record_of(records, lane).own->under_way[number].a_words;
-      for (int i = 0; i < 8; ++i)
-        all.a[lane / 4 + i / 2 % 2 * 8][lane % 4 * 2 + i % 2 + i / 4 * 8] =
-            static_cast<std::uint16_t>(words[static_cast<std::size_t>(i / 2)] >> (i % 2 * 16));
+      for (int word = 0; word < 4; ++word)
+        std::memcpy(&all.a[lane / 4 + word % 2 * 8][word / 2 * chunk_bytes + lane % 4 * 4],
+                    &words[static_cast<std::size_t>(word)], sizeof words[0]);
     }
   all.b.resize(static_cast<std::size_t>(p.atoms) * 8);
   for (std::size_t column = static_cast<std::size_t>(p.columns); column < all.b.size(); ++column)
-    all.b[column].fill(0xFFFF);
-  for_chunks_of_b(p, [&](const unsigned char* from, int row, int chunk) {
-    load(from, [&](int i) -> std::uint16_t& {
-      return p.b_by_columns ? all.b[chunk_element(chunk, i)][static_cast<std::size_t>(row)]
-                            : all.b[static_cast<std::size_t>(row)][chunk_element(chunk, i)];
-    });
+    all.b[column].fill(0xFF);  // NaN in all types
+  for_chunks_of_b(p, [&](const unsigned char* from, int row_number, int chunk_number) {
+    const auto row = static_cast<std::size_t>(row_number), chunk = static_cast<std::size_t>(chunk_number);
+    if (!p.b_by_columns)
+      std::memcpy(&all.b[row][chunk * chunk_bytes], from, chunk_bytes);
+    else
+      for (std::size_t i = 0; i < chunk_bytes / 2; ++i) std::memcpy(&all.b[chunk * 8 + i][2 * row], from + 2 * i, 2);
   });
   return all;
+}
+
+/// c += A B of two atoms of columns, from `first` on.
+void multiply(const warpgroup_product& p, const gathered& operands, std::size_t first,
+              float (&c)[tile_edge][tile_edge]) {
+  if (is_fp8(p.type)) {
+    fp8_tiles tiles;
+    for (int row = 0; row < tile_edge; ++row)
+      for (int k = 0; k < fp8_depth; ++k) {
+        tiles.a[row][k] = p.code_values[operands.a[row][k]];
+        tiles.b[k][row] = p.code_values[operands.b[first + static_cast<std::size_t>(row)][static_cast<std::size_t>(k)]];
+      }
+    multiply_group_tiles(p.type, tiles, c);
+    return;
+  }
+  operand_tiles<std::uint16_t> tiles;
+  std::memcpy(tiles.a, operands.a, sizeof tiles.a);
+  for (int column = 0; column < tile_edge; ++column) {
+    std::uint16_t reduction[tile_edge];
+    std::memcpy(reduction, operands.b[first + static_cast<std::size_t>(column)].data(), sizeof reduction);
+    for (int k = 0; k < tile_edge; ++k) tiles.b[k][column] = reduction[k];
+  }
+  multiply_tiles(p.type, tiles, c);
 }
 
 /// The product of the wave with that number, for all its lanes.
@@ -176,23 +191,18 @@ void multiply(const wave_records& records, std::size_t number) {
     products& own = *record_of(records, lane).own;
     return own.sums_at(own.under_way[number].p.sums).value;
   };
-  for (int first = 0; first < p.atoms; first += 2) {
-    operand_tiles<std::uint16_t> tiles;
-    std::memcpy(tiles.a, operands.a, sizeof tiles.a);
-    for (int column = 0; column < tile_edge; ++column)
-      for (int k = 0; k < depth; ++k)
-        tiles.b[k][column] = operands.b[chunk_element(first, column)][static_cast<std::size_t>(k)];
+  for (std::size_t first = 0; first < static_cast<std::size_t>(p.atoms); first += 2) {
     float c[tile_edge][tile_edge];
     const auto for_each_sum = [&](auto&& move) {
       for (int lane = 0; lane < lanes_of_wave; ++lane) {
         std::vector<float>& own = sums_of(lane);
         for (int i = 0; i < 8; ++i)  // of two atoms
-          move(own[std::size_t{4} * static_cast<std::size_t>(first) + static_cast<std::size_t>(i)],
+          move(own[4 * first + static_cast<std::size_t>(i)],
                c[lane / 4 + i % 4 / 2 * 8][i / 4 * 8 + lane % 4 * 2 + i % 2]);
       }
     };
     for_each_sum([&](float own, float& tile) { tile = p.adds ? own : 0.0F; });
-    multiply_tiles(p.type, tiles, c);
+    multiply(p, operands, 8 * first, c);
     for_each_sum([](float& own, float tile) { own = tile; });
   }
 }

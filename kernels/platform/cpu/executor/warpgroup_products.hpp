@@ -21,9 +21,11 @@ struct lds_matrix {
   int strip_bytes = 0;
 };
 
-/// The calling lane's share. Elements of A in registers and of the sums are laid out as mma.sync's m16n8k16.
+/// The calling lane's share. Elements of A in registers and of the sums are laid out as mma.sync's m16n8k16, or of FP8
+/// m16n8k32. The reduction takes 32 bytes of a row.
 struct warpgroup_product {
-  dtype type = dtype::f16;                 ///< of A and B: f16 or bf16
+  dtype type = dtype::f16;                 ///< of A and B: f16, bf16 or FP8
+  const double* code_values = nullptr;     ///< of FP8's 256 codes
   float* sums = nullptr;                   ///< four of each atom of eight columns
   int atoms = 0;                           ///< an even number
   bool adds = false;                       ///< to the sums; else they begin with 0
@@ -31,7 +33,7 @@ struct warpgroup_product {
   lds_matrix a;
   lds_matrix b;
   int columns = 0;            ///< of B that are read, whole chunks of 8; sums of the others become NaN
-  bool b_by_columns = false;  ///< B has its columns along the rows, 64 to a strip; else the reduction
+  bool b_by_columns = false;  ///< B has its columns along the rows, 64 to a strip (not of FP8); else the reduction
   std::uintptr_t pc = 0;      ///< of the kernel; begin_product() sets it
 };
 

@@ -32,9 +32,9 @@ template <int Depth>
 struct idle_rows {
   bool is_idle[tile_edge] = {};
   idle_rows(const double (&a)[tile_edge][Depth], const double (&b)[Depth][tile_edge]) {
-    double spoiled[tile_edge] = {};  // x - x is 0 for finite x, NaN otherwise
+    double spoiled[tile_edge] = {};  // 0 x is 0 for finite x, NaN otherwise
     for (int k = 0; k < Depth; ++k)
-      for (int n = 0; n < tile_edge; ++n) spoiled[n] += b[k][n] - b[k][n];
+      for (int n = 0; n < tile_edge; ++n) spoiled[n] += 0 * b[k][n];
     bool b_is_finite = true;
     for (const double sum : spoiled) b_is_finite &= sum == 0;
     for (int row = 0; row < tile_edge; ++row) {
@@ -117,6 +117,13 @@ ASSAY_VECTOR_CLONES void multiply_tiles(const operand_tiles<std::int8_t>& tiles,
 
 void multiply_tiles(const fp8_tiles& tiles, float (&c)[tile_edge][tile_edge]) {
   multiply(tiles, {tiles.a, tiles.b}, c);
+}
+
+void multiply_group_tiles(dtype type, const fp8_tiles& tiles, float (&c)[tile_edge][tile_edge]) {
+  if (const named_atoms* const atoms = chosen_atoms(); atoms != nullptr)
+    multiply_by(group_fp8_atom(*atoms, type), tiles.a, tiles.b, c);
+  else
+    multiply_tiles(tiles, c);
 }
 
 void multiply_tiles_by(const matrix_atom& atom, const fp8_tiles& tiles, float (&c)[tile_edge][tile_edge]) {

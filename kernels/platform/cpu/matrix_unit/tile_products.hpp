@@ -39,6 +39,9 @@ struct fp8_tiles {
 /// to binary64, and the result is rounded once to f32.
 void multiply_tiles(const fp8_tiles& tiles, float (&c)[tile_edge][tile_edge]);
 
+/// The same of warpgroups, and where atoms are chosen by group_fp8_atom().
+void multiply_group_tiles(dtype type, const fp8_tiles& tiles, float (&c)[tile_edge][tile_edge]);
+
 /// The same by `atom`, whose depth is at most the tile's.
 void multiply_tiles_by(const matrix_atom& atom, const fp8_tiles& tiles, float (&c)[tile_edge][tile_edge]);
 

@@ -30,6 +30,12 @@ must() { # STATUS PATTERN ARGUMENT...: the program exits so and prints the patte
 few=(--kernel split_kv --property output_enclosed --types f16 --cases 24 --seed 1 --accept-blunt)
 must 0 '^nvidia \(.*assay_kernels_nvidia.so\) against cpu \(built-in\) on [0-9]+ cases' \
   run --platform cpu,nvidia "${few[@]}" --json "$scratch/r.json" --findings "$scratch/findings"
+# A GPU's unit is what it is: the atoms are for the other library.
+must 0 '^nvidia \(.*assay_kernels_nvidia.so\) against cpu \(.*unchecked.so\) on [0-9]+ cases' \
+  run --library "$scratch/lib/assay_kernels_cpu_unchecked.so" --library "$scratch/lib/assay_kernels_nvidia.so" \
+  --atoms hopper --waves 32 "${few[@]}" --findings "$scratch/findings"
+must 2 'is a library for nvidia, whose matrix unit is what it is' \
+  run --library "$scratch/lib/assay_kernels_nvidia.so" --atoms hopper "${few[@]}"
 ASSAY_FAKE_DEVICE=wrong_output must 1 'cpu: pass, nvidia: fail' \
   run --platform cpu,nvidia "${few[@]}" --findings "$scratch/findings"
 must 0 '^1 of 1 fault is caught' \

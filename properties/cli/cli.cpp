@@ -152,7 +152,14 @@ std::vector<library_options> several_libraries::each() const {
   if (paths.size() > 1 && !platforms.empty()) throw usage_error("--platform: not with several libraries");
   if (!paths.empty() && platforms.size() > 1) throw usage_error("--library: not with several platforms");
   std::vector<library_options> all(std::max({paths.size(), platforms.size(), std::size_t{1}}), *this);
-  for (std::size_t i = 0; i < paths.size(); ++i) all[i].path = paths[i];
+  const auto is_of_cpu = [](const std::string& path) {
+    return std::string_view(library::load(path)->platform()) == "cpu";
+  };
+  const bool has_path_of_cpu = !atoms.empty() && paths.size() > 1 && std::ranges::any_of(paths, is_of_cpu);
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    all[i].path = paths[i];
+    if (has_path_of_cpu && !is_of_cpu(paths[i])) all[i].atoms.clear();  // a GPU's unit is what it is
+  }
   const bool has_cpu = std::ranges::find(platforms, "cpu") != platforms.end();
   for (std::size_t i = 0; i < platforms.size(); ++i) {
     demand_known(platforms[i]);
@@ -160,7 +167,7 @@ std::vector<library_options> several_libraries::each() const {
         platforms.begin() + static_cast<std::ptrdiff_t>(i))
       throw usage_error(fmt::format("--platform: '{}' is there twice", platforms[i]));
     all[i].platform = platforms[i];
-    if (platforms[i] != "cpu" && has_cpu) all[i].atoms.clear();  // a GPU's unit is what it is
+    if (platforms[i] != "cpu" && has_cpu) all[i].atoms.clear();
   }
   return all;
 }

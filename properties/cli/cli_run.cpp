@@ -40,6 +40,7 @@ struct run_arguments {
   int jobs = default_jobs();
   std::string shard = "1/1";
   std::int64_t workspace_budget_bytes = 0;
+  std::int64_t waves = 0;
   double limit_seconds = 60;
   double shrink_seconds = 20;
   bool accept_blunt = false;
@@ -124,6 +125,7 @@ suite_options to_options(const run_arguments& given, const shard_choice& part, c
   options.limit_seconds = given.limit_seconds;
   options.budget.seconds = given.shrink_seconds;
   options.workspace_budget_bytes = given.workspace_budget_bytes;
+  options.waves = given.waves;
   options.findings = given.findings;
   options.accept_blunt = given.accept_blunt;
   options.stops_at_failure = given.stop_at_failure;
@@ -298,6 +300,12 @@ void add_run(CLI::App& app, const cli_context& context, int& status) {
       ->add_option("--workspace-budget", given->workspace_budget_bytes,
                    "Bytes for the split workspaces of a case. Default: the library chooses")
       ->check(whole_number(1, INT64_MAX));
+  command
+      ->add_option(
+          "--waves", given->waves,
+          "Only cases whose waves have so many lanes on the cpu platform: 32, as on NVIDIA's GPUs and RDNA, or "
+          "64, as on CDNA. Default: both")
+      ->check(CLI::IsMember(std::vector<std::int64_t>{32, 64}));
   command
       ->add_option("--limit", given->limit_seconds,
                    "Processor seconds after which a case counts as hung. The wall-clock limit is four times as long")

@@ -136,6 +136,7 @@ void read_asked(const json::object& o, suite_report& r) {
   r.options.cases = whole_at(asked, "cases");
   r.options.seconds = number_at(asked, "seconds");
   r.options.workspace_budget_bytes = whole_at(asked, "workspace_budget");
+  r.options.waves = whole_at(asked, "waves");
   for (const json::value& name : array_at(o, "properties")) r.options.selected.push_back(&property_named(name));
   r.options.seed = read_at(o, "seed", [](const json::value& v) { return v.to_number<std::uint64_t>(); });
   r.options.shard = whole_at(o, "shard");
@@ -219,6 +220,7 @@ std::vector<std::pair<std::string, std::string>> common_to_shards(const suite_re
           {"cases", std::to_string(r.options.cases)},
           {"seconds", fmt::format("{}", r.options.seconds)},
           {"workspace budget", std::to_string(r.options.workspace_budget_bytes)},
+          {"waves", std::to_string(r.options.waves)},
           {"--accept-blunt", r.options.accept_blunt ? "given" : "not given"},
           {"seed", std::to_string(r.options.seed)},
           {"number of shards", std::to_string(r.options.shards)}};

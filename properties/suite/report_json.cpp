@@ -55,7 +55,8 @@ json::object asked_of(const suite_options& options) {
           {"types", json::value_from(options.types)},
           {"cases", options.seconds > 0 ? 0 : options.cases},
           {"seconds", options.seconds},
-          {"workspace_budget", options.workspace_budget_bytes}};
+          {"workspace_budget", options.workspace_budget_bytes},
+          {"waves", options.waves}};
 }
 
 }  // namespace

@@ -116,7 +116,8 @@ std::vector<std::string> verified_for(const suite_options& options, const suite_
       if (of_types.pass > 0) types.push_back(t);
     }
     if (types.empty()) continue;
-    const char* const where = options.has_predicate ? ", where the library's predicate agrees" : "";
+    const std::string where = (options.waves != 0 ? fmt::format(", in waves of {}", options.waves) : "") +
+                              (options.has_predicate ? ", where the library's predicate agrees" : "");
     lines.push_back(
         (options.supports.contains(kernel)
              ? fmt::format("{}: {}", kernel, support_line(kernel, support_of(options.supports, kernel), types))

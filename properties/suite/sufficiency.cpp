@@ -87,7 +87,7 @@ bool has_tiles_within(const suite_result& result, const std::string& kernel, std
 std::vector<const reachable_thing*> expected_of(const suite_options& options, const suite_result& result,
                                                 const std::string& kernel) {
   std::vector<const reachable_thing*> expected;
-  const assay_support& takes = support_of(options.supports, kernel);
+  const assay_support takes = support_in(options, kernel);
   const std::vector<std::string> types = types_of_run(options, kernel);
   const reach_set declared = reach_named(find_kernel_space(kernel)->reaches);
   constexpr std::string_view of_tiles[] = {"two_tiles", "three_tiles", "filled_splits", "long_pages"};

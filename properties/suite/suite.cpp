@@ -327,6 +327,8 @@ bool can_be_checked(const property& p, const suite_options& options) {
 
 assay_support support_in(const suite_options& options, const std::string& kernel) {
   assay_support s = support_of(options.supports, kernel);
+  if (options.waves == 32) s.no_wave_64 = 1;
+  if (options.waves == 64) s.no_wave_32 = 1;
   if (options.types.empty()) return s;
   std::vector<assay_types> wanted;
   for (const type_choice& t : supported_types(kernel, s))

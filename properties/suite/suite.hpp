@@ -36,6 +36,7 @@ struct suite_options {
   shrink_budget budget;
   std::set<std::string> origins;            ///< of failures to shrink and report; others are only counted; empty: all
   std::int64_t workspace_budget_bytes = 0;  ///< for the split workspaces of each case; 0: the library's own
+  std::int64_t waves = 0;                   ///< lanes of each case's waves, 32 or 64; 0: either
   std::filesystem::path findings = "out/findings";
   std::string library_arguments;  ///< " --library X.so --unchecked", for the lines that replay
   bool accept_blunt = false;      ///< a run that reached little, or saw few standard faults, counts as verified

@@ -125,6 +125,7 @@ TEST_CASE("reports of different runs do not merge; the files are named, and what
       {"cases '2000' and '40'", [](suite_report& r) { r.options.cases = 40; }},
       {"seconds '0' and '2.5'", [](suite_report& r) { r.options.seconds = 2.5; }},
       {"workspace budget '0' and '4096'", [](suite_report& r) { r.options.workspace_budget_bytes = 4096; }},
+      {"waves '0' and '32'", [](suite_report& r) { r.options.waves = 32; }},
       {"seed '1' and '2'", [](suite_report& r) { r.options.seed = 2; }},
       {"number of shards '2' and '3'", [](suite_report& r) { r.options.shards = 3; }}};
   for (const auto& [difference, change] : changes) {
@@ -152,6 +153,7 @@ TEST_CASE("what was asked of a run is read back from its report") {
   options.types = {"f16"};
   options.cases = 40;
   options.workspace_budget_bytes = 4096;
+  options.waves = 32;
   options.library_arguments = " --unchecked";
   const suite_options read = read_report(report_json("x.so", "cpu", options, {}), "x").options;
   CHECK(read.kernels == options.kernels);
@@ -159,6 +161,7 @@ TEST_CASE("what was asked of a run is read back from its report") {
   CHECK(read.cases == 40);
   CHECK(read.seconds == 0);
   CHECK(read.workspace_budget_bytes == 4096);
+  CHECK(read.waves == 32);
   CHECK(read.library_arguments == " --unchecked");
   options.seconds = 2.5;
   CHECK(read_report(report_json("x.so", "cpu", options, {}), "x").options.seconds == 2.5);

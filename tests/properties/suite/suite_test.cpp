@@ -54,6 +54,15 @@ TEST_CASE("every case of the suite is valid after its property adapted it") {
   for (std::int64_t i = 0; i < 13 * 101; ++i) CHECK_NOTHROW(validate(suite_case(options, i)));
 }
 
+TEST_CASE("a run in waves of one size draws no others, whatever its properties adapt") {
+  suite_options options = options_for(0);
+  for (const std::int64_t waves : {32, 64}) {
+    options.waves = waves;
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(options.selected.size()) * 20; ++i)
+      REQUIRE(suite_case(options, i).schedule.wave_size == waves);
+  }
+}
+
 TEST_CASE("a run of a kernel draws its cases alone, for the properties that are about it") {
   suite_options options;
   options.kernels = {"batch_prefill", "no_such"};

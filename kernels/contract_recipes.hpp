@@ -29,9 +29,14 @@ inline contract in_any_order(const problem& /*stated*/) {
   return c;
 }
 
+/// Dot products by Hopper's FP8 unit (wgmma), as of FlashAttention 3 in FP8 and of DeepGEMM's logits: hopper_fp8_atom()
+/// of matrix_atoms.hpp. 33 terms, each cut at 13 bits, and a result of 13 bits, whose cut adds 2^-13 of their errors.
+/// For a contract's `qk`.
+inline constexpr accumulation hopper_fp8_dots{32, 13, 34.0F, 0x1p-13F, 0x1p-126F};
+
 /// Nothing is known but the types: in_any_order(), and P, partials, scaled queries and 8-bit caches may be rounded to
-/// the type of the output (of an f32 output: of V), P of FP8 values to theirs. Products of P and V join in f32: packed
-/// arithmetic must be declared.
+/// the type of the output (of an f32 output: of V), P of FP8 values to theirs. Sums are of f32: packed arithmetic must
+/// be declared, and so must hopper_fp8_dots.
 inline contract of_types(const problem& stated) {
   contract c = in_any_order(stated);
   const auto is_half = [](dtype type) { return type == dtype::f16 || type == dtype::bf16; };

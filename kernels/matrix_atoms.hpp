@@ -1,8 +1,9 @@
 /// Atoms of known matrix units, by name (matrix_atom.hpp says what they mean).
 ///
 /// Sources: MMA-Sim (arXiv 2511.10909, github.com/microsoft/MMA-Sim), which compares its models with ten architectures
-/// bit by bit; Khattak and Mikaitis, arXiv 2512.07004 (V100, A100, H100, B200); and for f16 and bf16 of Hopper our own
-/// measurement (tests/gpu/results/atoms-h100.md), which has subnormals and zero products too. `assay probe` repeats it.
+/// bit by bit; Khattak and Mikaitis, arXiv 2512.07004 (V100, A100, H100, B200); and for Hopper's f16, bf16 and FP8 our
+/// own measurement (tests/gpu/results/atoms-h100.md), which has subnormals and zero products too. `assay probe` repeats
+/// it.
 #pragma once
 
 #include <cstring>

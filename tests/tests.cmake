@@ -161,15 +161,17 @@ function(add_way_test way library kernel types cases seed) # [OPTION...]: of ass
   endif()
 endfunction()
 add_way_test("by warpgroups" warpgroups_batch_prefill_so batch_prefill bf16 16 4)
-add_way_test("by warpgroups" warpgroups_batch_prefill_fp8_so batch_prefill e4m3fn:bf16 10 2)
-add_way_test("by warpgroups, with Hopper's atoms" warpgroups_batch_prefill_fp8_so batch_prefill e4m3fn:bf16 6 2
-  --atoms hopper)
+add_way_test("by warpgroups" warpgroups_batch_prefill_fp8_so batch_prefill e4m3fn:bf16 8 5 --waves 32)
+add_way_test("by warpgroups" warpgroups_batch_prefill_fnuz_so batch_prefill e4m3fnuz:f16 10 2 --waves 32)
+add_way_test("by warpgroups, with Hopper's atoms" warpgroups_batch_prefill_fp8_so batch_prefill e4m3fn:bf16 8 5
+  --waves 32 --atoms hopper)
 # Per tensor by warpgroups, per page of 64 keys without: FP8's sums are coarse in one of two runs that are compared.
 add_way_test("by warpgroups, per page without" warpgroups_batch_prefill_fp8_so batch_prefill e4m3fn:bf16 7 1
-  --atoms hopper --property equal_descales)
-add_way_test("by warpgroups" warpgroups_mqa_logits_so mqa_logits e4m3fn:f32 40 5)
-add_way_test("by warpgroups" warpgroups_mqa_logits_so mqa_logits e4m3fnuz:f32 20 5)
-add_way_test("by warpgroups, with Hopper's atoms" warpgroups_mqa_logits_so mqa_logits e4m3fn:f32 30 6 --atoms hopper)
+  --waves 32 --atoms hopper --property equal_descales)
+add_way_test("by warpgroups" warpgroups_mqa_logits_so mqa_logits e4m3fn:f32 40 5 --waves 32)
+add_way_test("by warpgroups" warpgroups_mqa_logits_so mqa_logits e4m3fnuz:f32 20 5 --waves 32)
+add_way_test("by warpgroups, with Hopper's atoms" warpgroups_mqa_logits_so mqa_logits e4m3fn:f32 15 6
+  --waves 32 --atoms hopper)
 add_way_test("copies pass registers" few_registers_split_kv_held_so split_kv f16 60 3)
 add_way_test("copies pass registers" few_registers_split_kv_held_fp8_so split_kv bf16/e4m3fn 40 3)
 add_way_test("copies pass registers" few_registers_batch_prefill_held_so batch_prefill e4m3fn:bf16 40 3)

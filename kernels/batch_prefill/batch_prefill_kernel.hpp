@@ -1,8 +1,8 @@
 /// Batch prefill over a paged cache. A block takes the rows of one sequence and one query head, 16 rows a wave, and
 /// walks over their keys in tiles of 64, which travel to LDS in a ring that its waves share. Q, P and O stay in
 /// registers (Q in LDS, where these are few); P goes from the one product to the other without LDS. FP8 is widened
-/// exactly on its way to the matrix unit, or to LDS. Descales per page are loaded while the tile before theirs is at
-/// work.
+/// exactly on its way to the matrix unit, or to LDS, but for keys that warpgroups multiply (prefill_group_rows.hpp).
+/// Descales per page are loaded while the tile before theirs is at work.
 #pragma once
 
 #include <hip/hip_runtime.h>

@@ -137,6 +137,8 @@ __global__ void __launch_bounds__(prefill_groups_threads, 1)
     device::tile_taker<ring> taker(lds, barriers, group);
     take_parts<Traits>(a, lds, group_barriers[group], taker);
   }
+#elif defined(__CUDA_ARCH__)
+  __trap();  // not launched there
 #endif
 }
 

@@ -14,6 +14,7 @@
 #include "kernels/device/math.hpp"
 #include "kernels/device/softmax.hpp"
 #include "kernels/device/swizzled_rows.hpp"
+#include "kernels/device/warpgroup.hpp"
 
 namespace assay {
 
@@ -38,10 +39,10 @@ struct prefill_descales {
   float k = 1.0F, v = 1.0F;
 };
 
-/// Elements of a row that are multiplied as Element: whole atoms. An atom of FP8 has 32.
+/// Elements of a row that are multiplied as Element: whole atoms.
 template <class Element>
 __device__ constexpr std::int32_t multiplied_dim(std::int32_t head_dim) {
-  constexpr std::int32_t atom = sizeof(Element) == 1 ? 32 : 16;
+  constexpr std::int32_t atom = device::group_reduction_bytes / static_cast<std::int32_t>(sizeof(Element));
   return (head_dim + atom - 1) / atom * atom;
 }
 

@@ -40,12 +40,6 @@
 
 #include "kernels/device/convert.hpp"
 
-#if defined(__HIP_PLATFORM_ASSAY_NVIDIA__)
-#include "kernels/device/mma/nvidia_warpgroup.hpp"
-#elif defined(__HIP_PLATFORM_ASSAY_CPU__)
-#include "kernels/device/mma/cpu_warpgroup.hpp"
-#endif
-
 namespace assay::device {
 
 /// Bytes of a row that a product reduces, whatever the type.
@@ -57,3 +51,9 @@ template <class Stored, class Element>
 using group_element = std::conditional_t<std::is_same_v<Stored, e4m3fn>, e4m3fn, Element>;
 
 }  // namespace assay::device
+
+#if defined(__HIP_PLATFORM_ASSAY_NVIDIA__)
+#include "kernels/device/mma/nvidia_warpgroup.hpp"
+#elif defined(__HIP_PLATFORM_ASSAY_CPU__)
+#include "kernels/device/mma/cpu_warpgroup.hpp"
+#endif

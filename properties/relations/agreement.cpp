@@ -64,10 +64,11 @@ bool has_exact_atoms(const contract& c) {
   return c.qk_atom.sum != atom_sum::undeclared || c.pv_atom.sum != atom_sum::undeclared;
 }
 
-/// By the bounds of the atoms' errors alone.
-oracle::enclosure enclosure_by_bounds(const enclosed_run& run) {
+/// By the bounds of the atoms' errors, those of Q K^T where its atoms are not the other's.
+oracle::enclosure enclosure_by_bounds(const enclosed_run& run, const contract& other) {
   contract bounded = run.ran.declared;
-  bounded.qk_atom = bounded.pv_atom = {};
+  bounded.pv_atom = {};
+  if (bounded.qk_atom != other.qk_atom) bounded.qk_atom = {};
   return oracle::enclose(run.ran.planned, run.given.tensors(), bounded);
 }
 
@@ -143,7 +144,7 @@ std::optional<std::string> first_outside(const oracle::enclosure& bounds, const 
 std::optional<std::string> first_disagreement(const inputs& in, const enclosed_run& a, const enclosed_run& b) {
   std::optional<std::string> found = first_difference(in, a, b);
   if (!found || !(has_exact_atoms(a.ran.declared) || has_exact_atoms(b.ran.declared))) return found;
-  const oracle::enclosure of_a = enclosure_by_bounds(a), of_b = enclosure_by_bounds(b);
+  const oracle::enclosure of_a = enclosure_by_bounds(a, b.ran.declared), of_b = enclosure_by_bounds(b, a.ran.declared);
   return first_difference(in, {a.given, a.ran, of_a, a.how}, {b.given, b.ran, of_b, b.how});
 }
 

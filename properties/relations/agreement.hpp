@@ -23,8 +23,8 @@ struct enclosed_run {
 /// moves each p_j by at most u p_j + tiny, hence O by at most (u + n tiny) max|v| for n keys, as the sum of the p is at
 /// least 1 once rescaled to its maximum; with p_shift, tiny is a 2^p_shift-th of what it is in P's type. O is then
 /// rounded to its type, which moves it by at most half a spacing. An enclosure by what atoms compute exactly holds no
-/// other value, such as that one: then w is that of the enclosure by their bounds. `in`: with all scales that both
-/// have.
+/// other value, such as that one: then w is that of the enclosure by their bounds, but where the same atoms make the
+/// same logits of both. `in`: with all scales that both have.
 std::optional<std::string> first_disagreement(const inputs& in, const enclosed_run& a, const enclosed_run& b);
 
 /// The worst element of outputs that lie outside the enclosure of another run that admits the same: "o[0, 1] = ...".

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "hip/ptx.h"
+#include "kernels/contract_recipes.hpp"
 #include "kernels/device/convert.hpp"
 #include "kernels/device/mma/cpu_fp8.hpp"
 #include "kernels/platform/cpu/executor/warpgroup_products.hpp"
@@ -33,11 +34,10 @@ inline int group_column(int i) {
   return cpu::lane_id() % 4 * 2 + i % 2;
 }
 
-/// Arithmetic of FP8's products: cpu::multiply_group_tiles(). Of a chosen unit with such atoms the bound is that of
-/// nvidia_warpgroup.hpp.
+/// Arithmetic of FP8's products: cpu::multiply_group_tiles().
 inline accumulation group_fp8_accumulation_model() {
   const named_atoms* const atoms = cpu::chosen_atoms();
-  if (atoms != nullptr && atoms->of_group_fp8 != nullptr) return {32, 13, 34.0F, 0x1p-13F, 0.0F};
+  if (atoms != nullptr && atoms->of_group_fp8 != nullptr) return hopper_fp8_dots;
   return fp8_accumulation_model();
 }
 inline matrix_atom exact_group_fp8_atom(dtype type) {
@@ -85,6 +85,7 @@ template <class T, int Atoms>
   static_assert(sizeof(group_sums) == 4 * sizeof(float));
   cpu::warpgroup_product p;
   p.type = dtype_of<T>, p.sums = c[0].value, p.atoms = Atoms, p.b = b.matrix;
+  static_assert(sizeof(T) == 2 || std::is_same_v<group_element<T, f16>, T>, "the unit does not know such codes");
   if constexpr (sizeof(T) == 1) p.code_values = decoded<T>.value;
   p.columns = Atoms * group_columns;
   return p;
@@ -118,6 +119,7 @@ template <class T, int Atoms>
 template <class T, int Atoms>
 [[gnu::always_inline]] inline void add_by_columns(group_sums (&c)[Atoms], const group_operand<T>& a, lds_operand b,
                                                   int columns) {
+  static_assert(sizeof(T) == 2);
   cpu::warpgroup_product p = product_of<T>(c, b);
   p.a_words = a.word, p.adds = true, p.b_by_columns = true, p.columns = columns;
   cpu::begin_product(p);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "kernels/contract_recipes.hpp"
 #include "kernels/device/mma/nvidia_keys.hpp"
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -25,10 +26,9 @@ __device__ inline int group_column(int i) {
   return narrow_column(i);
 }
 
-/// Of hopper_fp8_atom(), the only one there is: 33 terms, each cut at 13 bits, and a result of 13 bits, whose cut adds
-/// 2^-13 of their errors.
+/// The only one there is.
 inline accumulation group_fp8_accumulation_model() {
-  return {32, 13, 34.0F, 0x1p-13F, 0.0F};
+  return hopper_fp8_dots;
 }
 inline matrix_atom exact_group_fp8_atom(dtype type) {
   return hopper_fp8_atom(type);

@@ -213,6 +213,8 @@ class code_heads_as_columns : public heads_in_columns {
       multiply(most_steps);  // one straight piece
     else
       multiply(steps);
+#elif defined(__CUDA_ARCH__)
+    __trap();  // not launched there
 #endif
   }
 

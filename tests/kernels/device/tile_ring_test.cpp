@@ -271,12 +271,14 @@ TEST_CASE("the ring of tiles brings keys, values a tile later, and zeros for dea
 TEST_CASE("the ring of tiles widens FP8, and leaves keys of e4m3fn as they are", "[tile_ring]") {
   require_sums<device::e4m3fn>(true, {odd_pages, whole_tiles, few_columns});
   require_sums<device::e4m3fn>(false, {few_columns});
+  require_sums<device::e4m3fnuz>(true, {odd_pages, whole_tiles});
   require_sums<device::e4m3fnuz>(false, {few_columns});
 }
 
 TEST_CASE("who does not wait for a tile races with who brings it", "[tile_ring]") {
   require_race<device::f16, hasty_taker<device::f16>>();
   require_race<device::e4m3fn, hasty_taker<device::e4m3fn>>();
+  require_race<device::e4m3fnuz, hasty_taker<device::e4m3fnuz>>();
 }
 
 TEST_CASE("who releases a tile too early races with who brings the next one", "[tile_ring]") {

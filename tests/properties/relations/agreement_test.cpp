@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "kernels/contract_recipes.hpp"
 #include "kernels/matrix_atoms.hpp"
 #include "properties/data/bits.hpp"
 #include "properties/data/edit.hpp"
@@ -51,10 +52,13 @@ TEST_CASE("of a unit that is declared exactly its error is added, of no other") 
   const tensor& lse = find_buffer(two.ran.written.buffers, "lse")->view();
   static_cast<float*>(lse.data)[2] += 1e-4F;
   CHECK(disagreement(one, two).has_value());
-  two.ran.declared.qk = {32, 13, 34.0F, 0x1p-13F, 0.0F};
+  two.ran.declared.qk = hopper_fp8_dots;
   CHECK(disagreement(one, two).has_value());  // the bounds say that it was judged by these errors already
   two.ran.declared.qk_atom = hopper_fp8_atom(dtype::e4m3fn);
   CHECK_FALSE(disagreement(one, two).has_value());
+  detailed_run alike = run_with_splits(1);
+  alike.ran.declared = two.ran.declared;
+  CHECK(disagreement(alike, two).has_value());  // with the same logits
   static_cast<float*>(lse.data)[2] += 1.0F;
   CHECK(disagreement(one, two)->starts_with("lse[0, 2] is "));
 }

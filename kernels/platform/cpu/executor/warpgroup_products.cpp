@@ -149,7 +149,7 @@ gathered gather(const warpgroup_product& p, const wave_records& records, std::si
     }
   all.b.resize(static_cast<std::size_t>(p.atoms) * 8);
   for (std::size_t column = static_cast<std::size_t>(p.columns); column < all.b.size(); ++column)
-    all.b[column].fill(0xFF);  // NaN in all types
+    all.b[column].fill(0xFF);  // NaN
   for_chunks_of_b(p, [&](const unsigned char* from, int row_number, int chunk_number) {
     const auto row = static_cast<std::size_t>(row_number), chunk = static_cast<std::size_t>(chunk_number);
     if (!p.b_by_columns)

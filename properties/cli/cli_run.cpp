@@ -107,6 +107,10 @@ suite_options to_options(const run_arguments& given, const shard_choice& part, c
   options.types = given.types;
   take_supports(libs, options);
   check_types(given.types, options);
+  options.waves = given.waves;
+  for (const std::string& kernel : drawable(options.kernels))
+    if (const assay_support s = support_in(options, kernel); s.no_wave_32 != 0 && s.no_wave_64 != 0)
+      throw usage_error(fmt::format("--waves {}: {} takes no such waves", given.waves, kernel));
   for (const property* p : select_properties(given.properties)) {
     const bool applies_to_any = std::ranges::any_of(options.kernels, [&](const auto& k) { return applies(*p, k); });
     if (can_be_checked(*p, options)) options.selected.push_back(p);
@@ -125,7 +129,6 @@ suite_options to_options(const run_arguments& given, const shard_choice& part, c
   options.limit_seconds = given.limit_seconds;
   options.budget.seconds = given.shrink_seconds;
   options.workspace_budget_bytes = given.workspace_budget_bytes;
-  options.waves = given.waves;
   options.findings = given.findings;
   options.accept_blunt = given.accept_blunt;
   options.stops_at_failure = given.stop_at_failure;

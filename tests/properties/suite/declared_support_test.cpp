@@ -3,9 +3,11 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <sstream>
 #include <vector>
 
 #include "kernels/unsupported.hpp"
+#include "properties/cli/program.hpp"
 #include "properties/data/difference.hpp"
 #include "properties/generate/support_table.hpp"
 #include "properties/generate/support_text.hpp"
@@ -158,6 +160,21 @@ TEST_CASE("a kernel with few features is verified for them, without a discard", 
   CHECK(report_json("x.so", "cpu", options, result).find("\"verified_for\":[\"split_kv: f16, head dim 128, ") !=
         std::string::npos);
   CHECK(report_junit(options, result).find("verified for split_kv: f16, head dim 128, ") != std::string::npos);
+}
+
+TEST_CASE("a run in waves of one size says so, and is refused where the kernel takes no such waves") {
+  const auto lib = narrow_library();
+  lib->supports.at("split_kv").no_wave_32 = 1;
+  suite_options options = options_for(*lib, 20);
+  options.accept_blunt = true;
+  options.waves = 64;
+  const suite_result result = run_suite(*lib, options);
+  REQUIRE(verified_for(options, result).size() == 1);
+  CHECK(verified_for(options, result).front().ends_with(", in waves of 64"));
+  std::ostringstream out, err;
+  CHECK(run_program({"run", "--waves", "32", "--cases", "4"}, {out, err, lib}) == exit_usage);
+  CHECK(err.str() == "assay: --waves 32: split_kv takes no such waves\n");
+  CHECK(out.str().empty());
 }
 
 TEST_CASE("without its support, the same kernel refuses nearly all cases, and is not verified") {

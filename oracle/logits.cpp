@@ -111,10 +111,12 @@ void settle(double theta, double& w, double& e) {
 void to_logits(const logit_scale& s, const double* bias, std::int64_t count, double* w, double* e) {
   const double factor = std::fabs(s.factor);
   if (s.is_direct) {
-    // The product rounds once, a fused one not at all: 2^-51 then covers binary64's roundings of w.
-    const double roundoff = s.is_fused ? s.factor_error + 0x1p-51 : s.factor_error + unit;
+    // The product rounds once, a fused one not at all: 2^-51 then covers binary64's roundings of w. Beside a maximum
+    // that has them rounded, products that are smaller by 2^8 have p = 0 with either rounding.
+    constexpr double least_rounded = least_rounded_maximum - 0x1p8;
     for (std::int64_t j = 0; j < count; ++j) {
       w[j] *= s.factor;
+      const double roundoff = s.factor_error + (s.is_fused && std::fabs(w[j]) < least_rounded ? 0x1p-51 : unit);
       // e is a radius of the dot product still.
       e[j] = (factor * e[j] + roundoff * std::fabs(w[j]) + f32_underflow) * logit_cover;
       settle(s.common_error, w[j], e[j]);
@@ -220,11 +222,14 @@ probability exp2_of(const logit_gap& d, const contract& declared, double most) {
 
 probability peak_of(const logit_scale& s, double w, double error, const contract& declared) {
   const double shift = declared.p_shift;
-  if (!s.is_fused && shift == 0) return {1, 1};  // y - m' is 0
-  // |m| <= `size`. A fused maximum lies within one rounding of its own y, and base within one of m - shift.
+  constexpr double least_rounded = least_rounded_maximum;
+  const bool is_fused = s.is_fused && !(std::fabs(w) * (1 - s.common_error) - error >= least_rounded);
+  if (!is_fused && shift == 0) return {1, 1};  // y - m' is 0
+  // |m| <= `size`. A fused maximum lies within one rounding of its own y, which is its y where it is large, and base
+  // within one of m - shift.
   const double size = std::fabs(w) * (1 + s.common_error) + error;
-  const double apart =
-      ((s.is_fused ? unit * size : 0.0) + (shift != 0 ? unit * (size + shift) : 0.0) + 2 * f32_underflow);
+  const double apart = ((is_fused ? unit * std::min(size, least_rounded) : 0.0) +
+                        (shift != 0 ? unit * (size + shift) : 0.0) + 2 * f32_underflow);
   const double radius = (apart + unit * (shift + apart) + f32_underflow) * logit_cover;
   return exp2_of({shift, radius}, declared, std::numeric_limits<double>::infinity());
 }

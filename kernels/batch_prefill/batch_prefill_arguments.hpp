@@ -52,11 +52,11 @@ struct prefill_arguments {
   std::int32_t page_size;
   device::divisor by_page_size;
   std::int32_t causal;
-  std::int32_t has_whole_vectors;   ///< K's and V's rows may be read 16 bytes at a time; else 8
-  std::int32_t has_whole_queries;   ///< Q's rows may be read eight elements at a time
-  std::int32_t has_paired_outputs;  ///< O's rows may be written two elements at a time
-  float logit_scale;                ///< scale * q_scale * k_scale
-  float base2_logit_scale;          ///< the same times log2(e)
+  std::int32_t has_whole_vectors;  ///< K's and V's rows may be read 16 bytes at a time; else 8
+  std::int32_t has_whole_queries;  ///< Q's rows may be read eight elements at a time
+  std::int32_t has_whole_outputs;  ///< O's rows may be written eight elements at a time
+  float logit_scale;               ///< scale * q_scale * k_scale
+  float base2_logit_scale;         ///< the same times log2(e)
   float soft_cap;
   float v_scale;
   prefill_shape shape;

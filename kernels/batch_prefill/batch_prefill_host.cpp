@@ -141,7 +141,7 @@ prefill_arguments arguments_of(const problem& p, const paged_tensors& t, const a
   a.by_page_size = device::divisor(p.page_size);
   a.has_whole_vectors = static_cast<std::int32_t>(has_whole_vectors(t.k) && has_whole_vectors(t.v));
   a.has_whole_queries = static_cast<std::int32_t>(has_rows_of(t.q, 8));
-  a.has_paired_outputs = static_cast<std::int32_t>(has_rows_of(t.o, 2));
+  a.has_whole_outputs = static_cast<std::int32_t>(has_rows_of(t.o, 8));
   a.causal = p.causal;
   a.logit_scale = scales.natural, a.base2_logit_scale = scales.base2;
   a.soft_cap = p.soft_cap, a.v_scale = p.v_scale;

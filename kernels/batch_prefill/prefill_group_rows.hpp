@@ -11,8 +11,10 @@
 #include "kernels/batch_prefill/batch_prefill_arguments.hpp"
 #include "kernels/batch_prefill/prefill_rows.hpp"
 #include "kernels/batch_prefill/prefill_work.hpp"
+#include "kernels/contract.hpp"
 #include "kernels/device/convert.hpp"
 #include "kernels/device/math.hpp"
+#include "kernels/device/quad.hpp"
 #include "kernels/device/softmax.hpp"
 #include "kernels/device/swizzled_rows.hpp"
 #include "kernels/device/tile_ring.hpp"
@@ -108,9 +110,7 @@ class prefill_group_rows {
     ring.pass_turn();
     device::wait_for_warpgroup(s);
     ring.release();
-    float factors[slots];
-    weigh(0, descales, s, factors);
-    round_probabilities(s);
+    weigh(s, find_tops(0, descales, s));
   }
   template <class Taker>
   __device__ __forceinline__ void take(Taker& ring, std::int32_t tile, const prefill_descales& descales) {
@@ -120,15 +120,14 @@ class prefill_group_rows {
     begin_outputs(ring.values());
     ring.pass_turn();
     device::wait_for_warpgroup<1>(s);
-    float factors[slots];
-    weigh(tile * prefill_group_tile_keys, descales, s, factors);
-    device::wait_for_warpgroup(o_);
+    const tile_scales scales = find_tops(tile * prefill_group_tile_keys, descales, s);
+    device::wait_for_warpgroup(o_);  // here, so that probabilities are rounded one by one as they come
     device::hold_registers(p_);
     ring.release();
-    if (platform::any_lane(factors[0] != 1.0F || factors[1] != 1.0F)) ASSAY_UNROLL
+    if (platform::any_lane(scales.of_outputs[0] != 1.0F || scales.of_outputs[1] != 1.0F)) ASSAY_UNROLL
     for (int atom = 0; atom < value_atoms; ++atom) ASSAY_UNROLL
-    for (int i = 0; i < o_[atom].count(); ++i) o_[atom].value[i] *= factors[i / 2];
-    round_probabilities(s);
+    for (int i = 0; i < o_[atom].count(); ++i) o_[atom].value[i] *= scales.of_outputs[i / 2];
+    weigh(s, scales);
   }
   template <class Taker>
   __device__ __forceinline__ void take_last(Taker& ring) {
@@ -140,45 +139,22 @@ class prefill_group_rows {
     ring.release();
   }
 
-  /// Normalises and stores O, with the last v descale, and the LSE.
-  __device__ __forceinline__ void store() const {
+  /// Normalises and stores O, with the last v descale, and the LSE. O is lost.
+  __device__ __forceinline__ void store() {
     if (first_row_ >= work_.rows) return;
-    using output = typename Traits::output;
     ASSAY_UNROLL
     for (int slot = 0; slot < slots; ++slot) {
       device::softmax_state state = softmax_[slot];
-      state.l = join(state.l, [](float x, float y) { return x + y; });
-      const std::int32_t row = row_of(slot);
-      if (row >= work_.rows) continue;
-      const std::int64_t query = work_.first_query + row;
-      if (device::group_column(0) == 0)
+      state.l = device::join_quad(state.l, [](float x, float y) { return x + y; });
+      const std::int64_t query = work_.first_query + row_of(slot);
+      if (device::group_column(0) == 0 && row_of(slot) < work_.rows)
         static_cast<float*>(a_.lse.data)[query * a_.lse.stride[0] + work_.head * a_.lse.stride[1]] = state.lse();
-      const float scale = a_.v_scale * held_v_descale_ / state.l;
-      output* const to = static_cast<output*>(a_.o.data) + query * a_.o.stride[0] + work_.head * a_.o.stride[1];
-      const auto store = [&](int atom, auto store_pair) {
-        const std::int32_t column = atom * device::group_columns + device::group_column(0);
-        if (column >= a_.head_dim_v) return;
-        // + 0 makes a negative zero positive: its sign would tell of keys that the row does not see.
-        float pair[2];
-        ASSAY_UNROLL
-        for (int i = 0; i < 2; ++i) pair[i] = state.l == 0.0F ? 0.0F : o_[atom].value[2 * slot + i] * scale + 0.0F;
-        store_pair(column, pair);
-      };
-      if (a_.has_paired_outputs != 0) {
-        ASSAY_UNROLL
-        for (int atom = 0; atom < value_atoms; ++atom)
-          store(atom, [&](std::int32_t column, const float(&pair)[2]) {
-            *reinterpret_cast<std::uint32_t*>(to + column) = device::round_pair<output>(pair[0], pair[1]);
-          });
-      } else {
-        ASSAY_UNROLL
-        for (int atom = 0; atom < value_atoms; ++atom)
-          store(atom, [&](std::int32_t column, const float(&pair)[2]) {
-            ASSAY_UNROLL
-            for (int i = 0; i < 2; ++i) to[(column + i) * a_.o.stride[2]] = device::from_float<output>(pair[i]);
-          });
-      }
+      normalise(slot, state.l);
     }
+    if (a_.has_whole_outputs != 0)
+      store_chunks();
+    else
+      store_elements();
   }
 
  private:
@@ -186,13 +162,6 @@ class prefill_group_rows {
   __device__ std::int32_t row_of(int slot) const { return first_row_ + device::group_row(2 * slot); }
   /// Atoms along the head dimension.
   __device__ int steps() const { return multiplied_dim<key_element>(a_.head_dim_qk) / key_step; }
-
-  /// Joins a value of a row over the four lanes that share it.
-  template <class Join>
-  __device__ static float join(float value, Join join_two) {
-    value = join_two(value, __shfl_xor(value, 1, 32));
-    return join_two(value, __shfl_xor(value, 2, 32));
-  }
 
   __device__ __forceinline__ void begin_logits(sums (&s)[key_atoms], const device::swizzled_strips& keys) const {
     const device::lds_operand a = device::operand_by_rows(queries_.base), b = device::operand_by_rows(keys.base);
@@ -227,8 +196,82 @@ class prefill_group_rows {
     device::commit_warpgroup();
   }
 
-  /// P goes from C to A as it lies in the lane: two atoms of keys side by side are one of A.
-  __device__ __forceinline__ void round_probabilities(const sums (&s)[key_atoms]) {
+  /// What a tile's numbers are to be multiplied by.
+  struct tile_scales {
+    float of_logits[slots];   ///< before the maximum is taken from them, in base 2
+    float of_sums[slots];     ///< of the tiles before
+    float of_outputs[slots];  ///< of the tiles before: O is kept in units of the last tile's v descale
+  };
+
+  /// Moves the maxima. Without soft cap logits are scaled in one operation with the maximum, which is to be taken from
+  /// them: but for rows whose maximum is so large that its rounding, by which exp2's argument may exceed 0, counts.
+  __device__ __forceinline__ tile_scales find_tops(std::int32_t first_key, const prefill_descales& descales,
+                                                   sums (&s)[key_atoms]) {
+    const float base2_scale = a_.base2_logit_scale * descales.k;
+    const bool is_fused = !Traits::is_capped && base2_scale > 0.0F;
+    const bool is_whole = first_key + prefill_group_tile_keys <= visible_to_all_;
+    if (!is_fused || !is_whole)
+      scale_logits(first_key, is_fused ? 1.0F : Traits::is_capped ? a_.logit_scale * descales.k : base2_scale, s);
+    float top[slots][2];  // chains of operations side by side
+    ASSAY_UNROLL
+    for (int slot = 0; slot < slots; ++slot) ASSAY_UNROLL
+    for (float& of_chain : top[slot]) of_chain = device::no_logit;
+    ASSAY_UNROLL
+    for (int atom = 0; atom < key_atoms; ++atom) ASSAY_UNROLL
+    for (int i = 0; i < s[atom].count(); ++i) top[i / 2][i % 2] = fmaxf(top[i / 2][i % 2], s[atom].value[i]);
+    tile_scales scales;
+    bool is_large[slots];
+    ASSAY_UNROLL
+    for (int slot = 0; slot < slots; ++slot) {
+      const float of_row =
+          device::join_quad(fmaxf(top[slot][0], top[slot][1]), [](float x, float y) { return fmaxf(x, y); });
+      scales.of_logits[slot] = is_fused ? base2_scale : 1.0F;
+      scales.of_sums[slot] = scales.of_outputs[slot] = softmax_[slot].move(of_row * scales.of_logits[slot]);
+      const float m = softmax_[slot].m;
+      is_large[slot] = m != device::no_logit && !(fabsf(m) < least_rounded_maximum);
+    }
+    if (is_fused && platform::any_lane(is_large[0] || is_large[1])) {
+      ASSAY_UNROLL
+      for (sums& atom : s) ASSAY_UNROLL
+      for (int i = 0; i < atom.count(); ++i) atom.value[i] *= is_large[i / 2] ? base2_scale : 1.0F;
+      ASSAY_UNROLL
+      for (int slot = 0; slot < slots; ++slot) scales.of_logits[slot] = is_large[slot] ? 1.0F : base2_scale;
+    }
+    if (first_key < visible_to_any_) {
+      if (held_v_descale_ != descales.v && first_key != 0) ASSAY_UNROLL
+      for (float& of_row : scales.of_outputs) of_row *= held_v_descale_ / descales.v;
+      held_v_descale_ = descales.v;
+    }
+    return scales;
+  }
+  /// Logits times `factor`, then capped where there is a cap; of hidden keys no_logit.
+  __device__ __forceinline__ void scale_logits(std::int32_t first_key, float factor, sums (&s)[key_atoms]) const {
+    ASSAY_UNROLL
+    for (int atom = 0; atom < key_atoms; ++atom) ASSAY_UNROLL
+    for (int i = 0; i < s[atom].count(); ++i) {
+      float& value = s[atom].value[i];
+      value *= factor;
+      if constexpr (Traits::is_capped) value = a_.soft_cap * device::tanh(value / a_.soft_cap) * device::log2_e;
+      // Whatever a hidden key made of it, NaN included.
+      const std::int32_t key = first_key + atom * device::group_columns + device::group_column(i);
+      value = key < visible_keys_[i / 2] ? value : device::no_logit;
+    }
+  }
+
+  /// Logits become probabilities, 0 for hidden keys. P goes from C to A as it lies in the lane: two atoms of keys side
+  /// by side are one of A.
+  __device__ __forceinline__ void weigh(sums (&s)[key_atoms], const tile_scales& scales) {
+    float part[slots][2 * key_atoms];
+    ASSAY_UNROLL
+    for (int atom = 0; atom < key_atoms; ++atom) ASSAY_UNROLL
+    for (int i = 0; i < s[atom].count(); ++i) {
+      float& value = s[atom].value[i];
+      value = device::exp2(fmaf(value, scales.of_logits[i / 2], -softmax_[i / 2].base()));
+      part[i / 2][2 * atom + i % 2] = value;
+    }
+    ASSAY_UNROLL
+    for (int slot = 0; slot < slots; ++slot)
+      softmax_[slot].l = fmaf(softmax_[slot].l, scales.of_sums[slot], device::tree_sum(part[slot]));
     ASSAY_UNROLL
     for (int step = 0; step < value_steps; ++step) ASSAY_UNROLL
     for (int word = 0; word < 4; ++word) {
@@ -237,58 +280,59 @@ class prefill_group_rows {
     }
   }
 
-  /// As prefill_rows::weigh, of the lane's rows side by side: each waits for its own results. factors[slot] is what O
-  /// of the tiles before is to be scaled by: O is kept in units of the last tile's v descale.
-  __device__ __forceinline__ void weigh(std::int32_t first_key, const prefill_descales& descales, sums (&s)[key_atoms],
-                                        float (&factors)[slots]) {
-    float ratio = 1.0F;
-    if (first_key < visible_to_any_) {
-      if (held_v_descale_ != descales.v && first_key != 0) ratio = held_v_descale_ / descales.v;
-      held_v_descale_ = descales.v;
-    }
-    if (first_key + prefill_group_tile_keys <= visible_to_all_)
-      weigh<false>(first_key, descales.k, s, factors);
-    else
-      weigh<true>(first_key, descales.k, s, factors);
-    ASSAY_UNROLL
-    for (int slot = 0; slot < slots; ++slot) factors[slot] *= ratio;
+  /// O of a row slot whose sum is l. + 0 makes a negative zero positive: its sign would tell of keys that the row does
+  /// not see.
+  __device__ __forceinline__ void normalise(int slot, float l) {
+    const bool is_empty = l == 0.0F;
+    const float scale = is_empty ? 0.0F : a_.v_scale * held_v_descale_ / l;
+    const auto for_each = [&](auto change) {
+      ASSAY_UNROLL
+      for (sums& atom : o_) ASSAY_UNROLL
+      for (int i = 2 * slot; i < 2 * slot + 2; ++i) change(atom.value[i]);
+    };
+    // Apart: zero times what is no number is none.
+    if (platform::any_lane(is_empty)) for_each([&](float& value) { value = is_empty ? 0.0F : value; });
+    for_each([&](float& value) { value = fmaf(value, scale, 0.0F); });
   }
-  template <bool HasHidden>
-  __device__ __forceinline__ void weigh(int first_key, float k_descale, sums (&s)[key_atoms], float (&factors)[slots]) {
-    const float scale = a_.logit_scale * k_descale, base2_scale = a_.base2_logit_scale * k_descale;
-    float top[slots] = {device::no_logit, device::no_logit};
-    ASSAY_UNROLL
-    for (int atom = 0; atom < key_atoms; ++atom) ASSAY_UNROLL
-    for (int i = 0; i < s[atom].count(); ++i) {
-      float& value = s[atom].value[i];
-      if constexpr (Traits::is_capped)
-        value = a_.soft_cap * device::tanh(value * scale / a_.soft_cap) * device::log2_e;
-      else
-        value *= base2_scale;
-      if constexpr (HasHidden) {  // whatever a hidden key made of it, NaN included
-        const std::int32_t key = first_key + atom * device::group_columns + device::group_column(i);
-        value = key < visible_keys_[i / 2] ? value : device::no_logit;
-      }
-      top[i / 2] = fmaxf(top[i / 2], value);
-    }
-    float base[slots];
-    ASSAY_UNROLL
-    for (int slot = 0; slot < slots; ++slot) top[slot] = join(top[slot], [](float x, float y) { return fmaxf(x, y); });
+  __device__ typename Traits::output* row_of_outputs(int slot) const {
+    return static_cast<typename Traits::output*>(a_.o.data) + (work_.first_query + row_of(slot)) * a_.o.stride[0] +
+           work_.head * a_.o.stride[1];
+  }
+  /// Of four atoms each lane of a row gets one, which is a chunk.
+  __device__ __forceinline__ void store_chunks() const {
+    using output = typename Traits::output;
     ASSAY_UNROLL
     for (int slot = 0; slot < slots; ++slot) {
-      factors[slot] = softmax_[slot].move(top[slot]);
-      base[slot] = softmax_[slot].base();
+      output* const to = row_of_outputs(slot);
+      ASSAY_UNROLL
+      for (int atom = 0; atom < value_atoms; atom += 4) {
+        std::uint32_t word[4];
+        ASSAY_UNROLL
+        for (int i = 0; i < 4; ++i) {
+          const float* const pair = o_[atom + i].value + 2 * slot;
+          word[i] = device::round_pair<output>(pair[0], pair[1]);
+        }
+        device::transpose_quad(word);
+        const std::int32_t column = atom * device::group_columns + device::group_column(0) / 2 * device::group_columns;
+        if (row_of(slot) < work_.rows && column < a_.head_dim_v)
+          *reinterpret_cast<uint4*>(to + column) = make_uint4(word[0], word[1], word[2], word[3]);
+      }
     }
-    float part[slots][2 * key_atoms];
+  }
+  __device__ __forceinline__ void store_elements() const {
+    using output = typename Traits::output;
     ASSAY_UNROLL
-    for (int atom = 0; atom < key_atoms; ++atom) ASSAY_UNROLL
-    for (int i = 0; i < s[atom].count(); ++i) {
-      float& value = s[atom].value[i];
-      part[i / 2][2 * atom + i % 2] = value = device::exp2(value - base[i / 2]);
+    for (int slot = 0; slot < slots; ++slot) {
+      if (row_of(slot) >= work_.rows) continue;
+      output* const to = row_of_outputs(slot);
+      ASSAY_UNROLL
+      for (int atom = 0; atom < value_atoms; ++atom) ASSAY_UNROLL
+      for (int i = 0; i < 2; ++i) {
+        const std::int32_t column = atom * device::group_columns + device::group_column(i);
+        if (column < a_.head_dim_v)
+          to[column * a_.o.stride[2]] = device::from_float<output>(o_[atom].value[2 * slot + i]);
+      }
     }
-    ASSAY_UNROLL
-    for (int slot = 0; slot < slots; ++slot)
-      softmax_[slot].l = fmaf(softmax_[slot].l, factors[slot], device::tree_sum(part[slot]));
   }
 
   const prefill_arguments& a_;

@@ -56,7 +56,7 @@ __device__ __forceinline__ void take_tiles(const prefill_arguments& a, const pre
                                            const prefill_group_queries<Traits>& loaded, Ahead ahead) {
   prefill_group_rows<Traits> rows(a, work, lds + prefill_tile_ring<Traits>::lds_bytes, barrier);
   if (work.visible_keys > 0) {
-    const device::sequence_pages pages = pages_of(a, work);
+    const device::sequence_pages pages = a.k_descale.data != nullptr ? pages_of(a, work) : device::sequence_pages{};
     const auto next = [&](std::int32_t tile) { return load_descales(a, work, pages, tile * prefill_group_tile_keys); };
     prefill_descales descales = next(0), descales_ahead = next(1);
     rows.store_queries(loaded);
@@ -127,10 +127,20 @@ __global__ void __launch_bounds__(prefill_groups_threads, 1)
     device::tile_bringer<stored, key, typename Traits::element, Traits::max_head_dim> bringer(lds, barriers,
                                                                                               a.has_whole_vectors != 0);
     part_walk walk(a);
-    for (prefill_work work = walk.next(); work.rows > 0; work = walk.next())
-      if (work.visible_keys > 0)
-        bringer.bring(source_of<stored>(a.k, work, a.head_dim_qk, multiplied_dim<key>(a.head_dim_qk)),
-                      source_of<stored>(a.v, work, a.head_dim_v, a.head_dim_v), pages_of(a, work), work.visible_keys);
+    prefill_work next;
+    std::int32_t pages_of_next = 0;
+    const auto find_next = [&] {
+      do next = walk.next();
+      while (next.rows > 0 && next.visible_keys <= 0);
+      if (next.rows > 0) pages_of_next = bringer.first_pages(pages_of(a, next), next.visible_keys);
+    };
+    for (find_next(); next.rows > 0;) {
+      const prefill_work work = next;
+      bringer.bring(source_of<stored>(a.k, work, a.head_dim_qk, multiplied_dim<key>(a.head_dim_qk)),
+                    source_of<stored>(a.v, work, a.head_dim_v, a.head_dim_v), pages_of(a, work), work.visible_keys,
+                    pages_of_next, find_next);
+    }
+    bringer.end();
   } else {
     device::take_registers<224>();
     const int group = device::wave_of_block() / 4;

@@ -84,6 +84,7 @@ class query_chunks {
   using stored = typename Traits::stored;
   using chunk = query_chunk<stored, Element>;
   static constexpr int of_row = Traits::max_head_dim / chunk::count;  ///< of the longest: then no division is one
+  static_assert(32 % of_row == 0);  // so that all chunks of a lane have the same columns
 
  public:
   static constexpr int of_all_rows = prefill_wave_rows * of_row;
@@ -91,38 +92,39 @@ class query_chunks {
   /// first_row: of the wave, in the sequence; first: of its chunks.
   __device__ __forceinline__ void load(const prefill_arguments& a, const prefill_work& w, std::int32_t first_row,
                                        int first) {
+    const std::int32_t row = first_row + row_of(first), column = column_of(first);
+    const std::int64_t from = (w.first_query + row) * a.q.stride[0] + w.head * a.q.stride[1];
+    const std::int64_t step = rows_at_once() * a.q.stride[0];
     const auto load_each = [&](auto load) {
       ASSAY_UNROLL
       for (int i = 0; i < Count; ++i) {
         held_[i] = {};
-        const std::int32_t row = first_row + row_of(first, i), column = column_of(first, i);
-        if (!has(first, i) || row >= w.rows || column >= a.head_dim_qk) continue;
-        const std::int64_t query = w.first_query + row;
-        load(held_[i], static_cast<const stored*>(a.q.data) + query * a.q.stride[0] + w.head * a.q.stride[1], column);
+        if (has(first, i) && row + i * rows_at_once() < w.rows && column < a.head_dim_qk)
+          load(held_[i], static_cast<const stored*>(a.q.data) + (from + i * step));
       }
     };
     if (a.has_whole_queries != 0)
-      load_each([](chunk& to, const stored* row, std::int32_t column) { to.load(row, column); });
+      load_each([&](chunk& to, const stored* of_row) { to.load(of_row, column); });
     else
-      load_each([&](chunk& to, const stored* row, std::int32_t column) { to.load(row, column, a.q.stride[2]); });
+      load_each([&](chunk& to, const stored* of_row) { to.load(of_row, column, a.q.stride[2]); });
   }
   template <class Rows>
   __device__ __forceinline__ void store(const prefill_arguments& a, int first, const Rows& rows) const {
+    const int column = column_of(first);
+    if (column >= multiplied_dim<Element>(a.head_dim_qk)) return;
     ASSAY_UNROLL
-    for (int i = 0; i < Count; ++i) {
-      const int column = column_of(first, i);
-      if (has(first, i) && column < multiplied_dim<Element>(a.head_dim_qk))
-        held_[i].store(rows.chunk(row_of(first, i), column / chunk::count));
-    }
+    for (int i = 0; i < Count; ++i)
+      if (has(first, i)) held_[i].store(rows.chunk(row_of(first) + i * rows_at_once(), column / chunk::count));
   }
 
  private:
-  __device__ static int at(int first, int i) {
-    return first + static_cast<int>(threadIdx.x) % device::wave_lanes() + i * device::wave_lanes();
+  __device__ static int rows_at_once() { return device::wave_lanes() / of_row; }
+  __device__ static int own(int first) { return first + static_cast<int>(threadIdx.x) % device::wave_lanes(); }
+  __device__ static int row_of(int first) { return own(first) / of_row; }
+  __device__ static int column_of(int first) { return own(first) % of_row * chunk::count; }
+  __device__ static bool has(int first, int i) {
+    return of_all_rows % (Count * device::wave_lanes()) == 0 || row_of(first) + i * rows_at_once() < prefill_wave_rows;
   }
-  __device__ static bool has(int first, int i) { return at(first, i) < of_all_rows; }
-  __device__ static int row_of(int first, int i) { return at(first, i) / of_row; }
-  __device__ static int column_of(int first, int i) { return at(first, i) % of_row * chunk::count; }
 
   chunk held_[Count];
 };

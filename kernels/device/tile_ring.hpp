@@ -122,23 +122,38 @@ class tile_bringer {
   __device__ tile_bringer(unsigned char* lds, ring_barriers<ring::slots>& barriers, bool has_whole_vectors)
       : lds_(lds), barriers_(barriers), has_whole_vectors_(has_whole_vectors) {}
 
-  /// The tiles of one sequence and head. `live`: keys from there on are never read, and are zeros in LDS. A load is
-  /// finished when the next one is on its way, the last one at once.
+  /// Pages of the first tile of keys, for bring().
+  __device__ std::int32_t first_pages(const sequence_pages& pages, std::int32_t live) const {
+    return look_up(pages, live, 0);
+  }
+  /// The tiles of one sequence and head; `first`: first_pages() of them. `live`: keys from there on are never read, and
+  /// are zeros in LDS. A load is finished when the next one is on its way, be it of the next call. Calls ahead() early
+  /// on, once: time to find what the next call is to bring.
+  template <class Ahead>
   __device__ __forceinline__ void bring(const group_source<Stored>& k, const group_source<Stored>& v,
-                                        const sequence_pages& pages, std::int32_t live) {
-    k_ = k, v_ = v, pages_ = pages, live_ = live;
+                                        const sequence_pages& pages, std::int32_t live, std::int32_t first,
+                                        Ahead ahead) {
+    pages_ = pages, live_ = live;
     const std::int32_t tiles = (live_ + ring_tile_keys - 1) / ring_tile_keys;
-    std::int32_t page_of_keys = look_up(0), page_of_values = 0;
+    std::int32_t page_of_keys = first, page_of_values = 0;
     for (std::int32_t tile = 0; tile <= tiles; ++tile) {
       if constexpr (!ring::widens_keys) wait_for_slot();
-      if (tile < tiles) load(k_, tile, page_of_keys, place_of<false>(tile));
-      if (tile > 0) load(v_, tile - 1, page_of_values, place_of<true>(tile));
+      const bool has_keys = tile < tiles, has_values = tile > 0;
+      if (has_keys) load(k, tile, page_of_keys, place_of<false>(loads_));
+      if (has_values) load(v, tile - 1, page_of_values, place_of<true>(loads_));
       platform::commit_copies();
       page_of_values = page_of_keys;
-      page_of_keys = look_up(tile + 1);
-      if (tile > 0) finish<1>(tile - 1, tiles);
+      page_of_keys = look_up(pages_, live_, tile + 1);
+      if (loads_ > 0) finish<1>();
+      ++loads_;
+      key_row_bytes_ = has_keys ? k.row_bytes : 0;
+      value_row_bytes_ = has_values ? v.row_bytes : 0;
+      if (tile == 1) ahead();
     }
-    finish<0>(tiles, tiles);
+  }
+  /// Finishes the last load.
+  __device__ __forceinline__ void end() {
+    if (loads_ > 0) finish<0>();
   }
 
  private:
@@ -146,7 +161,7 @@ class tile_bringer {
   __device__ static int chunk() { return thread() % swizzled_chunks; }
   __device__ static int row_of(int step) { return thread() / swizzled_chunks + step * rows_at_once; }
   /// The rows of a step follow each other in one page.
-  __device__ bool steps_are_in_pages() const { return pages_.page_size % rows_at_once == 0; }
+  __device__ static bool steps_are_in(const sequence_pages& pages) { return pages.page_size % rows_at_once == 0; }
 
   /// Where the thread's first chunk of a load goes. Codes go where no other thread reads them.
   template <bool IsValues>
@@ -164,34 +179,35 @@ class tile_bringer {
     barriers_.empty[slot_].wait(parity_);
   }
 
+  /// Of the loads that are not finished the oldest one, of which there are Pending + 1.
   template <int Pending>
-  __device__ __forceinline__ void finish(std::int32_t load, std::int32_t tiles) {
+  __device__ __forceinline__ void finish() {
     platform::wait_for_copies<Pending>();
     if constexpr (ring::widens_keys) {
       wait_for_slot();
-      if (load < tiles) widen<Key>(k_, place_of<false>(load), ring::keys(lds_, full_slot_));
+      widen<Key>(key_row_bytes_, place_of<false>(loads_ - 1), ring::keys(lds_, full_slot_));
     }
     if constexpr (ring::widens_values)
-      if (load > 0) widen<Value>(v_, place_of<true>(load), ring::values(lds_, full_slot_));
+      widen<Value>(value_row_bytes_, place_of<true>(loads_ - 1), ring::values(lds_, full_slot_));
     platform::publish_lds();
     barriers_.full[full_slot_].arrive();
     full_slot_ = full_slot_ + 1 == ring::slots ? 0 : full_slot_ + 1;
   }
 
   /// The page of the tile's step of the lane, lane % steps: it has come when the tile is loaded.
-  __device__ std::int32_t look_up(std::int32_t tile) const {
+  __device__ static std::int32_t look_up(const sequence_pages& pages, std::int32_t live, std::int32_t tile) {
     const std::int32_t key = tile * ring_tile_keys + thread() % steps * rows_at_once;
-    return steps_are_in_pages() && key < live_ ? page_of(key) : 0;
+    return steps_are_in(pages) && key < live ? page_of(pages, key) : 0;
   }
-  __device__ std::int32_t page_of(std::int32_t key) const {
-    return pages_.entries[static_cast<std::uint32_t>(pages_.by_page_size.quotient(key))];
+  __device__ static std::int32_t page_of(const sequence_pages& pages, std::int32_t key) {
+    return pages.entries[static_cast<std::uint32_t>(pages.by_page_size.quotient(key))];
   }
 
   __device__ __forceinline__ void load(const group_source<Stored>& from, std::int32_t tile, std::int32_t page,
                                        unsigned char* to) const {
     const auto* const data = reinterpret_cast<const unsigned char*>(from.pool.data) + chunk() * chunk_bytes;
     // Apart from the outside on: most tiles need no test of each chunk.
-    if (steps_are_in_pages() && has_whole_vectors_) {
+    if (steps_are_in(pages_) && has_whole_vectors_) {
       // Each lane finds where a step begins, for all of them.
       const std::int32_t key = tile * ring_tile_keys + thread() % steps * rows_at_once;
       const std::uint64_t of_step = row_offset(from, page, pages_.slot_of(key));
@@ -204,7 +220,7 @@ class tile_bringer {
     } else {
       const auto source = [&](int step) {
         const std::int32_t key = tile * ring_tile_keys + row_of(step);
-        return data + (key < live_ ? row_offset(from, page_of(key), pages_.slot_of(key)) : 0);
+        return data + (key < live_ ? row_offset(from, page_of(pages_, key), pages_.slot_of(key)) : 0);
       };
       load<false, false>(from, tile, source, to);
     }
@@ -244,9 +260,9 @@ class tile_bringer {
   /// The thread's codes, which are two chunks each in LDS. The upper half of a row, in another strip, begins with the
   /// second of them: so the eight threads of a row write to all banks.
   template <class Element>
-  __device__ __forceinline__ void widen(const group_source<Stored>& from, const unsigned char* codes_of_thread,
+  __device__ __forceinline__ void widen(int row_bytes, const unsigned char* codes_of_thread,
                                         const swizzled_strips& to) const {
-    if (own_byte() >= from.row_bytes) return;
+    if (own_byte() >= row_bytes) return;
     const int second = chunk() / (swizzled_chunks / 2);
     unsigned char* const places[2] = {to.chunk(row_of(0), 2 * chunk() + second),
                                       to.chunk(row_of(0), 2 * chunk() + 1 - second)};
@@ -264,11 +280,12 @@ class tile_bringer {
   unsigned char* lds_;
   ring_barriers<ring::slots>& barriers_;
   bool has_whole_vectors_;
-  group_source<Stored> k_ = {}, v_ = {};
   sequence_pages pages_ = {};
   std::int32_t live_ = 0;
-  int slot_ = ring::slots - 1, parity_ = 0;  ///< that was waited for last
-  int full_slot_ = 0;                        ///< that is finished next
+  int slot_ = ring::slots - 1, parity_ = 0;      ///< that was waited for last
+  int full_slot_ = 0;                            ///< that is finished next
+  std::int32_t loads_ = 0;                       ///< begun
+  int key_row_bytes_ = 0, value_row_bytes_ = 0;  ///< of the load begun last; 0: it has none
 };
 
 #endif

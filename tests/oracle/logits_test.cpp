@@ -165,6 +165,48 @@ TEST_CASE("fused maximum, base and argument are f32's own where the logits are k
   CHECK(open < 20);
 }
 
+TEST_CASE("beside a large maximum a fused kernel rounds its logits, beside others not", "[oracle]") {
+  std::mt19937_64 random(5);
+  contract c;
+  c.constant_roundings = 1;
+  c.fuses_logits = 1;
+  c.p_type = dtype::e4m3fn;
+  const logit_scale scale = scale_of(with_scale(0.1F), c);
+  REQUIRE(scale.snaps);
+  const float c2 = static_cast<float>(scale.factor);
+  // In how many of 1,000 tiles exp2's argument of a key that is `below` the maximum may not be what this makes of it.
+  const auto count_outside = [&](float top, float below, auto argument) {
+    int outside = 0;
+    for (int i = 0; i < 1000; ++i) {
+      const float a_top = top / c2 * static_cast<float>(1 + testing::uniform(random));
+      const float a = a_top - below / c2 * static_cast<float>(testing::uniform(random));
+      double w[] = {static_cast<double>(a), static_cast<double>(a_top)}, e[] = {0, 0};
+      to_logits(scale, nullptr, 2, w, e);
+      const logit_gap maximum = round_to_f32(scale, w[1], e[1]);
+      const logit_gap found = gap(scale, w[0], e[0], maximum.mid, maximum.radius);
+      outside += !(std::fabs(static_cast<double>(argument(a, c2 * a_top)) - found.mid) <= found.radius);
+    }
+    return outside;
+  };
+  const auto fused = [&](float a, float m) { return std::fma(a, c2, -m); };
+  const auto rounded = [&](float a, float m) {
+    const volatile float y = a * c2;
+    return y - m;
+  };
+  for (const float top : {least_rounded_maximum, 16 * least_rounded_maximum, 0x1p30F, -2 * least_rounded_maximum}) {
+    CHECK(count_outside(top, 200, rounded) == 0);
+    const probability peak = peak_of(scale, static_cast<double>(top), 0, c);
+    CHECK(peak.lo == 1);
+    CHECK(peak.hi == 1);
+  }
+  CHECK(peak_of(scale, least_rounded_maximum - 1.0, 0, c).hi > 1.001);
+  CHECK(peak_of(scale, least_rounded_maximum, 1, c).hi > 1.001);  // it may be below
+  CHECK(peak_of(scale, 0, 1e30, c).hi < 1.003);
+  CHECK(count_outside(least_rounded_maximum / 4, 20, fused) == 0);
+  CHECK(count_outside(least_rounded_maximum / 4, 20, rounded) > 900);
+  CHECK(count_outside(10, 20, rounded) > 200);  // a sum near the maximum often rounds to the same
+}
+
 TEST_CASE("the peak is exactly 1 without shift and fusion, else 2^shift up to roundings", "[oracle]") {
   contract c;
   CHECK(peak_of(scale_of(with_scale(1), c), 1e6, 1, c).lo == 1);

@@ -349,8 +349,10 @@ class scalar_kernel {
     for (const seen_key& k : seen) at.m = std::max(at.m, c_.fuses_logits != 0 ? fused_f32(k.y) : k.y);
     const double alpha = at.m == m ? 1 : m == nothing ? 0 : exp2_with_error(fused_f32(m - at.m));
     const double base = base_of(fault_ == fault::stale_maximum && is_last && m != nothing ? m : at.m);
+    const bool rounds = std::fabs(at.m) >= static_cast<double>(least_rounded_maximum);
     double sum = 0;
     for (seen_key& k : seen) {
+      if (c_.fuses_logits != 0 && rounds) k.y = static_cast<float>(k.y);
       // Without shift and fusion y is at most m, and no exp2 makes more than 1 of that.
       k.p = exp2_with_error(fused_f32(k.y - base), 1, c_.fuses_logits != 0 || c_.p_shift != 0 ? 0x1p30 : 1);
       k.code = rounded_p(k.p);

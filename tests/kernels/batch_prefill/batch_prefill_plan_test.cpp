@@ -162,7 +162,7 @@ TEST_CASE("batch_prefill's ring and Q fit into a block's LDS for all types and h
           }
 }
 
-TEST_CASE("batch_prefill declares what warpgroups sum: 32 values of a lane, then four lanes", "[plan]") {
+TEST_CASE("batch_prefill declares what warpgroups sum, 32 values of a lane, then four lanes, and fuse", "[plan]") {
   problem p = prefill_problem();
   p.num_splits = 1;
   const contract c = declare_batch_prefill(p, 32, true);
@@ -170,6 +170,12 @@ TEST_CASE("batch_prefill declares what warpgroups sum: 32 values of a lane, then
   CHECK(c.tile_rows == 16);
   CHECK(c.sum_roundings == 6);
   CHECK(c.sum_join_roundings == 2);
+  CHECK(c.fuses_logits == 1);
+  p.scale = -p.scale;
+  CHECK(declare_batch_prefill(p, 32, true).fuses_logits == 0);
+  p.scale = -p.scale;
+  p.soft_cap = 30.0F;
+  CHECK(declare_batch_prefill(p, 32, true).fuses_logits == 0);
 }
 
 TEST_CASE("batch_prefill declares what it sums, merges and multiplies", "[plan]") {

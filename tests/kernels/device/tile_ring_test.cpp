@@ -102,9 +102,16 @@ __global__ void sum_tiles(rows_of_pool<Stored> k, rows_of_pool<Stored> v, sequen
           {rows.data, all.page_size * rows.stride, rows.stride}, rows.columns * bytes, brought * bytes};
     };
     device::tile_bringer<Stored, key_of<Stored>, device::f16, dim> bringer(lds, barriers, has_whole_vectors);
+    const auto pages_of = [&](int i) {
+      return device::sequence_pages{all.table[i], all.page_size, device::divisor(all.page_size)};
+    };
+    std::int32_t first = bringer.first_pages(pages_of(0), all.live[0]);
     for (int i = 0; i < sequences; ++i)
-      bringer.bring(source(k, brought_columns<Stored>(k.columns)), source(v, v.columns),
-                    {all.table[i], all.page_size, device::divisor(all.page_size)}, all.live[i]);
+      bringer.bring(source(k, brought_columns<Stored>(k.columns)), source(v, v.columns), pages_of(i), all.live[i],
+                    first, [&] {
+                      if (i + 1 < sequences) first = bringer.first_pages(pages_of(i + 1), all.live[i + 1]);
+                    });
+    bringer.end();
     return;
   }
   const int own = thread - device::bringing_threads, group = own / (taking_threads / 2);

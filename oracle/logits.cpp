@@ -116,8 +116,9 @@ void to_logits(const logit_scale& s, const double* bias, std::int64_t count, dou
     constexpr double least_rounded = least_rounded_maximum - 0x1p8;
     for (std::int64_t j = 0; j < count; ++j) {
       w[j] *= s.factor;
-      const double roundoff = s.factor_error + (s.is_fused && std::fabs(w[j]) < least_rounded ? 0x1p-51 : unit);
       // e is a radius of the dot product still.
+      const bool is_fused = s.is_fused && std::fabs(w[j]) + factor * e[j] < least_rounded;
+      const double roundoff = s.factor_error + (is_fused ? 0x1p-51 : unit);
       e[j] = (factor * e[j] + roundoff * std::fabs(w[j]) + f32_underflow) * logit_cover;
       settle(s.common_error, w[j], e[j]);
     }

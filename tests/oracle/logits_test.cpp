@@ -188,6 +188,9 @@ TEST_CASE("beside a large maximum a fused kernel rounds its logits, beside other
     }
     return outside;
   };
+  double w[] = {0}, e[] = {0x1p30 / scale.factor};  // a logit may be large where its midpoint is not
+  to_logits(scale, nullptr, 1, w, e);
+  CHECK(e[0] >= 0x1p30 + 0x1p6);
   const auto fused = [&](float a, float m) { return std::fma(a, c2, -m); };
   const auto rounded = [&](float a, float m) {
     const volatile float y = a * c2;

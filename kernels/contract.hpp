@@ -42,7 +42,7 @@
 ///     `constant_roundings` does not count. Tiles do not cross pages then (page_size is a multiple of tile_keys).
 ///   - `fuses_logits` (only without soft cap and bias; c2 > 0): y_j is not rounded where p_j needs it. The running
 ///     maximum takes f32(c2 * max_j a_j) for max_j y_j, and the argument below is one fused multiply-add. Where
-///     |m'| >= least_rounded_maximum y_j is rounded all the same: else p_j might exceed 1 without bound.
+///     |m'| >= `least_rounded_maximum` > 0 y_j is rounded all the same: else p_j might exceed 1 without bound.
 ///   - `p_shift`: base = f32(m' - p_shift), p_j = exp2(f32(y_j - base)), so p_j is at most 2^p_shift up to roundings,
 ///     which p_type holds; l sums these p_j; lse = base * ln2 + log(l). P_j saturates at p_type's largest value.
 ///   - per-page v descales, kept in the accumulator: O is held in units of the vd of the last tile. At each tile that
@@ -122,9 +122,6 @@ enum class lse_base : std::int32_t { natural, two };
 /// lse of a row without keys.
 enum class empty_lse : std::int32_t { minus_infinity, plus_infinity };
 
-/// With `fuses_logits`. The argument of exp2 exceeds 0 by at most half an ulp of smaller maxima, 2^-9.
-inline constexpr float least_rounded_maximum = 0x1p16F;
-
 /// Error model of one matrix atom: a group of `products` exact products (ascending in the reduction index) joined
 /// with the accumulator c. With e_max the largest power of two not above the largest of |c| and the |products|, where
 /// an operand that is subnormal in its type counts as its type's smallest normal number (matrix units align it so),
@@ -187,6 +184,7 @@ struct contract {
   std::int32_t states = 1;              ///< of a split; see above. 0 is as 1. These three: with a declared order
   std::int32_t state_roundings = 0;     ///< of a term, where states are joined
   std::int32_t sum_join_roundings = 0;  ///< of a term of l, where its parts are joined
+  float least_rounded_maximum = 0.0F;   ///< with fuses_logits: see above. 0: there is none, else at least 1
 };
 
 }  // namespace assay

@@ -142,6 +142,7 @@ typedef struct assay_contract {
   int32_t states;
   int32_t state_roundings;
   int32_t sum_join_roundings;
+  float least_rounded_maximum;
 } assay_contract;
 #endif
 

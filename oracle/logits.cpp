@@ -59,6 +59,7 @@ logit_scale scale_of(const problem& stated, const contract& declared) {
     s.common_error = constant_error({scale, q_scale, k_scale, log2_e}, n, &s.is_usable);
     s.is_fused = declared.fuses_logits != 0 && !s.is_any_order;
     s.is_usable = s.is_usable && (!s.is_fused || s.factor > 0);
+    if (declared.least_rounded_maximum > 0.0F) s.least_rounded = static_cast<double>(declared.least_rounded_maximum);
     if (may_pin && s.is_usable && pin(s.factor)) s.is_pinned = true, s.common_error = 0;
     s.snaps = s.is_fused && s.is_pinned;  // with an unknown theta, rounding w does not bound rounding w (1 + theta)
   } else {
@@ -106,20 +107,35 @@ void settle(double theta, double& w, double& e) {
   if (is_void) w = -std::numeric_limits<double>::infinity();
 }
 
+/// Whether a fused logit within e of w is not rounded, as far as p can tell: smaller ones meet a maximum that has them
+/// rounded only where they lie 2^9 below it, and then p is 0, whatever p_shift is.
+bool stays_unrounded(const logit_scale& s, double w, double e) {
+  return s.is_fused && std::fabs(w) + e < s.least_rounded - 0x1p9;
+}
+/// Whether one is rounded certainly: the maximum is not below a logit that is as large itself.
+bool is_rounded(const logit_scale& s, double w, double e) {
+  return s.is_fused && w * (1 - s.common_error) - e >= s.least_rounded;
+}
+
 }  // namespace
 
 void to_logits(const logit_scale& s, const double* bias, std::int64_t count, double* w, double* e) {
   const double factor = std::fabs(s.factor);
   if (s.is_direct) {
-    // The product rounds once, a fused one not at all: 2^-51 then covers binary64's roundings of w. Beside a maximum
-    // that has them rounded, products that are smaller by 2^8 have p = 0 with either rounding.
-    constexpr double least_rounded = least_rounded_maximum - 0x1p8;
     for (std::int64_t j = 0; j < count; ++j) {
       w[j] *= s.factor;
-      // e is a radius of the dot product still.
-      const bool is_fused = s.is_fused && std::fabs(w[j]) + factor * e[j] < least_rounded;
-      const double roundoff = s.factor_error + (is_fused ? 0x1p-51 : unit);
-      e[j] = (factor * e[j] + roundoff * std::fabs(w[j]) + f32_underflow) * logit_cover;
+      // e is a radius of the dot product still. 2^-51 covers binary64's roundings of w, and a product's rounding, too.
+      const auto radius = [&](double roundoff) {
+        return (factor * e[j] + (s.factor_error + roundoff) * std::fabs(w[j]) + f32_underflow) * logit_cover;
+      };
+      const double unrounded = radius(0x1p-51);
+      const logit_gap rounded = round_to_f32(s, w[j], unrounded);
+      if (stays_unrounded(s, w[j], unrounded))
+        e[j] = unrounded;
+      else if (s.snaps && is_rounded(s, w[j], unrounded) && std::isfinite(rounded.radius))
+        w[j] = rounded.mid, e[j] = rounded.radius;
+      else
+        e[j] = radius(unit);
       settle(s.common_error, w[j], e[j]);
     }
     return;
@@ -223,13 +239,12 @@ probability exp2_of(const logit_gap& d, const contract& declared, double most) {
 
 probability peak_of(const logit_scale& s, double w, double error, const contract& declared) {
   const double shift = declared.p_shift;
-  constexpr double least_rounded = least_rounded_maximum;
-  const bool is_fused = s.is_fused && !(std::fabs(w) * (1 - s.common_error) - error >= least_rounded);
+  const bool is_fused = s.is_fused && !(std::fabs(w) * (1 - s.common_error) - error >= s.least_rounded);
   if (!is_fused && shift == 0) return {1, 1};  // y - m' is 0
   // |m| <= `size`. A fused maximum lies within one rounding of its own y, which is its y where it is large, and base
   // within one of m - shift.
   const double size = std::fabs(w) * (1 + s.common_error) + error;
-  const double apart = ((is_fused ? unit * std::min(size, least_rounded) : 0.0) +
+  const double apart = ((is_fused ? unit * std::min(size, s.least_rounded) : 0.0) +
                         (shift != 0 ? unit * (size + shift) : 0.0) + 2 * f32_underflow);
   const double radius = (apart + unit * (shift + apart) + f32_underflow) * logit_cover;
   return exp2_of({shift, radius}, declared, std::numeric_limits<double>::infinity());

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "kernels/contract.hpp"
 #include "kernels/problem.hpp"
@@ -35,9 +36,10 @@ struct logit_scale {
   double soft_cap = 0;
   double soft_cap_error = 0;  ///< relative error of t / soft_cap
   double tanh_error = 0;
-  bool is_direct = true;      ///< neither soft cap nor bias: y = a * c2
-  bool is_pinned = false;     ///< `factor` is the kernel's f32 constant itself
-  bool is_fused = false;      ///< y is not rounded
+  bool is_direct = true;   ///< neither soft cap nor bias: y = a * c2
+  bool is_pinned = false;  ///< `factor` is the kernel's f32 constant itself
+  bool is_fused = false;   ///< y is not rounded, but beside maxima of at least
+  double least_rounded = std::numeric_limits<double>::infinity();
   bool snaps = false;         ///< is_fused, and a rounded value counts as exactly that f32 number
   bool is_any_order = false;  ///< dot products are joined in any order, with the errors `dot`
   product_error dot;

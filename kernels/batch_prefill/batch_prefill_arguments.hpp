@@ -18,6 +18,8 @@ inline constexpr int prefill_group_block_rows = 128;  ///< of their blocks
 inline constexpr int prefill_least_head_dim = 64;
 inline constexpr int prefill_max_head_dim = 128;
 inline constexpr int prefill_head_dim_step = 16;  ///< head dimensions are multiples of it
+/// Where warpgroups fuse logits: half an ulp of smaller maxima, by which exp2's argument may exceed 0, is at most 2^-9.
+inline constexpr float prefill_least_rounded_maximum = 0x1p16F;
 inline constexpr int prefill_least_waves = 4;
 inline constexpr int prefill_most_threads = prefill_least_waves * 64;
 

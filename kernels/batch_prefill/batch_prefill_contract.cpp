@@ -16,6 +16,7 @@ contract declare_batch_prefill(const problem& p, int lanes, bool by_groups) {
   if (by_groups) device::declare_group_logits(c, p.q_type);
   const double scale = double{p.scale} * double{p.q_scale} * double{p.k_scale};
   c.fuses_logits = static_cast<std::int32_t>(by_groups && p.soft_cap == 0.0F && scale > 0);
+  if (c.fuses_logits != 0) c.least_rounded_maximum = prefill_least_rounded_maximum;
   c.tile_rows = prefill_wave_rows;       // a wave leaves out the tiles behind those that its rows see
   c.merge_roundings = per_page ? 2 : 0;  // the quotient of two descales, and its product with alpha
   c.constant_roundings = 1;

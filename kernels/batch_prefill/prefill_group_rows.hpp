@@ -11,7 +11,6 @@
 #include "kernels/batch_prefill/batch_prefill_arguments.hpp"
 #include "kernels/batch_prefill/prefill_rows.hpp"
 #include "kernels/batch_prefill/prefill_work.hpp"
-#include "kernels/contract.hpp"
 #include "kernels/device/convert.hpp"
 #include "kernels/device/math.hpp"
 #include "kernels/device/quad.hpp"
@@ -228,7 +227,7 @@ class prefill_group_rows {
       scales.of_logits[slot] = is_fused ? base2_scale : 1.0F;
       scales.of_sums[slot] = scales.of_outputs[slot] = softmax_[slot].move(of_row * scales.of_logits[slot]);
       const float m = softmax_[slot].m;
-      is_large[slot] = m != device::no_logit && !(fabsf(m) < least_rounded_maximum);
+      is_large[slot] = m != device::no_logit && !(fabsf(m) < prefill_least_rounded_maximum);
     }
     if (is_fused && platform::any_lane(is_large[0] || is_large[1])) {
       ASSAY_UNROLL
@@ -280,8 +279,8 @@ class prefill_group_rows {
     }
   }
 
-  /// O of a row slot whose sum is l. + 0 makes a negative zero positive: its sign would tell of keys that the row does
-  /// not see.
+  /// O of a row slot whose sum is l. + 0 makes a zero sum's negative zero positive: its sign would tell of keys that
+  /// the row does not see.
   __device__ __forceinline__ void normalise(int slot, float l) {
     const bool is_empty = l == 0.0F;
     const float scale = is_empty ? 0.0F : a_.v_scale * held_v_descale_ / l;

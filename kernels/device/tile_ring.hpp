@@ -126,9 +126,9 @@ class tile_bringer {
   __device__ std::int32_t first_pages(const sequence_pages& pages, std::int32_t live) const {
     return look_up(pages, live, 0);
   }
-  /// The tiles of one sequence and head; `first`: first_pages() of them. `live`: keys from there on are never read, and
-  /// are zeros in LDS. A load is finished when the next one is on its way, be it of the next call. Calls ahead() early
-  /// on, once: time to find what the next call is to bring.
+  /// The tiles of one sequence and head; `first`: first_pages() of them. `live`, above 0: keys from there on are never
+  /// read, and are zeros in LDS. A load is finished when the next one is on its way, be it of the next call. Calls
+  /// ahead() early on, once: time to find what the next call is to bring.
   template <class Ahead>
   __device__ __forceinline__ void bring(const group_source<Stored>& k, const group_source<Stored>& v,
                                         const sequence_pages& pages, std::int32_t live, std::int32_t first,

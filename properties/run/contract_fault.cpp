@@ -86,6 +86,7 @@ constexpr named_field all_fields[] = {
     ASSAY_FIELD(states),
     ASSAY_FIELD(state_roundings),
     ASSAY_FIELD(sum_join_roundings),
+    ASSAY_FIELD(least_rounded_maximum),
 };
 #undef ASSAY_FIELD
 
@@ -233,6 +234,7 @@ std::string contract_fault(const contract& c, const problem& p) {
       {"states", c.states + 0.0, 0, 64},
       {"state_roundings", c.state_roundings + 0.0, 0, most_roundings},
       {"sum_join_roundings", c.sum_join_roundings + 0.0, 0, most_roundings},
+      {"least_rounded_maximum", c.least_rounded_maximum, c.least_rounded_maximum == 0.0F ? 0.0 : 1.0, 0x1p127},
   };
   if (std::string fault = range_fault(fields); !fault.empty()) return fault;
   if (std::string fault = any_order_fault(c); !fault.empty()) return fault;

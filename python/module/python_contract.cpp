@@ -152,6 +152,7 @@ const std::map<std::string, setter>& setters() {
       ASSAY_FIELD(states),
       ASSAY_FIELD(state_roundings),
       ASSAY_FIELD(sum_join_roundings),
+      ASSAY_FIELD(least_rounded_maximum),
       {"qk_atom", [](contract& c, const std::string& f, const py::handle& v,
                      const problem& p) { c.qk_atom = atom_of(f, v, p.k_type); }},
       {"pv_atom", [](contract& c, const std::string& f, const py::handle& v,

@@ -349,7 +349,8 @@ class scalar_kernel {
     for (const seen_key& k : seen) at.m = std::max(at.m, c_.fuses_logits != 0 ? fused_f32(k.y) : k.y);
     const double alpha = at.m == m ? 1 : m == nothing ? 0 : exp2_with_error(fused_f32(m - at.m));
     const double base = base_of(fault_ == fault::stale_maximum && is_last && m != nothing ? m : at.m);
-    const bool rounds = std::fabs(at.m) >= static_cast<double>(least_rounded_maximum);
+    const bool rounds =
+        c_.least_rounded_maximum > 0.0F && std::fabs(at.m) >= static_cast<double>(c_.least_rounded_maximum);
     double sum = 0;
     for (seen_key& k : seen) {
       if (c_.fuses_logits != 0 && rounds) k.y = static_cast<float>(k.y);

@@ -171,6 +171,7 @@ TEST_CASE("batch_prefill declares what warpgroups sum, 32 values of a lane, then
   CHECK(c.sum_roundings == 6);
   CHECK(c.sum_join_roundings == 2);
   CHECK(c.fuses_logits == 1);
+  CHECK(c.least_rounded_maximum == 0x1p16F);
   p.scale = -p.scale;
   CHECK(declare_batch_prefill(p, 32, true).fuses_logits == 0);
   p.scale = -p.scale;

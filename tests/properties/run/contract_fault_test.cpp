@@ -202,6 +202,19 @@ TEST_CASE("logits are fused only where they are a product of a positive constant
   }
 }
 
+TEST_CASE("logits are rounded beside maxima of at least 1, or beside none", "[contract]") {
+  contract c;
+  c.fuses_logits = 1;
+  for (const float fits : {0.0F, 1.0F, 0x1p16F}) {
+    c.least_rounded_maximum = fits;
+    CHECK(contract_fault(c, problem{}).empty());
+  }
+  for (const float bad : {0.5F, -1.0F, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    c.least_rounded_maximum = bad;
+    CHECK(contract_fault(c, problem{}).starts_with("least_rounded_maximum is"));
+  }
+}
+
 TEST_CASE("a stated order of heads joins every row once") {
   problem p;
   p.operation = operation_kind::mqa_logits;

@@ -80,17 +80,30 @@ struct bench_arguments {
   library_options from;
   std::string json;
   int launches = 20;
+  std::vector<std::string> shapes;
 };
+
+/// Those that are asked for. Throws usage_error where there is none.
+std::vector<bench_shape> wanted_shapes(const library& lib, const bench_arguments& given) {
+  std::vector<bench_shape> shapes = bench_shapes(lib);
+  for (const std::string& text : given.shapes)
+    std::erase_if(shapes, [&](const bench_shape& s) { return !mentions(s, text); });
+  if (shapes.empty() && !given.shapes.empty())
+    throw usage_error(
+        fmt::format("--shape: no shape of {} has {} in its line", lib.path(), fmt::join(given.shapes, ", ")));
+  return shapes;
+}
 
 int bench(const bench_arguments& given, const cli_context& context) {
   require_place("--json", given.json);
   const auto lib = given.from.open(context);
   if (lib->tensors_on() != kDLCPU) {
-    const device_bench_result result = measure_device(*lib, bench_shapes(*lib), given.launches);
+    const device_bench_result result = measure_device(*lib, wanted_shapes(*lib, given), given.launches);
     context.out << device_bench_text(result);
     if (!given.json.empty()) write_by_rename(given.json, device_bench_json(result));
     return exit_verified;
   }
+  if (!given.shapes.empty()) throw usage_error("--shape is for kernels on a GPU");
   library_options unchecked = given.from;
   unchecked.unchecked = true;
   const bench_result result = measure(*lib, *unchecked.open(context));
@@ -112,6 +125,10 @@ void add_bench(CLI::App& app, const cli_context& context, int& status) {
                    "Launches of each shape on a GPU, after a quarter as many that are not timed")
       ->check(whole_number(1, 10'000))
       ->capture_default_str();
+  command->add_option(
+      "--shape", given->shapes,
+      "Measure only the shapes on a GPU whose name, kernel or types have this text, such as \"decode 16\" "
+      "or bf16/e4m3fn. May be repeated: then all of the texts");
   command->footer(
       "Of kernels on a GPU it measures how fast they are: decoding, prefill, logits and appended rows of large models, "
       "each launch by the device's events, in a queue of launches, beside a copy within the device in the same run.");

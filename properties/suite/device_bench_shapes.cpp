@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <numeric>
 #include <random>
 
 #include "properties/case/tensor_plan.hpp"
+#include "properties/case/types.hpp"
 #include "properties/suite/device_bench.hpp"
 
 namespace assay {
@@ -102,6 +104,11 @@ std::vector<bench_shape> bench_shapes(const library& lib) {
   if (lib.has("mqa_logits")) add_logits(shapes);
   if (lib.has("append_kv")) add_appending(shapes);
   return shapes;
+}
+
+bool mentions(const bench_shape& shape, std::string_view text) {
+  const std::string names[] = {shape.name, shape.stated.kernel, types_of(shape.stated)};
+  return std::ranges::any_of(names, [&](const std::string& name) { return name.find(text) != std::string::npos; });
 }
 
 std::string device_bench_text(const device_bench_result& result) {

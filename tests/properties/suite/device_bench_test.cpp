@@ -108,5 +108,12 @@ TEST_CASE("the kernels take the shapes of the benchmark") {
   }
 }
 
+TEST_CASE("shapes of the benchmark are found by their name, kernel and types") {
+  const bench_shape shape = bench_shapes(*library::built_in()).at(6);
+  CHECK(shape.name == "decode 16 x 8k, pages of 16");
+  for (const char* text : {"decode 16", "pages of 16", "split_kv", "bf16/e4m3fn"}) CHECK(mentions(shape, text));
+  for (const char* text : {"64 x 8k", "prefill", "16 bf16", "i8"}) CHECK(!mentions(shape, text));
+}
+
 }  // namespace
 }  // namespace assay

@@ -209,7 +209,8 @@ TEST_CASE("logits are rounded beside maxima of at least 1, or beside none", "[co
     c.least_rounded_maximum = fits;
     CHECK(contract_fault(c, problem{}).empty());
   }
-  for (const float bad : {0.5F, -1.0F, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+  for (const float bad :
+       {0.5F, -1.0F, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     c.least_rounded_maximum = bad;
     CHECK(contract_fault(c, problem{}).starts_with("least_rounded_maximum is"));
   }

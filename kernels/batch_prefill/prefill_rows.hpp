@@ -178,8 +178,9 @@ class prefill_rows {
     sums s[groups][halves];
     ASSAY_UNROLL
     for (int group = 0; group < groups; ++group)
-      device::multiply_keys<element, Traits::holds_queries ? Traits::atoms : 0>(
-          s[group], steps(), [&](int step, auto& f) { device::load_keys<in_lds>(f, rows_of_group(keys, group), step); },
+      device::multiply_keys<element, Traits::holds_queries ? Traits::atoms : 0, 1>(
+          &s[group], steps(),
+          [&](int, int step, auto& f) { device::load_keys<in_lds>(f, rows_of_group(keys, group), step); },
           [&](int half, int step, auto& f) {
             if constexpr (Traits::holds_queries)
               f = queries_[half][step];

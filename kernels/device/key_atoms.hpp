@@ -11,8 +11,9 @@
 ///   widen_chunk<Stored, T>(to, codes)         16 FP8 elements as two chunks
 ///   value_column<Stored>(atom, row)           which column of V a row of O^T is
 ///   to_operand(f, values)                     C's elements, rounded to T, as B
-///   multiply_keys<T, most>(c, steps, load_a, load_b), multiply_values<T>(c, blocks, b, load_a); `most` steps are
-///                                             unrolled, so that load_b may take from registers; 0: not
+///   multiply_keys<T, most, atoms>(c, steps, load_a, load_b), multiply_values<T>(c, blocks, b, load_a); of `atoms`
+///                                             atoms of keys; `most` steps are unrolled, so that load_b may take from
+///                                             registers; 0: not
 ///   may_hold_queries                          whether Q should stay in registers
 ///   prefers_half_values                       whether FP8 values, and P, should be multiplied as f16 where O is bf16
 #pragma once

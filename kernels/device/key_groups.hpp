@@ -12,9 +12,11 @@
 namespace assay::device {
 
 /// Whose groups are: a wave's, of one or more atoms of keys. run_keys: of which one page is looked up, where pages are
-/// multiples of it. spare_registers: that a lane has for the next group where registers are few.
-template <int Keys = device::group_keys>
+/// multiples of it. spare_registers: that a lane has for the next group where registers are few. reads_once: whether
+/// other blocks hardly read the same keys, so that caches need not keep them.
+template <int Keys = device::group_keys, bool ReadsOnce = false>
 struct wave_crew {
+  static constexpr bool reads_once = ReadsOnce;
   static constexpr int group_keys = Keys, run_keys = device::group_keys;
   static constexpr int least_members = smallest_wave, most_members = largest_wave;
   static constexpr int spare_registers = 32;
@@ -26,6 +28,7 @@ struct wave_crew {
 /// All waves of a block's, of `Keys`. All of them must make the ring's calls together.
 template <int Keys, int LeastThreads, int MostThreads>
 struct block_crew {
+  static constexpr bool reads_once = false;
   static constexpr int group_keys = Keys, run_keys = Keys;
   static constexpr int least_members = LeastThreads, most_members = MostThreads;
   static constexpr int spare_registers = 0;

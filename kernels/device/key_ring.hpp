@@ -59,6 +59,9 @@ class key_ring {
     for (int i = 0; i < ahead(); ++i) issue();
   }
 
+  /// After start(), waits for the thread's copies of before.
+  __device__ void await_earlier() const { wait_for_copies(place_.slots - 1); }
+
   /// Waits until the crew's next group is in LDS, and starts another one. What was read of the group before is
   /// overwritten.
   __device__ void advance() {
@@ -69,7 +72,7 @@ class key_ring {
       crew_.fence();
       issue();
     } else {
-      wait_for_oldest();
+      wait_for_copies(place_.slots - 2);
       crew_.fence();
       slot_ = slot_ + 1 == place_.slots ? 0 : slot_ + 1;
       issue();
@@ -167,11 +170,12 @@ class key_ring {
     }
   }
 
-  /// Of rows of MaxBytes, which end with a whole chunk: with no test of each chunk, and none of each row where all of
-  /// them are live. row_of_step(i): the row's address.
+  /// Of rows of MaxBytes, with no test of each chunk, and none of each row where all live. row_of_step(i): its address.
   template <int MaxBytes, bool IsWhole, class Source, class RowOfStep>
   __device__ void copy_whole_rows(const Source& from, platform::lds_place to, RowOfStep row_of_step) const {
     const int chunk = crew_.member() % swizzled_chunks;
+    // rows_at_once() is a power of two above the first row: the bits of that and of i * rows_at_once() are apart.
+    const int first_row = row_of(0), first_place = swizzled_place(first_row, chunk);
     ASSAY_UNROLL
     for (int i = 0; i < max_steps; ++i) {
       const int row = row_of(i);
@@ -179,10 +183,11 @@ class key_ring {
       const bool is_live = IsWhole || range_.live.holds(next_ * group_keys + row);
       const auto* const source =
           reinterpret_cast<const unsigned char*>(row_of_step(i)) + from.pool.place_of(chunk * chunk_bytes);
-      const platform::lds_place at = to + swizzled_rows{nullptr, MaxBytes}.chunk_offset(row, chunk);
+      const int further = i * rows_at_once(), place = swizzled_place(further, first_place);
+      const platform::lds_place at = to + (first_row * MaxBytes + place * chunk_bytes) + further * MaxBytes;
       ASSAY_UNROLL
       for (int run = 0; run < MaxBytes; run += swizzled_run_bytes)
-        platform::begin_copy<16>(at + run, source + from.pool.place_of(run), is_live);
+        platform::begin_copy<16, Crew::reads_once>(at + run, source + from.pool.place_of(run), is_live);
     }
   }
   /// Apart for whole groups of runs in pages, as most are: the rows of a run lie at one distance.
@@ -208,10 +213,10 @@ class key_ring {
     for_each_chunk<MaxBytes>(from, next_, [&](int, int row, int chunk, const unsigned char* source, int bytes) {
       const platform::lds_place at = to + swizzled_rows{nullptr, row_bytes}.chunk_offset(row, chunk);
       if (range_.has_whole_vectors) {
-        platform::begin_copy<16>(at, source, bytes != 0);
+        platform::begin_copy<16, Crew::reads_once>(at, source, bytes != 0);
       } else {
-        platform::begin_copy<8>(at, source, bytes != 0);
-        platform::begin_copy<8>(at + 8, source + 8, bytes > 8);
+        platform::begin_copy<8, Crew::reads_once>(at, source, bytes != 0);
+        platform::begin_copy<8, Crew::reads_once>(at + 8, source + 8, bytes > 8);
       }
     });
   }
@@ -232,11 +237,12 @@ class key_ring {
     if constexpr (!is_late) look_up();
   }
 
-  __device__ void wait_for_oldest() const {
-    switch (place_.slots) {
-      case 2: return platform::wait_for_copies<0>();
-      case 3: return platform::wait_for_copies<1>();
-      default: return platform::wait_for_copies<2>();
+  __device__ static void wait_for_copies(int pending) {
+    switch (pending) {
+      case 0: return platform::wait_for_copies<0>();
+      case 1: return platform::wait_for_copies<1>();
+      case 2: return platform::wait_for_copies<2>();
+      default: return platform::wait_for_copies<3>();
     }
   }
 

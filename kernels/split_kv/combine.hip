@@ -1,6 +1,6 @@
-/// The combine kernel: some columns of a row a lane. LSEs and weights lie in LDS. Partials of many splits are on their
-/// way at once, and before the weights are known. Of few splits a lane takes four columns: many rows have few splits,
-/// and then memory is to be kept busy. Few rows have many splits, and then latency is all that there is.
+/// The combine kernel: some columns of a row a lane. Partials of many splits are on their way at once, and before the
+/// weights are known. Of few splits a lane takes four columns, and finds all weights itself. Of many splits LSEs and
+/// weights lie in LDS.
 #include "kernels/split_kv/combine_arguments.hpp"
 
 #include <hip/hip_runtime.h>
@@ -52,8 +52,8 @@ __device__ inline void load_partials(const combine_arguments& a, const float* fr
 }
 
 /// Adds w_s o_s, in the splits' order.
-template <int Splits, int Columns>
-__device__ inline void add_partials(const combine_arguments& a, const float* weights, int first,
+template <int Splits, int Columns, class Weights>
+__device__ inline void add_partials(const combine_arguments& a, const Weights& weights, int first,
                                     const partials<Splits, Columns>& from, float (&sum)[Columns]) {
   ASSAY_UNROLL
   for (int step = 0; step < Splits; step += splits_of_step) {
@@ -62,7 +62,7 @@ __device__ inline void add_partials(const combine_arguments& a, const float* wei
     for (int i = step; i < step + splits_of_step; ++i) {
       if (first + i >= a.num_splits) continue;
       ASSAY_UNROLL
-      for (int c = 0; c < Columns; ++c) sum[c] = fmaf(weights[first + i], from.of_split[i][c], sum[c]);
+      for (int c = 0; c < Columns; ++c) sum[c] = fmaf(weights.of(first, i), from.of_split[i][c], sum[c]);
     }
   }
 }
@@ -74,28 +74,65 @@ __device__ inline void store_o(const combine_arguments& a, std::int64_t at, floa
     static_cast<device::bf16*>(a.o.data)[at] = device::from_float<device::bf16>(value);
 }
 
-/// Leaves the weight of each split in LDS, and returns the largest LSE. All threads are to call this; `lanes` of them
-/// side by side have a row.
-__device__ inline float weigh_splits(const combine_arguments& a, std::int64_t query, std::int64_t head, bool exists,
-                                     int lanes, float* lses, float* weights) {
-  const int lane = static_cast<int>(threadIdx.x) % lanes;
-  if (exists)
-    for (int s = lane; s < a.num_splits; s += lanes) lses[s] = partial_lse(a, s, query, head);
-  __syncthreads();
-  float largest = nothing;
-  if (exists) {
-    for (int s = 0; s < a.num_splits; ++s) {
-      const float lse = lses[s];
-      largest = lse > largest || lse != lse ? lse : largest;  // a NaN stays
-    }
-    for (int s = lane; s < a.num_splits; s += lanes) {
-      const float lse = lses[s];
-      weights[s] = lse == nothing ? 0.0F : device::exp(lse - largest);  // all empty: -inf - -inf would be NaN
-    }
-  }
-  __syncthreads();
-  return largest;
+__device__ inline float larger_lse(float largest, float lse) {
+  return lse > largest || lse != lse ? lse : largest;  // a NaN stays
 }
+__device__ inline float weight_of(float lse, float largest) {
+  return lse == nothing ? 0.0F : device::exp(lse - largest);  // all empty: -inf - -inf would be NaN
+}
+
+/// Weights of a row's splits, which its lanes find together: `lanes` of them side by side have the row. All threads of
+/// the block are to make it.
+template <int Splits, int Lanes>
+class split_weights {
+ public:
+  __device__ split_weights(const combine_arguments& a, std::int64_t query, std::int64_t head, bool exists) {
+    constexpr int rows = combine_threads / Lanes;
+    __shared__ float lses[rows][max_num_splits];
+    __shared__ float weights[rows][max_num_splits];
+    const int slot = static_cast<int>(threadIdx.x) / Lanes, lane = static_cast<int>(threadIdx.x) % Lanes;
+    of_split_ = weights[slot];
+    if (exists)
+      for (int s = lane; s < a.num_splits; s += Lanes) lses[slot][s] = partial_lse(a, s, query, head);
+    __syncthreads();
+    if (exists) {
+      for (int s = 0; s < a.num_splits; ++s) largest_ = larger_lse(largest_, lses[slot][s]);
+      for (int s = lane; s < a.num_splits; s += Lanes) weights[slot][s] = weight_of(lses[slot][s], largest_);
+    }
+    __syncthreads();
+    for (int s = 0; exists && s < a.num_splits; ++s) total_ += of_split_[s];
+  }
+  __device__ float largest() const { return largest_; }
+  __device__ float total() const { return total_; }
+  /// Of split first + i. `first` is a multiple of Splits.
+  __device__ float of(int first, int i) const { return of_split_[first + i]; }
+
+ private:
+  const float* of_split_;
+  float largest_ = nothing, total_ = 0.0F;
+};
+
+/// The same where each lane finds all of them: they are few, and no lane waits for another.
+template <int Lanes>
+class split_weights<few_splits, Lanes> {
+ public:
+  __device__ split_weights(const combine_arguments& a, std::int64_t query, std::int64_t head, bool exists) {
+    if (!exists) return;
+    ASSAY_UNROLL
+    for (int s = 0; s < few_splits; ++s) of_split_[s] = s < a.num_splits ? partial_lse(a, s, query, head) : nothing;
+    ASSAY_UNROLL
+    for (int s = 0; s < few_splits; ++s) largest_ = larger_lse(largest_, of_split_[s]);
+    ASSAY_UNROLL
+    for (int s = 0; s < few_splits; ++s) total_ += of_split_[s] = weight_of(of_split_[s], largest_);
+  }
+  __device__ float largest() const { return largest_; }
+  __device__ float total() const { return total_; }
+  __device__ float of(int /*first*/, int i) const { return of_split_[i]; }
+
+ private:
+  float of_split_[few_splits];
+  float largest_ = nothing, total_ = 0.0F;
+};
 
 /// Blocks that a compute unit is to hold: as many as leave each thread the registers for its partials.
 template <int Splits>
@@ -105,8 +142,6 @@ inline constexpr int combine_bound = platform::bound_of_blocks(Splits == few_spl
 template <int Splits, int Columns>
 __global__ void __launch_bounds__(combine_threads, combine_bound<Splits>) combine_splits(combine_arguments a) {
   constexpr int lanes = columns_at_once / Columns, rows_of_block = combine_threads / lanes;
-  __shared__ float lses[rows_of_block][max_num_splits];
-  __shared__ float all_weights[rows_of_block][max_num_splits];
   const int slot = static_cast<int>(threadIdx.x) / lanes, own = static_cast<int>(threadIdx.x) % lanes * Columns;
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * rows_of_block + slot;
   const std::int64_t query = row / a.heads_q, head = row % a.heads_q;
@@ -117,12 +152,10 @@ __global__ void __launch_bounds__(combine_threads, combine_bound<Splits>) combin
       static_cast<const float*>(a.o_partial.data) + query * a.o_partial.stride[1] + head * a.o_partial.stride[2];
   partials<Splits, Columns> part;
   if (exists && own < a.head_dim_v) load_partials(a, of_row + own, 0, part);
-  float* const weights = all_weights[slot];
-  const float largest = weigh_splits(a, query, head, exists, lanes, lses[slot], weights);
+  const split_weights<Splits, lanes> weights(a, query, head, exists);
   if (!exists) return;
 
-  float total = 0.0F;
-  for (int s = 0; s < a.num_splits; ++s) total += weights[s];
+  const float largest = weights.largest(), total = weights.total();
   if (own == 0)
     static_cast<float*>(a.lse.data)[query * a.lse.stride[0] + head * a.lse.stride[1]] =
         largest == nothing ? nothing : largest + device::log(total);

@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-/// Splits are at least so long: a wave takes 64 keys, and the join of all waves is worth them.
+/// Splits are at least so long: each wave has a group of keys or more, for which its start and the join are worth it.
 constexpr int least_keys_per_split = 256;
 
 /// Rounds of blocks that the device takes for all of them, as a share of the work: `slots` blocks run at once.

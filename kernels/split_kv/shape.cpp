@@ -12,10 +12,18 @@ namespace {
 
 constexpr int reserved_bytes = 1024;  ///< of each block, by CUDA's runtime
 constexpr int most_blocks_per_unit = 4;
+constexpr int most_waves_per_unit = 16;  ///< each has enough registers then
 constexpr int least_slots = 2;
+/// Keys and values on their way to a compute unit, which keep the memory busy. More only wait in its queues, where
+/// units do not get equal shares: the last one ends later (tests/gpu/results/decode_rings-h200.md).
+constexpr int enough_bytes_ahead = 64 << 10;
 
 constexpr std::int32_t round_up(std::int32_t x, std::int32_t multiple) {
   return (x + multiple - 1) / multiple * multiple;
+}
+
+int group_keys_of(const problem& p) {
+  return split_kv_group_keys(size_bytes(p.k_type), size_bytes(p.v_type));
 }
 
 split_kv_lds lay_out(const problem& p, int rows, int waves, int slots) {
@@ -30,24 +38,26 @@ split_kv_lds lay_out(const problem& p, int rows, int waves, int slots) {
   at.slots = slots;
   at.ring_at = rows * at.q_row_bytes;
   const std::int32_t of_o = rows * at.o_stride * 4;
-  const int group_keys = split_kv_group_keys(size_bytes(p.k_type), size_bytes(p.v_type));
-  at.ring_bytes = std::max(slots * group_keys * (at.k_row_bytes + at.v_row_bytes), of_o);
+  at.ring_bytes = std::max(slots * group_keys_of(p) * (at.k_row_bytes + at.v_row_bytes), of_o);
   at.states_at = at.ring_at + waves * at.ring_bytes;
   at.size_bytes = at.states_at + 2 * waves * most_split_kv_rows * 4;
   return at;
 }
 
-/// The most slots of a wave's ring with which a block fits; 0: with none. Two blocks of a unit, with rings of more than
-/// the least slots, are better than one.
+/// Slots of a wave's ring with which a block fits, and enough bytes are on their way to its unit, or else the most that
+/// fit; 0: none do.
 int slots_that_fit(const problem& p, int rows, int waves, const split_kv_device& device) {
-  const auto fits = [&](int slots, int limit) { return lay_out(p, rows, waves, slots).size_bytes <= limit; };
-  if (!device.has_ring) return fits(1, device.lds_of_block_bytes) ? 1 : 0;
-  const int half = std::min(device.lds_of_block_bytes, device.lds_of_unit_bytes / 2 - reserved_bytes);
-  for (int slots = device::most_ring_slots; slots > least_slots; --slots)
-    if (fits(slots, half)) return slots;
-  for (int slots = device::most_ring_slots; slots >= least_slots; --slots)
-    if (fits(slots, device.lds_of_block_bytes)) return slots;
-  return 0;
+  if (!device.has_ring) return lay_out(p, rows, waves, 1).size_bytes <= device.lds_of_block_bytes ? 1 : 0;
+  int most = 0;
+  for (int slots = least_slots; slots <= device::most_ring_slots; ++slots) {
+    const split_kv_shape shape{rows, waves, device.lanes, lay_out(p, rows, waves, slots)};
+    if (shape.lds.size_bytes > device.lds_of_block_bytes) break;
+    most = slots;
+    const int blocks = split_kv_blocks_per_unit(shape, device);
+    const std::int64_t key_bytes = p.head_dim_qk * size_bytes(p.k_type) + p.head_dim_v * size_bytes(p.v_type);
+    if (blocks * waves * (slots - 1) * group_keys_of(p) * key_bytes >= enough_bytes_ahead) break;
+  }
+  return most;
 }
 
 }  // namespace
@@ -79,7 +89,7 @@ split_kv_shape split_kv_shape_of(const problem& p, const split_kv_device& device
 
 int split_kv_blocks_per_unit(const split_kv_shape& shape, const split_kv_device& device) {
   const int by_lds = device.lds_of_unit_bytes / (shape.lds.size_bytes + reserved_bytes);
-  return std::clamp(by_lds, 1, most_blocks_per_unit);
+  return std::clamp(by_lds, 1, std::clamp(most_waves_per_unit / shape.waves, 1, most_blocks_per_unit));
 }
 
 }  // namespace assay

@@ -24,8 +24,7 @@ split_kv_device split_kv_device_of(int lanes);
 /// Rows of a block: 8 where the atom has 8 columns and no sequence has more rows, times the group's heads; else 16.
 std::int32_t split_kv_rows(const problem& p, int narrow_columns);
 
-/// As many waves, and then as many groups in flight, as fit: two blocks a unit if each wave has three slots then, else
-/// one. `p` has passed check_split_kv.
+/// As many waves as fit, and then groups in flight until they are enough. `p` has passed check_split_kv.
 split_kv_shape split_kv_shape_of(const problem& p, const split_kv_device& device);
 
 /// Blocks of that shape that a compute unit holds.

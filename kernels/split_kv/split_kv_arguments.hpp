@@ -19,8 +19,11 @@ constexpr int split_kv_group_keys(std::int64_t k_bytes, std::int64_t v_bytes) {
 }
 inline constexpr int most_split_kv_group_keys = 32;
 inline constexpr int most_split_kv_rows = 16;  ///< of a block: query rows times heads of a group
-inline constexpr int most_split_kv_waves = 4;
-inline constexpr int most_split_kv_threads = 64 * most_split_kv_waves;
+inline constexpr int most_split_kv_waves = 8;
+/// Of the platform's usual wave size, where LDS has room for them.
+inline constexpr int usual_split_kv_waves = platform::most_threads_of_block / platform::usual_wave_lanes;
+inline constexpr int most_split_kv_threads = 256;  ///< of a block, on any platform
+static_assert(platform::most_threads_of_block <= most_split_kv_threads && usual_split_kv_waves <= most_split_kv_waves);
 inline constexpr int max_head_dim = 256;
 inline constexpr int max_num_splits = 128;
 

@@ -14,6 +14,7 @@
 #include "kernels/device/key_atoms.hpp"
 #include "kernels/device/key_ring.hpp"
 #include "kernels/device/softmax.hpp"
+#include "kernels/device/vector.hpp"
 #include "kernels/split_kv/split_kv_stages.hpp"
 
 namespace assay {
@@ -39,11 +40,12 @@ struct split_kv_traits {
   using ring =
       device::key_ring<StoredK, StoredV, device::swizzled_row_bytes(MaxHeadDim* static_cast<int>(sizeof(StoredK))),
                        device::swizzled_row_bytes(MaxHeadDim* static_cast<int>(sizeof(StoredV))),
-                       device::wave_crew<group_keys>>;
+                       device::wave_crew<group_keys, true>>;
 };
 
-/// Threads that join a row of the waves' O.
+/// Threads that join a row of the waves' O, and the columns that each takes at once: head_dim_v is a multiple of 8.
 inline constexpr int join_lanes = 32;
+inline constexpr int join_columns = 4;
 
 /// A block's LDS.
 struct block_lds {
@@ -100,18 +102,17 @@ class wave_state {
     using element = typename Traits::element;
     using stored_k = typename Traits::stored_k;
     device::narrow_sums<typename Traits::score> s[Traits::key_atoms][Traits::halves];
-    ASSAY_UNROLL
-    for (int atom = 0; atom < Traits::key_atoms; ++atom) {
-      const device::swizzled_rows rows = keys.from(atom * device::group_keys);
-      device::multiply_keys<element, Traits::holds_queries ? Traits::atoms : 0>(
-          s[atom], steps(), [&](int step, auto& f) { device::load_keys<stored_k>(f, rows, step); },
-          [&](int half, int step, auto& f) {
-            if constexpr (Traits::holds_queries)
-              f = queries_[half][step];
-            else
-              device::load_queries<stored_k>(f, lds.q(half), step);
-          });
-    }
+    device::multiply_keys<element, Traits::holds_queries ? Traits::atoms : 0, Traits::key_atoms>(
+        s, steps(),
+        [&](int atom, int step, auto& f) {
+          device::load_keys<stored_k>(f, keys.from(atom * device::group_keys), step);
+        },
+        [&](int half, int step, auto& f) {
+          if constexpr (Traits::holds_queries)
+            f = queries_[half][step];
+          else
+            device::load_queries<stored_k>(f, lds.q(half), step);
+        });
 
     const std::int32_t first_key = group * Traits::group_keys;
     const bool is_whole = work_.common.first <= first_key && first_key + Traits::group_keys <= work_.common.last;
@@ -237,13 +238,15 @@ class wave_state {
 };
 
 /// The joined state of a row, and the weights of its waves in that.
-__device__ inline device::softmax_state weigh_waves(const block_lds& lds, int row,
+__device__ inline device::softmax_state weigh_waves(const block_lds& lds, int waves, int row,
                                                     float (&weights)[most_split_kv_waves]) {
   device::softmax_state joined;
-  for (int wave = 0; wave < lds.shape.waves; ++wave) joined.m = fmaxf(joined.m, lds.m(wave, row));
+  ASSAY_UNROLL
+  for (int wave = 0; wave < most_split_kv_waves; ++wave)
+    if (wave < waves) joined.m = fmaxf(joined.m, lds.m(wave, row));
   ASSAY_UNROLL
   for (int wave = 0; wave < most_split_kv_waves; ++wave) {
-    if (wave >= lds.shape.waves) continue;
+    if (wave >= waves) continue;
     const float m = lds.m(wave, row);
     weights[wave] = m == joined.m ? 1.0F : device::exp2(m - joined.m);
     joined.l = fmaf(weights[wave], lds.l(wave, row), joined.l);
@@ -254,29 +257,38 @@ __device__ inline device::softmax_state weigh_waves(const block_lds& lds, int ro
 /// Joins the waves' states, normalises O and stores it and the LSE. `join_lanes` threads side by side take a row, and
 /// each of them weighs its waves anew: that is sooner done than waited for.
 template <class Output>
-__device__ void join_waves(const split_kv_arguments& a, const block_work& work, const block_lds& lds) {
+__device__ __forceinline__ void join_waves(const split_kv_arguments& a, const block_work& work, const block_lds& lds,
+                                           int waves) {
   const int lane = static_cast<int>(threadIdx.x) % join_lanes;
-  const int rows_at_once = a.shape.waves * a.shape.lanes / join_lanes;
+  const int rows_at_once = waves * a.shape.lanes / join_lanes;
   for (int row = static_cast<int>(threadIdx.x) / join_lanes; row < a.shape.rows; row += rows_at_once) {
     const row_identity id = identify_row(a, work, row);
     if (!id.exists) return;
     float weights[most_split_kv_waves];
-    const device::softmax_state joined = weigh_waves(lds, row, weights);
+    const device::softmax_state joined = weigh_waves(lds, waves, row, weights);
     if (lane == 0) store_lse(a, work, id, joined.lse());
-    for (int column = lane; column < a.head_dim_v; column += join_lanes) {
-      float sum = 0.0F;
+    for (int column = lane * join_columns; column < a.head_dim_v; column += join_lanes * join_columns) {
+      float sum[join_columns] = {};
       ASSAY_UNROLL
-      for (int wave = 0; wave < most_split_kv_waves; ++wave)
-        if (wave < a.shape.waves) sum = fmaf(weights[wave], lds.o(wave, row)[column], sum);
-      // + 0 makes a negative zero positive: its sign would tell of keys that the row does not see.
-      const float o = joined.l == 0.0F ? 0.0F : sum / joined.l * a.v_scale + 0.0F;
-      store_o<Output>(a, work, id, column, o);
+      for (int wave = 0; wave < most_split_kv_waves; ++wave) {
+        if (wave >= waves) continue;
+        float o[join_columns];
+        device::load_adjacent<join_columns>(o, lds.o(wave, row) + column);
+        ASSAY_UNROLL
+        for (int i = 0; i < join_columns; ++i) sum[i] = fmaf(weights[wave], o[i], sum[i]);
+      }
+      ASSAY_UNROLL
+      for (int i = 0; i < join_columns; ++i) {
+        // + 0 makes a negative zero positive: its sign would tell of keys that the row does not see.
+        const float o = joined.l == 0.0F ? 0.0F : sum[i] / joined.l * a.v_scale + 0.0F;
+        store_o<Output>(a, work, id, column + i, o);
+      }
     }
   }
 }
 
 template <class Traits>
-__global__ void __launch_bounds__(most_split_kv_waves* device::largest_wave) split_kv_block(split_kv_arguments a) {
+__global__ void __launch_bounds__(platform::most_threads_of_block) split_kv_block(split_kv_arguments a) {
   using stored_k = typename Traits::stored_k;
   using stored_v = typename Traits::stored_v;
   HIP_DYNAMIC_SHARED(uint4, dynamic_lds);
@@ -302,9 +314,13 @@ __global__ void __launch_bounds__(most_split_kv_waves* device::largest_wave) spl
        (a.head_dim_v + 63) / 64 * 64 * v_bytes},
       {pages, work.visible, first, work.last_group, a.shape.waves, a.has_whole_vectors != 0},
       {lds.ring(wave), a.shape.lds.k_row_bytes, a.shape.lds.v_row_bytes, a.shape.lds.slots});
+  const device::swizzled_rows q{lds.base, a.shape.lds.q_row_bytes};
+  // Q is on its way before the keys, behind which it would wait for all of them; not where loads wait for it.
+  if constexpr (!platform::copies_pass_registers) stage_q<typename Traits::element>(a, work, q);
   ring.start();
-  stage_q<typename Traits::element>(a, work, {lds.base, a.shape.lds.q_row_bytes});
+  if constexpr (platform::copies_pass_registers) stage_q<typename Traits::element>(a, work, q);
   wave_state<Traits> state(a, work);
+  ring.await_earlier();
   __syncthreads();
   state.hold_queries(lds);
 
@@ -316,7 +332,11 @@ __global__ void __launch_bounds__(most_split_kv_waves* device::largest_wave) spl
   ring.finish();
   state.leave(lds);
   __syncthreads();
-  join_waves<typename Traits::output>(a, work, lds);
+  // Apart for the usual number of waves, which has no conditions then: all loads are on their way at once.
+  if (a.shape.waves == usual_split_kv_waves)
+    join_waves<typename Traits::output>(a, work, lds, usual_split_kv_waves);
+  else
+    join_waves<typename Traits::output>(a, work, lds, a.shape.waves);
 }
 
 template <class Traits>

@@ -30,6 +30,12 @@ __device__ inline std::int32_t clamp_to_keys(std::int64_t key, std::int32_t num_
   return static_cast<std::int32_t>(device::max_of<std::int64_t>(0, device::min_of<std::int64_t>(key, num_keys)));
 }
 
+/// Groups that hold keys 0 to `keys` - 1, of which there may be 2^31 - 1.
+template <int GroupKeys>
+__device__ std::int32_t groups_of_keys(std::int32_t keys) {
+  return keys / GroupKeys + (keys % GroupKeys != 0 ? 1 : 0);
+}
+
 /// GroupKeys: of split_kv_group_keys().
 template <int GroupKeys>
 __device__ block_work find_work(const split_kv_arguments& a) {
@@ -59,14 +65,12 @@ __device__ block_work find_work(const split_kv_arguments& a) {
   w.common.first = a.window > 0 ? clamp_to_keys(highest - a.window + 1, w.num_keys) : 0;
   w.common.last = a.causal != 0 ? clamp_to_keys(lowest + 1, w.num_keys) : w.num_keys;
 
-  // Splits cut the whole sequence, whatever the mask shows of it: the cut must not depend on the row. 64 bits, since
-  // rounded up the groups of all splits can exceed 2^31 keys.
-  const std::int64_t groups = (std::int64_t{w.num_keys} + GroupKeys - 1) / GroupKeys;
-  const std::int64_t per_split = (groups + a.num_splits - 1) / a.num_splits;
-  const std::int64_t visible_end = (std::int64_t{w.visible.last} + GroupKeys - 1) / GroupKeys;
-  w.first_group = static_cast<std::int32_t>(
-      device::max_of<std::int64_t>(w.visible.first / GroupKeys, device::min_of(w.split * per_split, groups)));
-  w.last_group = static_cast<std::int32_t>(device::min_of(visible_end, (w.split + 1) * per_split));
+  // Splits cut the whole sequence, whatever the mask shows of it: the cut must not depend on the row. In 32 bits a
+  // division takes a fifth of the time: groups of all splits, rounded up, are at most 2^27 + max_num_splits.
+  const std::int32_t groups = groups_of_keys<GroupKeys>(w.num_keys);
+  const std::int32_t per_split = (groups + a.num_splits - 1) / a.num_splits;
+  w.first_group = device::max_of(w.visible.first / GroupKeys, device::min_of(w.split * per_split, groups));
+  w.last_group = device::min_of(groups_of_keys<GroupKeys>(w.visible.last), (w.split + 1) * per_split);
   if (w.visible.first >= w.visible.last) w.last_group = w.first_group;
   return w;
 }
@@ -123,27 +127,36 @@ __device__ const T* row_of_q(const split_kv_arguments& a, const row_identity& id
   return static_cast<const T*>(a.q.data) + id.query * a.q.stride[0] + id.head * a.q.stride[1];
 }
 
-/// Q's rows of the block to LDS; rows beyond the tensor are zeros, and so are columns up to a whole atom. Load: of what
-/// is moved at once, so many elements.
-template <class T, class Load>
-__device__ void stage_q(const split_kv_arguments& a, const block_work& w, const device::swizzled_rows& q, Load load) {
-  using moved = decltype(load(static_cast<const T*>(nullptr), 0));
-  constexpr int elements = static_cast<int>(sizeof(moved) / sizeof(T));
+/// move(row of q, element, offset in LDS, whether it is in the tensor) for each piece of `elements` of the block's rows
+/// of Q, columns up to a whole atom among them. What is not in the tensor is to be zeros.
+template <class T, class Move>
+__device__ void for_each_piece_of_q(const split_kv_arguments& a, const block_work& w, const device::swizzled_rows& q,
+                                    int elements, Move move) {
   const int pieces = (a.head_dim_qk + 15) / 16 * 16 / elements;
   for (int at = static_cast<int>(threadIdx.x); at < a.shape.rows * pieces; at += a.shape.waves * a.shape.lanes) {
     const int row = at / pieces, column = at % pieces * elements;
     const row_identity id = identify_row(a, w, row);
-    moved piece{};
-    if (id.exists && column < a.head_dim_qk) piece = load(row_of_q<T>(a, id), column);
-    *reinterpret_cast<moved*>(q.at(row, column * static_cast<int>(sizeof(T)))) = piece;
+    const int byte = column * static_cast<int>(sizeof(T));
+    move(row_of_q<T>(a, id), column, q.chunk_offset(row, byte / device::chunk_bytes) + byte % device::chunk_bytes,
+         id.exists && column < a.head_dim_qk);
   }
 }
+/// Q's rows of the block to LDS. Where copies are asynchronous, they may have just begun: they are a group of their
+/// own.
 template <class T>
 __device__ void stage_q(const split_kv_arguments& a, const block_work& w, const device::swizzled_rows& q) {
-  if (a.has_whole_queries != 0)
-    stage_q<T>(a, w, q, [](const T* row, int column) { return *reinterpret_cast<const uint4*>(row + column); });
-  else
-    stage_q<T>(a, w, q, [&](const T* row, int column) { return row[column * a.q.stride[2]]; });
+  if (a.has_whole_queries != 0) {
+    constexpr int elements = device::chunk_bytes / static_cast<int>(sizeof(T));
+    const platform::lds_place base = platform::place_in_lds(q.base);
+    for_each_piece_of_q<T>(a, w, q, elements, [&](const T* row, int column, int offset, bool exists) {
+      platform::begin_copy<device::chunk_bytes>(base + offset, row + column, exists);
+    });
+  } else {
+    for_each_piece_of_q<T>(a, w, q, 1, [&](const T* row, int column, int offset, bool exists) {
+      *reinterpret_cast<T*>(q.base + offset) = exists ? row[column * a.q.stride[2]] : T{};
+    });
+  }
+  platform::commit_copies();
 }
 
 __device__ inline void store_lse(const split_kv_arguments& a, const block_work& w, const row_identity& id, float lse) {

@@ -184,18 +184,25 @@ __device__ inline void to_operand(query_fragment<T>& p,
 #endif
 }
 
-/// c = A B over `steps` atoms, ascending. load_a(step, fragment), load_b(half, step, fragment).
-template <class T, int MostSteps, class Acc, int Halves, class LoadA, class LoadB>
-__device__ inline void multiply_keys(narrow_sums<Acc> (&c)[Halves], int steps, LoadA load_a_step, LoadB load_b_step) {
+/// c[atom] = A_atom B over `steps` atoms, ascending. load_a(atom, step, fragment), load_b(half, step, fragment).
+template <class T, int MostSteps, int Atoms, class Acc, int Halves, class LoadA, class LoadB>
+__device__ inline void multiply_keys(narrow_sums<Acc> (*c)[Halves], int steps, LoadA load_a_step, LoadB load_b_step) {
   static_assert(Halves == 1);
 #if defined(__HIP_PLATFORM_ASSAY_CPU__)
-  mma_chain<T>(c[0], steps, load_a_step, [&](int i, auto& f) { load_b_step(0, i, f); });
+  for (int atom = 0; atom < Atoms; ++atom)
+    mma_chain<T>(
+        c[atom][0], steps, [&](int i, auto& f) { load_a_step(atom, i, f); },
+        [&](int i, auto& f) { load_b_step(0, i, f); });
 #else
   const auto step = [&](int i) {
-    fragment<T> a, b;
-    load_a_step(i, a);
+    fragment<T> b;
     load_b_step(0, i, b);
-    mma(c[0], a, b);
+    ASSAY_UNROLL
+    for (int atom = 0; atom < Atoms; ++atom) {
+      fragment<T> a;
+      load_a_step(atom, i, a);
+      mma(c[atom][0], a, b);
+    }
   };
   if constexpr (MostSteps > 0) {
     unrolled_steps<MostSteps>(steps, step);

@@ -180,16 +180,19 @@ __device__ inline void multiply_narrow(narrow_sums<std::int32_t>& c, const key_f
   mma_half(c.value, a.word, b.word[0]);
 }
 
-template <class T, int MostSteps, class Acc, int Halves, class LoadA, class LoadB>
-__device__ inline void multiply_keys(narrow_sums<Acc> (&c)[Halves], int steps, LoadA load_a_step, LoadB load_b_step) {
+/// The atoms take turns at the unit: each of their products waits for its last one.
+template <class T, int MostSteps, int Atoms, class Acc, int Halves, class LoadA, class LoadB>
+__device__ inline void multiply_keys(narrow_sums<Acc> (*c)[Halves], int steps, LoadA load_a_step, LoadB load_b_step) {
   const auto step = [&](int i) {
-    key_fragment<T> a;
-    load_a_step(i, a);
+    key_fragment<T> a[Atoms];
+    ASSAY_UNROLL
+    for (int atom = 0; atom < Atoms; ++atom) load_a_step(atom, i, a[atom]);
     ASSAY_UNROLL
     for (int half = 0; half < Halves; ++half) {
       query_fragment<T> b;
       load_b_step(half, i, b);
-      multiply_narrow(c[half], a, b);
+      ASSAY_UNROLL
+      for (int atom = 0; atom < Atoms; ++atom) multiply_narrow(c[atom][half], a[atom], b);
     }
   };
   if constexpr (MostSteps > 0) {

@@ -158,7 +158,7 @@ __device__ inline lds_place place_in_lds(unsigned char* at) {
 }
 
 /// Copies to LDS, done where they begin: see copies_pass_registers.
-template <int Bytes>
+template <int Bytes, bool IsReadOnce = false>
 __device__ inline void begin_copy(lds_place to, const void* from, bool is_live) {
   struct alignas(Bytes) vector {
     unsigned int word[Bytes / 4];

@@ -155,7 +155,7 @@ inline lds_place place_in_lds(unsigned char* at) {
 
 /// Begins a copy of `Bytes` (8 or 16) to LDS; where it is not live nothing is read, and the destination becomes 0.
 /// Always inlined: the checker names the kernel's line.
-template <int Bytes>
+template <int Bytes, bool IsReadOnce = false>
 [[gnu::always_inline]] inline void begin_copy(lds_place to, const void* from, bool is_live) {
   cpu::begin_copy(to, from, Bytes, is_live ? Bytes : 0);
 }

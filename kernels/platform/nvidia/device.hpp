@@ -148,20 +148,31 @@ __device__ inline lds_place place_in_lds(const void* at) {
 }
 
 /// Begins a copy of `Bytes` (8 or 16) to LDS; where it is not live nothing is read, and the destination becomes 0.
-template <int Bytes>
+/// IsReadOnce: the L2 cache gives its place away first, and keeps what launches have in common: tables and code.
+template <int Bytes, bool IsReadOnce = false>
 __device__ inline void begin_copy(lds_place to, const void* from, bool is_live) {
   const int is_dead = is_live ? 0 : 1;
-  if constexpr (Bytes == 16)  // past the L1 cache, which the tile would only pass
+  if constexpr (Bytes == 16 && IsReadOnce) {
+    // What createpolicy.fractional.L2::evict_first makes, as CUTLASS's CacheHintSm90 has it, too. Of a constant the
+    // compiler knows that all lanes have it.
+    constexpr std::uint64_t policy = 0x12F0000000000000U;
+    asm volatile(
+        "{.reg .pred dead; setp.ne.b32 dead, %2, 0; "
+        "cp.async.cg.shared.global.L2::cache_hint.L2::128B [%0], [%1], 16, dead, %3;}" ::"r"(to),
+        "l"(from), "r"(is_dead), "l"(policy)
+        : "memory");
+  } else if constexpr (Bytes == 16) {  // past the L1 cache, which the tile would only pass
     asm volatile(
         "{.reg .pred dead; setp.ne.b32 dead, %2, 0; cp.async.cg.shared.global.L2::128B [%0], [%1], 16, dead;}" ::"r"(
             to),
         "l"(from), "r"(is_dead)
         : "memory");
-  else
+  } else {
     asm volatile(
         "{.reg .pred dead; setp.ne.b32 dead, %3, 0; cp.async.ca.shared.global [%0], [%1], %2, dead;}" ::"r"(to),
         "l"(from), "n"(Bytes), "r"(is_dead)
         : "memory");
+  }
 }
 /// Makes a group of the thread's copies since the last one.
 __device__ inline void commit_copies() {

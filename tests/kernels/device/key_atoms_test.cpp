@@ -41,10 +41,11 @@ __global__ void both_products(const T* q, const Stored* k, const device::f16* v,
   stage(k_rows, k, keys, dim);
   stage(v_rows, v, keys, columns);
   __syncthreads();
-  device::narrow_sums<Score> s[1];
-  device::multiply_keys<T, 0>(
-      s, dim / device::atom_depth, [&](int step, auto& f) { device::load_keys<Stored>(f, k_rows, step); },
+  device::narrow_sums<Score> all[1][1];
+  device::multiply_keys<T, 0, 1>(
+      all, dim / device::atom_depth, [&](int, int step, auto& f) { device::load_keys<Stored>(f, k_rows, step); },
       [&](int, int step, auto& f) { device::load_queries<Stored>(f, q_rows, step); });
+  const auto& s = all[0];
   float p[sizeof(device::narrow_sums<float>) / sizeof(float)] = {};
   for (int i = 0; i < s[0].count(); ++i) {
     s_out[device::narrow_row(i) * queries + device::narrow_column(i)] = s[0].value[i];

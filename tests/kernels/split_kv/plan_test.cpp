@@ -25,7 +25,7 @@ problem decode_problem() {
 
 /// As of an H100 or H200.
 assay::device_facts hopper(std::int64_t memory_bytes, int units) {
-  return {memory_bytes, units, {32, 8, 4, 227 << 10, 228 << 10, true}};
+  return {memory_bytes, units, {32, 8, 8, 227 << 10, 228 << 10, true}};
 }
 
 const assay_kernel& kernel() {
@@ -95,7 +95,7 @@ TEST_CASE("an idle device is filled with splits, of 256 keys at least, and never
 
 TEST_CASE("blocks and splits fill the device once, or as many times as leave its last round full", "[plan]") {
   problem p = decode_problem();
-  p.head_dim_qk = p.head_dim_v = 128;  // two blocks a unit: 264 at once
+  p.head_dim_qk = p.head_dim_v = 128;  // one block a unit: 132 at once
   p.heads_q = 32;
   p.max_k = 131072;
   p.num_pages = 70000;
@@ -108,12 +108,40 @@ TEST_CASE("blocks and splits fill the device once, or as many times as leave its
     CHECK(plan.num_splits == again.num_splits);
     return plan.num_splits;
   };
-  CHECK(splits(8, 1) == 33);
-  CHECK(splits(8, 16) == 2);
-  CHECK(splits(8, 33) == 1);
-  CHECK(splits(8, 64) == 1);   // two rounds, the second one nearly full
-  CHECK(splits(4, 75) == 6);   // 300 blocks in two rounds, or 1800 in seven
+  CHECK(splits(8, 1) == 16);
+  CHECK(splits(4, 16) == 2);
+  CHECK(splits(8, 16) == 1);
+  CHECK(splits(8, 33) == 1);   // two rounds
+  CHECK(splits(8, 64) == 1);   // four rounds, the last one nearly full
+  CHECK(splits(4, 34) == 6);   // 136 blocks in two rounds, or 816 in seven
   CHECK(splits(8, 600) == 1);  // many rounds
+}
+
+TEST_CASE("a ring has as many slots as keep enough bytes on their way to the unit, or as fit", "[plan]") {
+  problem p = decode_problem();
+  const auto shape_of = [&](assay::dtype kv, std::int32_t head_dim, const assay::split_kv_device& device) {
+    p.k_type = p.v_type = kv;
+    p.head_dim_qk = p.head_dim_v = head_dim;
+    return assay::split_kv_shape_of(p, device);
+  };
+  const assay::split_kv_device large = hopper(0, 132).shape;
+  for (const assay::dtype kv : {assay::dtype::f16, assay::dtype::e4m3fn}) {
+    const assay::split_kv_shape usual = shape_of(kv, 128, large);
+    CHECK(usual.waves == 8);
+    CHECK(usual.lds.slots == 2);
+    CHECK(assay::split_kv_blocks_per_unit(usual, large) == 1);
+    CHECK(shape_of(kv, 256, large).waves == 4);  // eight do not fit
+  }
+  const assay::split_kv_shape narrow = shape_of(assay::dtype::f16, 64, large);
+  CHECK(narrow.waves == 8);
+  CHECK(narrow.lds.slots == 2);
+  CHECK(assay::split_kv_blocks_per_unit(narrow, large) == 2);
+  CHECK(shape_of(assay::dtype::e4m3fn, 64, large).lds.slots == 3);  // rows are half empty in LDS
+  const assay::split_kv_device small{32, 8, 8, 99 << 10, 100 << 10, true};
+  CHECK(shape_of(assay::dtype::f16, 64, small).lds.slots == 3);
+  CHECK(shape_of(assay::dtype::f16, 128, small).waves == 4);
+  const assay::split_kv_device few_waves{64, 16, 2, 64 << 10, 64 << 10, true};
+  CHECK(shape_of(assay::dtype::f16, 64, few_waves).lds.slots == 4);  // never enough
 }
 
 TEST_CASE("the waves of a block, which are the contract's states, do not depend on the rows", "[plan]") {
@@ -121,7 +149,7 @@ TEST_CASE("the waves of a block, which are the contract's states, do not depend 
   for (const int of_block : {64 << 10, 99 << 10, 163 << 10, 227 << 10})
     for (p.head_dim_qk = 8; p.head_dim_qk <= 256; p.head_dim_qk += 8)
       for (p.head_dim_v = 8; p.head_dim_v <= 256; p.head_dim_v += 8) {
-        const assay::split_kv_device device{32, 8, 4, of_block, of_block + 1024, true};
+        const assay::split_kv_device device{32, 8, 8, of_block, of_block + 1024, true};
         p.max_q = 1;
         const assay::split_kv_shape narrow = assay::split_kv_shape_of(p, device);
         p.max_q = 4;
@@ -130,7 +158,6 @@ TEST_CASE("the waves of a block, which are the contract's states, do not depend 
         REQUIRE(narrow.rows == 8);
         REQUIRE(wide.rows == 16);
         REQUIRE(narrow.waves == wide.waves);
-        REQUIRE(narrow.lds.slots >= wide.lds.slots);
         REQUIRE(wide.lds.size_bytes <= of_block);
       }
 }
@@ -219,7 +246,8 @@ TEST_CASE("run() wants a planned problem and all tensors, and launches nothing w
 
 TEST_CASE("a block's LDS fits the device for every head dimension and type, and its parts do not overlap", "[plan]") {
   const assay::split_kv_device devices[] = {
-      {32, 8, 4, 227 << 10, 228 << 10, true}, {32, 8, 4, 99 << 10, 100 << 10, true},
+      {32, 8, 8, 227 << 10, 228 << 10, true}, {32, 8, 8, 99 << 10, 100 << 10, true},
+      {32, 8, 4, 227 << 10, 228 << 10, true}, {32, 16, 8, 64 << 10, 64 << 10, false},
       {32, 16, 4, 64 << 10, 64 << 10, true},  {64, 16, 2, 64 << 10, 64 << 10, true},
       {64, 16, 4, 64 << 10, 64 << 10, false}, {32, 16, 4, 64 << 10, 64 << 10, false}};
   problem p = decode_problem();

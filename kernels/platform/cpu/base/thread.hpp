@@ -121,6 +121,9 @@ class atomic_note {
 /// Tells the checker of a load or store that code of the platform is about to do for the running thread, at `pc`.
 void note_load(const void* accessed, std::size_t size, std::uintptr_t pc);
 void note_store(const void* accessed, std::size_t size, std::uintptr_t pc);
+/// The access of the kernel's code at `pc` needs an address that is a multiple of `size`. If it is not, the checker
+/// reports it and ends the block; where nothing is checked, throws std::invalid_argument.
+void demand_multiple(const void* accessed, std::size_t size, std::uintptr_t pc);
 
 /// Who sees what the running thread did before a fence, once they see an atomic of its after the fence.
 enum class fence_scope : std::uint8_t { block, device };

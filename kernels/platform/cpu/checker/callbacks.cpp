@@ -6,6 +6,8 @@
 /// - misaligned pointers and indices past an array: UBSan's checks, since only it knows the types of the source. The
 ///   accesses do not show them: a vector may be loaded piece by piece, and a memcpy needs no alignment.
 #include <cstring>
+#include <stdexcept>
+#include <string>
 
 #include "kernels/platform/cpu/checker/check_access.hpp"
 
@@ -91,6 +93,15 @@ void note_load(const void* accessed, std::size_t size, std::uintptr_t pc) {
 void note_store(const void* accessed, std::size_t size, std::uintptr_t pc) {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): a program counter
   on_range(access_kind::store, accessed, size, reinterpret_cast<const void*>(pc));
+}
+void demand_multiple(const void* accessed, std::size_t size, std::uintptr_t pc) {
+  const auto address = reinterpret_cast<std::uintptr_t>(accessed);
+  if (address % size == 0) return;
+  auto* const self = static_cast<checked_thread*>(const_cast<thread_coordinates*>(this_thread));
+  if (self == nullptr || self->checker == nullptr)
+    throw std::invalid_argument("an access of " + std::to_string(size) +
+                                " bytes at an address that is no multiple of it");
+  self->checker->report_misaligned(*self, address, size, pc);
 }
 
 void fence(fence_scope scope) {

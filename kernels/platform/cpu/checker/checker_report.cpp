@@ -92,6 +92,15 @@ std::string access_checker::who(access_record other, bool is_global) const {
   return text + in_brackets(code_start_ + record::site(other));
 }
 
+void access_checker::report_misaligned(checked_thread& self, std::uintptr_t address, std::uint64_t size,
+                                       std::uintptr_t pc) {
+  const own_accesses own(self);
+  end_block(self, make_defect(self, ASSAY_MISALIGNED, {access_kind::load, address, size, pc},
+                              "access of " + std::to_string(size) + " bytes" + in_brackets(pc) + " to " +
+                                  place_of(address) + ", " + std::to_string(address % size) +
+                                  " bytes past a multiple of " + std::to_string(size)));
+}
+
 void access_checker::report_misaligned(checked_thread& self, std::uintptr_t address, std::uint64_t alignment,
                                        const char* type, const char* file, int line) {
   const own_accesses own(self);

@@ -34,11 +34,9 @@ void begin_copy_at(std::uintptr_t pc, void* shared, const void* source, std::siz
   if (size != 4 && size != 8 && size != 16) throw std::invalid_argument("cp.async copies 4, 8 or 16 bytes");
   copy_under_way copy{shared, size, pc, {}};
   bytes = bytes < size ? bytes : size;
-  if (reinterpret_cast<std::uintptr_t>(shared) % size != 0 ||
-      (bytes != 0 && reinterpret_cast<std::uintptr_t>(source) % size != 0))
-    throw std::invalid_argument("cp.async of " + std::to_string(size) +
-                                " bytes at an address that is no multiple of it");
+  demand_multiple(shared, size, pc);
   if (bytes != 0) {
+    demand_multiple(source, size, pc);
     note_load(source, bytes, pc);
     std::memcpy(copy.bytes, source, bytes);
   }

@@ -10,7 +10,7 @@
 namespace assay::cpu {
 
 /// The calling thread's copies. `size` is 4, 8 or 16; `bytes` of the source are read, the rest of the destination
-/// becomes 0. Throws std::invalid_argument for another size, and for an address that is no multiple of it.
+/// becomes 0. Throws std::invalid_argument for another size. Both addresses are multiples of it: demand_multiple().
 void begin_copy(void* shared, const void* source, std::size_t size, std::size_t bytes);
 /// The same of a copy that the kernel's code at `pc` begins.
 void begin_copy_at(std::uintptr_t pc, void* shared, const void* source, std::size_t size, std::size_t bytes);

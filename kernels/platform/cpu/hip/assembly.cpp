@@ -197,9 +197,10 @@ class interpreter {
     const std::uint64_t address = address_of(i.arguments[is_load ? 1 : 0]);
     // NOLINTNEXTLINE(performance-no-int-to-ptr): registers hold addresses as numbers
     char* const at = i.has("shared") ? static_cast<char*>(shared_pointer(address)) : reinterpret_cast<char*>(address);
-    if (reinterpret_cast<std::uintptr_t>(at) % (size * parts.size()) != 0)
-      throw std::invalid_argument(i.name + " at an address that is no multiple of its size");
-    as_kernel([&, bytes = size * parts.size()] { (is_load ? note_load : note_store)(at, bytes, pc_); });
+    as_kernel([&, bytes = size * parts.size()] {
+      demand_multiple(at, bytes, pc_);
+      (is_load ? note_load : note_store)(at, bytes, pc_);
+    });
     for (std::size_t part = 0; part < parts.size(); ++part) {
       std::uint64_t value = is_load ? 0 : get(parts[part]);
       if (is_load) {

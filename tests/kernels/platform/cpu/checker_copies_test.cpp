@@ -26,6 +26,7 @@ enum class flaw : std::uint8_t {
   store,         ///< the thread stores while the copy is under way
   second_copy,   ///< two copies at once
   over_readers,  ///< the copy begins while others may still read what was there
+  misaligned,    ///< the source is no multiple of what is copied
   never_waited   ///< no thread touches it: no defect
 };
 
@@ -42,6 +43,7 @@ __global__ void copy(float* out, const float* in, flaw planted, int reader) {
     if (thread == reader) sum += place[0];
   }
   if (thread == 0) {
+    if (planted == flaw::misaligned) begin_copy(lds, in + 1, 16, 16);
     begin(0);
     commit_copies();
     begin(1);
@@ -128,5 +130,15 @@ TEST_CASE("A copy is a store at its start, and one of its thread at the wait", "
       // A reader that comes first has read what no thread wrote, too.
       CHECK(std::ranges::any_of(run.seen, [](const seen_defect& d) { return d.kind == ASSAY_DATA_RACE; }));
     }
+  });
+}
+
+TEST_CASE("A copy from an address that is no multiple of its size is reported with its line", "[checker][copies]") {
+  on_all_launches([](const assay_launch& l, int reader) {
+    const copy_run run(l, {flaw::misaligned}, reader);
+    REQUIRE_FALSE(run.seen.empty());
+    CHECK(run.seen[0].kind == ASSAY_MISALIGNED);
+    CHECK(mentions(run.seen[0], "access of 16 bytes (checker_copies_test.cpp:"));
+    CHECK(mentions(run.seen[0], "4 bytes past a multiple of 16"));
   });
 }

@@ -108,9 +108,9 @@ void settle(double theta, double& w, double& e) {
 }
 
 /// Whether a fused logit within e of w is not rounded, as far as p can tell: smaller ones meet a maximum that has them
-/// rounded only where they lie 2^9 below it, and then p is 0, whatever p_shift is.
+/// rounded only where they lie 2^9 below it, rounded or not, and then p is 0, whatever p_shift is.
 bool stays_unrounded(const logit_scale& s, double w, double e) {
-  return s.is_fused && std::fabs(w) + e < s.least_rounded - 0x1p9;
+  return s.is_fused && std::fabs(w) * (1 + s.common_error) + e < s.least_rounded * (1 - 0x1p-20) - 0x1p9;
 }
 /// Whether one is rounded certainly: the maximum is not below a logit that is as large itself.
 bool is_rounded(const logit_scale& s, double w, double e) {

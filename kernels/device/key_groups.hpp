@@ -13,7 +13,7 @@ namespace assay::device {
 
 /// Whose groups are: a wave's, of one or more atoms of keys. run_keys: of which one page is looked up, where pages are
 /// multiples of it. spare_registers: that a lane has for the next group where registers are few. reads_once: whether
-/// other blocks hardly read the same keys, so that caches need not keep them.
+/// blocks that read the same keys do so at about the same time, if at all, so that caches need not keep them.
 template <int Keys = device::group_keys, bool ReadsOnce = false>
 struct wave_crew {
   static constexpr bool reads_once = ReadsOnce;

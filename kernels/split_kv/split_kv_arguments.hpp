@@ -19,7 +19,8 @@ constexpr int split_kv_group_keys(std::int64_t k_bytes, std::int64_t v_bytes) {
 }
 inline constexpr int most_split_kv_group_keys = 32;
 inline constexpr int most_split_kv_rows = 16;  ///< of a block: query rows times heads of a group
-inline constexpr int most_split_kv_waves = 8;
+/// Where copies pass through registers, more than four were never measured.
+inline constexpr int most_split_kv_waves = platform::copies_pass_registers ? 4 : 8;
 /// Of the platform's usual wave size, where LDS has room for them.
 inline constexpr int usual_split_kv_waves = platform::most_threads_of_block / platform::usual_wave_lanes;
 inline constexpr int most_split_kv_threads = 256;  ///< of a block, on any platform
@@ -35,7 +36,7 @@ struct split_kv_lds {
   std::int32_t slots;       ///< of a wave's ring
   std::int32_t ring_at;     ///< of wave 0; before it lies Q
   std::int32_t ring_bytes;  ///< of a wave
-  std::int32_t states_at;   ///< m of each wave and row, then l, then the joined l of each row; floats
+  std::int32_t states_at;   ///< m of each wave and row, then l; floats
   std::int32_t size_bytes;
 };
 

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <ostream>
 
@@ -89,13 +91,14 @@ std::vector<bench_shape> wanted_shapes(const library& lib, const bench_arguments
   for (const std::string& text : given.shapes)
     std::erase_if(shapes, [&](const bench_shape& s) { return !mentions(s, text); });
   if (shapes.empty() && !given.shapes.empty())
-    throw usage_error(
-        fmt::format("--shape: no shape of {} has {} in its line", lib.path(), fmt::join(given.shapes, ", ")));
+    throw usage_error(fmt::format("--shape: no shape of {} has {} in its name, kernel or types", lib.path(),
+                                  fmt::join(given.shapes, ", ")));
   return shapes;
 }
 
 int bench(const bench_arguments& given, const cli_context& context) {
   require_place("--json", given.json);
+  if (std::ranges::count(given.shapes, std::string()) > 0) throw usage_error("--shape: the text is empty");
   const auto lib = given.from.open(context);
   if (lib->tensors_on() != kDLCPU) {
     const device_bench_result result = measure_device(*lib, wanted_shapes(*lib, given), given.launches);

@@ -43,7 +43,7 @@ struct bench_shape {
 /// The shapes of the kernels that the library has: decoding, prefill, logits and appended rows of large models.
 std::vector<bench_shape> bench_shapes(const library& lib);
 
-/// Whether the shape's name, kernel or types, as the text of a result shows them, hold `text`.
+/// Whether the shape's name, kernel or types hold `text`.
 bool mentions(const bench_shape& shape, std::string_view text);
 
 /// Measures in this process, which must not fork afterwards. `launches` of each shape after a quarter as many. Throws

@@ -213,6 +213,35 @@ TEST_CASE("beside a large maximum a fused kernel rounds its logits, beside other
   CHECK(count_outside(10, 20, rounded) > 200);  // a sum near the maximum often rounds to the same
 }
 
+TEST_CASE("a logit close below a large least rounded maximum may be rounded up to it", "[oracle]") {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  contract c = fused_contract();
+  for (const float least : {1.0F, 0x1p16F, 0x1p24F, 0x1p36F, 0x1p100F}) {
+    c.least_rounded_maximum = least;
+    int equal = 0;
+    for (int i = 0; i < 400; ++i) {
+      const logit_scale scale = scale_of(with_scale(0.1F + 0.001F * static_cast<float>(i)), c);
+      const float c2 = static_cast<float>(scale.factor);
+      const auto rounded = [&](float a) -> float {
+        const volatile float y = a * c2;
+        return y;
+      };
+      float below = least / c2 * (1 - 0x1p-20F);  // the least one that is rounded to that maximum, or above
+      while (rounded(below) < least) below = std::nextafter(below, infinity);
+      const float top = std::nextafter(below, infinity);
+      double w[] = {static_cast<double>(below), static_cast<double>(top)}, e[] = {0, 0};
+      to_logits(scale, nullptr, 2, w, e);
+      const logit_gap maximum = round_to_f32(scale, w[1], e[1]);
+      const probability p = exp2_of(gap(scale, w[0], e[0], maximum.mid, maximum.radius), c, 1.0);
+      const double of_rounded = std::exp2(static_cast<double>(rounded(below)) - static_cast<double>(rounded(top)));
+      equal += rounded(below) == rounded(top) ? 1 : 0;
+      CHECK(p.lo <= of_rounded);
+      CHECK(of_rounded <= p.hi);
+    }
+    CHECK(equal > 0);
+  }
+}
+
 TEST_CASE("the peak is exactly 1 without shift and fusion, else 2^shift up to roundings", "[oracle]") {
   contract c;
   CHECK(peak_of(scale_of(with_scale(1), c), 1e6, 1, c).lo == 1);

@@ -152,7 +152,12 @@ __device__ inline lds_place place_in_lds(const void* at) {
 template <int Bytes, bool IsReadOnce = false>
 __device__ inline void begin_copy(lds_place to, const void* from, bool is_live) {
   const int is_dead = is_live ? 0 : 1;
-  if constexpr (Bytes == 16 && IsReadOnce) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  constexpr bool has_policy = IsReadOnce;
+#else
+  constexpr bool has_policy = false;
+#endif
+  if constexpr (Bytes == 16 && has_policy) {
     // What createpolicy.fractional.L2::evict_first makes, as CUTLASS's CacheHintSm90 has it, too. Of a constant the
     // compiler knows that all lanes have it.
     constexpr std::uint64_t policy = 0x12F0000000000000U;

@@ -87,6 +87,7 @@ TEST_CASE("a place that cannot be written is noticed before the work, by root to
   expect_usage_error({"run", "--findings", "/proc/findings"}, "--findings: /proc/findings");
   expect_usage_error({"bench", "--json", "/proc/report"}, "--json: /proc/report");
   expect_usage_error({"bench", "--shape", "decode"}, "--shape is for kernels on a GPU");
+  expect_usage_error({"bench", "--shape", ""}, "--shape: the text is empty");
   expect_usage_error({"minimize", file, "--output", "/proc/small.json"}, "--output: /proc/small.json");
   CHECK(std::distance(fs::directory_iterator(here.file("")), fs::directory_iterator{}) == 1);
 }

@@ -45,8 +45,7 @@ void load_matrices(std::uintptr_t pc, std::source_location where, std::uint32_t*
   if (count != 1 && count != 2 && count != 4) throw std::invalid_argument("ldmatrix loads 1, 2 or 4 matrices");
   matrix_rows own{};
   if (lane_id() < 8 * count) {
-    if (reinterpret_cast<std::uintptr_t>(row) % sizeof own.row != 0)
-      throw std::invalid_argument("ldmatrix of a row at an address that is no multiple of 16");
+    demand_multiple(row, sizeof own.row, pc);
     note_load(row, sizeof own.row, pc);
     std::memcpy(own.row, row, sizeof own.row);
   }

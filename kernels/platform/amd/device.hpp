@@ -160,10 +160,11 @@ __device__ inline lds_place place_in_lds(unsigned char* at) {
 /// Copies to LDS, done where they begin: see copies_pass_registers.
 template <int Bytes, bool IsReadOnce = false>
 __device__ inline void begin_copy(lds_place to, const void* from, bool is_live) {
-  struct alignas(Bytes) vector {
-    unsigned int word[Bytes / 4];
-  };
-  *reinterpret_cast<vector*>(to) = is_live ? *static_cast<const vector*>(from) : vector{};
+  // No struct: a choice between one in memory and an empty one would be between places, of which one is scratch memory.
+  using word = unsigned int __attribute__((ext_vector_type(Bytes / 4)));
+  word bits = 0;
+  if (is_live) bits = *static_cast<const word*>(from);
+  *reinterpret_cast<word*>(to) = bits;
 }
 __device__ inline void commit_copies() {}
 template <int Pending>

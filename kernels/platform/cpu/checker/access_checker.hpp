@@ -148,7 +148,7 @@ class access_checker {
   /// Ends the block: vector loads of misaligned addresses fault on CPUs as on GPUs.
   [[noreturn]] void report_misaligned(checked_thread& self, std::uintptr_t address, std::uint64_t alignment,
                                       const char* type, const char* file, int line);
-  /// The same of an access of `size` bytes at `pc`, whose type nobody knows.
+  /// The same of an access of `size` bytes at `pc`, whose type is not known.
   [[noreturn]] void report_misaligned(checked_thread& self, std::uintptr_t address, std::uint64_t size,
                                       std::uintptr_t pc);
   /// Ends the block: the access at `pc` faulted, since no memory is at what it takes for an address.

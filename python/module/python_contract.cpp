@@ -60,7 +60,9 @@ dtype type_of(const std::string& field, const py::handle& value) {
 void set_accumulation(accumulation& a, const std::string& field, const py::handle& value) {
   if (!py::isinstance<py::dict>(value)) refuse(field, value, "a dict of an accumulation's fields");
   for (const auto& [key, v] : value.cast<py::dict>()) {
-    const auto name = py::str(key).cast<std::string>(), path = field + "." + name;
+    const auto name = py::str(key).cast<std::string>();
+    std::string path = field;
+    path.append(".").append(name);
     if (name == "products")
       a.products = number_of<std::int32_t>(path, v);
     else if (name == "alignment_bits")

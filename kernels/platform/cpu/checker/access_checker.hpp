@@ -254,7 +254,8 @@ class access_checker {
   bool is_new(assay_defect_kind kind, std::uintptr_t pc);
   access_defect make_defect(const checked_thread& self, assay_defect_kind kind, const access& what,
                             std::string message) const;
-  [[noreturn]] void end_block(checked_thread& self, access_defect found);
+  /// Moves from `found`, a named object: destructors of the callers do not run, so a temporary would leak.
+  [[noreturn]] void end_block(checked_thread& self, access_defect& found);
   std::string what_it_is(const access& what) const;
   std::string who(access_record other, bool is_global) const;
   std::string place_of(std::uintptr_t address) const;

@@ -95,10 +95,11 @@ std::string access_checker::who(access_record other, bool is_global) const {
 void access_checker::report_misaligned(checked_thread& self, std::uintptr_t address, std::uint64_t size,
                                        std::uintptr_t pc) {
   const own_accesses own(self);
-  end_block(self, make_defect(self, ASSAY_MISALIGNED, {access_kind::load, address, size, pc},
-                              "access of " + std::to_string(size) + " bytes" + in_brackets(pc) + " to " +
-                                  place_of(address) + ", " + std::to_string(address % size) +
-                                  " bytes past a multiple of " + std::to_string(size)));
+  access_defect defect =
+      make_defect(self, ASSAY_MISALIGNED, {access_kind::load, address, size, pc},
+                  "access of " + std::to_string(size) + " bytes" + in_brackets(pc) + " to " + place_of(address) + ", " +
+                      std::to_string(address % size) + " bytes past a multiple of " + std::to_string(size));
+  end_block(self, defect);
 }
 
 void access_checker::report_misaligned(checked_thread& self, std::uintptr_t address, std::uint64_t alignment,
@@ -109,7 +110,7 @@ void access_checker::report_misaligned(checked_thread& self, std::uintptr_t addr
   defect.line = std::string(slash != nullptr ? slash + 1 : file) + ":" + std::to_string(line);
   defect.message = "access (" + defect.line + ") as " + type + " to " + place_of(address) + ", " +
                    std::to_string(address % alignment) + " bytes past a multiple of " + std::to_string(alignment);
-  end_block(self, std::move(defect));
+  end_block(self, defect);
 }
 
 std::string access_checker::place_in(const local_area& area, std::uint64_t offset) const {
@@ -182,22 +183,24 @@ void access_checker::report_input_store(checked_thread& self, const access& what
   const own_accesses own(self);
   std::string message = what_it_is(what) + " to " + (region.role == memory_role::input ? "the input " : "the ") +
                         place_in(region, what.address - region.low);
-  end_block(self, make_defect(self, ASSAY_INPUT_STORE, what, std::move(message)));
+  access_defect defect = make_defect(self, ASSAY_INPUT_STORE, what, std::move(message));
+  end_block(self, defect);
 }
 
 void access_checker::report_index(checked_thread& self, std::int64_t index, const char* type, std::string line) {
   const own_accesses own(self);
   access_defect defect{ASSAY_OUT_OF_BOUNDS, {}, std::move(line), self.block->block_index, self.wave, self.lane};
   defect.message = "index " + std::to_string(index) + " (" + defect.line + ") of an array of type " + type;
-  end_block(self, std::move(defect));
+  end_block(self, defect);
 }
 
 void access_checker::report_no_address(checked_thread& self, std::uintptr_t pc) {
   const own_accesses own(self);
   const access what{access_kind::load, 0, 0, pc};
-  end_block(self, make_defect(self, ASSAY_WILD_ACCESS, what,
-                              "access" + in_brackets(pc) + " to what is no address: past " +
-                                  std::to_string(address_bits) + " bits"));
+  access_defect defect = make_defect(
+      self, ASSAY_WILD_ACCESS, what,
+      "access" + in_brackets(pc) + " to what is no address: past " + std::to_string(address_bits) + " bits");
+  end_block(self, defect);
 }
 
 void access_checker::report_outside_variable(const checked_thread& self, const access& what,
@@ -245,17 +248,18 @@ void access_checker::report_outside(checked_thread& self, const access& what) {
   if (nearest == nullptr) {
     std::string message =
         what_it_is(what) + " of memory outside all tensors, the LDS, the arguments and the thread's stack";
-    end_block(self, make_defect(self, ASSAY_WILD_ACCESS, what, std::move(message)));
+    access_defect defect = make_defect(self, ASSAY_WILD_ACCESS, what, std::move(message));
+    end_block(self, defect);
   }
   std::string message = what_it_is(what) + " outside of " + nearest->shape() + ": " +
                         nearest->describe(static_cast<std::int64_t>(what.address - nearest->low));
   access_defect defect = make_defect(self, ASSAY_OUT_OF_BOUNDS, what, std::move(message));
-  if (distance > 0) end_block(self, std::move(defect));
+  if (distance > 0) end_block(self, defect);
   // In a gap between rows, where memory exists.
   if (is_new(ASSAY_OUT_OF_BOUNDS, what.pc)) defects_.push_back(std::move(defect));
 }
 
-void access_checker::end_block(checked_thread& self, access_defect found) {
+void access_checker::end_block(checked_thread& self, access_defect& found) {
   fatal_ = std::move(found);
   self.checker = this;  // destructors of callers will not run
   leave_block_(self);

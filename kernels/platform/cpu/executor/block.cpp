@@ -276,7 +276,7 @@ hand_over block_runner::yield(const meeting_place& place) {
     idle_steps_ = 0;
     busy_steps_ = 0;
   }
-  schedule_.yield();
+  schedule_.yield(idle_steps_);
   return go_on(self);
 }
 

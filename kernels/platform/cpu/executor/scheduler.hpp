@@ -51,8 +51,8 @@ class scheduler {
   /// All threads passed a barrier: restarts the schedule, with the running thread as one of them.
   void wake_all(const std::uint64_t* alive);
 
-  /// The running lane lets others go first. Call next() after it.
-  void yield();
+  /// The running lane lets others go first. Call next() after it. `idle_steps`: such steps since something changed.
+  void yield(std::uint64_t idle_steps);
 
   /// After a collective, which the running lane completed: whether it must let another wave run. If so call next().
   bool preempts();

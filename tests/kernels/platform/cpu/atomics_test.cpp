@@ -103,6 +103,19 @@ __global__ void pass_token(int* token) {
   }
 }
 
+/// The same where all lanes wait. `polls` counts how often in vain.
+__global__ void pass_token_of_lanes(int* token, int* polls) {
+  const int wave = static_cast<int>(threadIdx.x) / warpSize;
+  const int waves = static_cast<int>(blockDim.x) / warpSize;
+  for (int round = 0; round < 3; ++round) {
+    const int mine = round * waves + (waves - 1 - wave);
+    while (atomicAdd(token, 0) != mine) ++*polls;
+    __syncwarp();
+    if (__lane_id() == 0) atomicAdd(token, 1);
+    __syncwarp();
+  }
+}
+
 }  // namespace
 
 TEST_CASE("A wave that polls for another wave's store does not starve it") {
@@ -113,5 +126,19 @@ TEST_CASE("A wave that polls for another wave's store does not starve it") {
     hipLaunchKernelGGL(pass_token, 1, 256, 0, nullptr, &token);
     REQUIRE(hipGetLastError() == hipSuccess);
     REQUIRE(token == 3 * 256 / l.wave_size);
+  }
+}
+
+TEST_CASE("Waves that poll in vain give way soon") {
+  constexpr int threads = 256, steps_of_one = 512;
+  for (const assay_launch& l : all_launches()) {
+    INFO(name(l));
+    const launch_scope scope(l);
+    int token = 0, polls = 0;
+    hipLaunchKernelGGL(pass_token_of_lanes, 1, threads, 0, nullptr, &token, &polls);
+    const int hand_overs = 3 * threads / l.wave_size;
+    CHECK(token == hand_overs);
+    // In the schedule of priorities one wave takes its steps, and each other one a turn of its lanes.
+    if (l.schedule == ASSAY_PCT) CHECK(polls <= hand_overs * (steps_of_one + 2 * threads));
   }
 }

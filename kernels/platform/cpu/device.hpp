@@ -7,8 +7,8 @@
 #include <span>
 
 #include "kernels/library.h"
-#include "kernels/platform/common/kernels_in_turn.hpp"
 #include "kernels/platform/common/math_errors.hpp"
+#include "kernels/platform/cpu/base/thread.hpp"
 #include "kernels/platform/cpu/executor/announced_call.hpp"
 #include "kernels/platform/cpu/executor/async_copy.hpp"
 #include "kernels/platform/cpu/executor/executor.hpp"
@@ -127,6 +127,16 @@ inline bool device_has_few_registers(const assay_launch&) {
   return has_few_registers;
 }
 
+/// As in kernels/platform/common/kernels_in_turn.hpp. A kernel starts when the one before it is done, and accesses are
+/// checked as if it started early.
+inline void start_next_kernel() {}
+inline void await_kernel_before() {
+  cpu::await_kernel_before();
+}
+#define ASSAY_LAUNCH_BEHIND(kernel, grid, block, ...)                                                  \
+  ::assay::cpu::launch_kernel<::assay::cpu::compiled_wave_size, true>(#kernel, kernel, grid, block, 0, \
+                                                                      ::assay::platform::stream(), __VA_ARGS__)
+
 /// A value that is the same in all lanes of the wave: AMD's GPUs take one lane's for all. Lanes that differ throw.
 inline int uniform(int value, ASSAY_HERE) {
   return cpu::demand_uniform(value, where);
@@ -163,8 +173,11 @@ template <int Bytes, bool IsReadOnce = false>
 inline void commit_copies() {
   cpu::commit_copies();
 }
-/// Makes what the thread wrote to LDS visible to a matrix unit that reads LDS itself: here none does.
-inline void publish_lds() {}
+/// Makes what the thread wrote to LDS, by copies that it has waited for, too, visible to a matrix unit that reads LDS
+/// itself: before the barrier that orders the block.
+inline void publish_lds() {
+  cpu::publish_lds();
+}
 /// Waits for the thread's groups but the newest `Pending`. Other lanes see their copies after a wave_fence().
 template <int Pending>
 inline void wait_for_copies() {

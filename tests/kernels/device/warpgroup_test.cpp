@@ -10,8 +10,10 @@
 #include <catch2/matchers/catch_matchers.hpp>
 #include <cmath>
 #include <cstdint>
+#include <source_location>
 #include <vector>
 
+#include "hip/assembly.h"
 #include "kernels/device/convert.hpp"
 #include "kernels/device/mma.hpp"
 #include "kernels/device/swizzled_rows.hpp"
@@ -48,6 +50,12 @@ enum class flaw : std::uint8_t {
   no_fence,       ///< a product without start_warpgroup()
   misplaced_b,    ///< B's rows begin within a group of eight
   unwritten_b,    ///< B was never written
+  unpublished,    ///< no thread's stores are published to the unit
+  late_publish,   ///< by the thread that stored, after the barrier
+  stores_behind,  ///< the last of them are behind the fence
+  by_readers,     ///< no flaw: after the barrier, by the threads that multiply
+  by_assembly,    ///< no flaw: by PTX
+  between,        ///< no flaw: by the thread that stored none of it, between two barriers
   lacking_lanes,  ///< some lanes do not wait
 };
 
@@ -76,6 +84,23 @@ __device__ void store_sums(const device::group_sums* sums, float* to, int column
          device::group_column(i)] = sums[atom].value[i];
 }
 
+/// The barrier between the stores to LDS and the products, with the fence for the unit.
+__device__ void publish(flaw planted, const device::swizzled_strips& b) {
+  using assay::platform::publish_lds;
+  if (planted == flaw::between || planted == flaw::by_readers || planted == flaw::late_publish) __syncthreads();
+  const int publishing = planted == flaw::between ? 1 : 128;
+  if (planted == flaw::by_assembly)
+    assay::cpu::run_assembly("fence.proxy.async.shared::cta;", std::source_location::current(), {});
+  else if (planted != flaw::unpublished && planted != flaw::late_publish && static_cast<int>(threadIdx.x) < publishing)
+    publish_lds();
+  if (planted == flaw::stores_behind && threadIdx.x == 0) {
+    auto* const last = reinterpret_cast<volatile std::uint16_t*>(b.at(0, 0));
+    *last = *last;
+  }
+  if (planted != flaw::by_readers && planted != flaw::late_publish) __syncthreads();
+  if (planted == flaw::late_publish && threadIdx.x >= 32) publish_lds();  // B's first rows are the first wave's
+}
+
 /// S = A B with A in LDS, and O = A V with A in registers.
 template <class T>
 __global__ void multiply(float* s_out, float* o_out, flaw planted) {
@@ -85,8 +110,7 @@ __global__ void multiply(float* s_out, float* o_out, flaw planted) {
   fill<T>(a, rows, depth, a_of);
   if (planted != flaw::unwritten_b) fill<T>(b, few, depth, [](int column, int k) { return b_of(k, column); });
   fill<T>(v, depth, read_columns, v_of);
-  __syncthreads();
-
+  publish(planted, b);
   const int wave = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   device::group_operand<T> p[steps];
   for (int step = 0; step < steps; ++step) p[step] = operand_of<T>(step);
@@ -124,7 +148,7 @@ __global__ void multiply_half(float* s_out) {
   auto* const lds = reinterpret_cast<unsigned char*>(dynamic_lds);
   constexpr int read = few / 2;
   fill<device::f16>({lds, strip_bytes}, read, depth, [](int column, int k) { return b_of(k, column); });
-  __syncthreads();
+  publish(flaw::none, {lds, strip_bytes});
   const device::lds_operand b = device::operand_by_rows(lds);
   device::group_operand<device::f16> a[steps];
   for (int step = 0; step < steps; ++step) a[step] = operand_of<device::f16>(step);
@@ -150,7 +174,7 @@ __global__ void multiply_codes(float* in_lds, float* in_registers) {
     *reinterpret_cast<e4m3fn*>(is_a ? a.at(row, k) : b.at(row - rows, k)) =
         device::from_float<e4m3fn>(is_a ? a_of(row, k) : b_of(k, row - rows));
   }
-  __syncthreads();
+  publish(flaw::none, b);
 
   constexpr int step_depth = device::group_reduction_bytes, code_steps = depth / step_depth;
   device::group_operand<e4m3fn> held[code_steps];
@@ -295,6 +319,31 @@ TEST_CASE("what a warpgroup's products work on may not be touched until the wait
     const outcome unwritten = run<device::f16>(l, flaw::unwritten_b);
     REQUIRE(!unwritten.seen.empty());
     CHECK(mentions(unwritten.seen.front(), "which no thread has written"));
+  }
+}
+
+TEST_CASE("stores are published to a warpgroup's unit by a fence between them and its reads", "[warpgroup]") {
+  for (const assay_launch& l : launches(32)) {
+    INFO(assay::cpu::name(l));
+    for (const flaw planted : {flaw::by_readers, flaw::by_assembly, flaw::between}) {
+      const outcome of = run<device::f16>(l, planted);
+      INFO((of.seen.empty() ? "" : of.seen.front().message));
+      CHECK(of.seen.empty());
+      CHECK((of.wrong_s == 0 && of.wrong_o == 0));
+    }
+    for (const flaw planted : {flaw::unpublished, flaw::late_publish, flaw::stores_behind}) {
+      INFO("flaw " << static_cast<int>(planted));
+      const outcome of = run<device::f16>(l, planted);
+      REQUIRE(!of.seen.empty());
+      for (const assay::cpu::seen_defect& d : of.seen) {
+        INFO(d.message);
+        CHECK(d.kind == ASSAY_DATA_RACE);
+        CHECK(mentions(d, "load of 16 bytes (cpu_warpgroup.hpp:"));
+        CHECK(mentions(d, "from warpgroup_test.cpp:"));
+        CHECK(mentions(d, "by a matrix unit and store by thread"));
+        CHECK(mentions(d, "with no fence between them that publishes it to such units"));
+      }
+    }
   }
 }
 

@@ -121,6 +121,13 @@ class atomic_note {
 /// Tells the checker of a load or store that code of the platform is about to do for the running thread, at `pc`.
 void note_load(const void* accessed, std::size_t size, std::uintptr_t pc);
 void note_store(const void* accessed, std::size_t size, std::uintptr_t pc);
+/// As note_load(), of LDS that a unit reads itself for the thread: the stores before it must be published.
+void note_unit_load(const void* accessed, std::size_t size, std::uintptr_t pc);
+/// A fence between what the running thread stored to LDS and units that read LDS themselves: fence.proxy.async.
+void publish_lds();
+/// The running thread waits for the end of the kernels before its own, where that may start early: what they stored is
+/// seen, and what they read may be overwritten. Nothing else orders it behind them. Here they are done.
+void await_kernel_before();
 /// The access of the kernel's code at `pc` needs an address that is a multiple of `size`. If it is not, the checker
 /// reports it and ends the block; where nothing is checked, throws std::invalid_argument.
 void demand_multiple(const void* accessed, std::size_t size, std::uintptr_t pc);

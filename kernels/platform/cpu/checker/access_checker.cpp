@@ -58,6 +58,10 @@ void access_checker::begin_block(launch_session& session, const block_coordinate
   stamp_ = session.clock().next_stamp() - 1;
   launch_floor_ = session.launch_floor();
   block_floor_ = barrier_floor_ = record::at(stamp_ + 1);
+  published_.clear();
+  row_floor_ = session.row_floor();
+  may_start_early_ = session.may_start_early();
+  has_awaited_.reset();
   if (has_order_) {
     of_threads_.clear();
     of_waves_.clear();
@@ -112,14 +116,36 @@ access_record access_checker::begin_interval(wave_time& time) {
 }
 
 void access_checker::pass_barrier() {
+  published_.pass_barrier();
+  if (may_start_early_ && has_awaited_.any()) has_awaited_.set();
   barrier_floor_ = record::at(stamp_ + 1);
   if (!has_order_) return;
   for (order_state& thread : of_threads_) of_block_.learn(thread), thread.clear();
   for (order_state& wave : of_waves_) wave.clear();  // its threads', and therefore the block's by now
 }
 
+void access_checker::await_kernel_before(const checked_thread& self) {
+  has_awaited_.set(static_cast<std::size_t>(record::thread(self.thread_bits)));
+}
+
+bool access_checker::has_awaited(access_record of) const {
+  return has_awaited_[static_cast<std::size_t>(record::thread(of))];
+}
+
+void access_checker::pass_awaited(int wave, std::uint64_t lanes) {
+  const auto first = static_cast<std::size_t>(wave) << wave_shift_;
+  bool is_any = false;
+  const auto for_each = [&](auto visit) {
+    for (std::size_t lane = 0; lane < std::size_t{1} << wave_shift_; ++lane)
+      if ((lanes >> lane & 1) != 0) visit(first + lane);
+  };
+  for_each([&](std::size_t thread) { is_any |= has_awaited_[thread]; });
+  if (is_any) for_each([&](std::size_t thread) { has_awaited_.set(thread); });
+}
+
 void access_checker::pass_collective(checked_thread& any_lane, std::uint64_t lanes) {
   any_lane.time->pass_collective();
+  if (may_start_early_) pass_awaited(any_lane.wave, lanes);
   if (!has_order_) return;
   const auto first = static_cast<std::size_t>(any_lane.wave) << wave_shift_;
   for (std::size_t lane = 0; lane < std::size_t{1} << wave_shift_; ++lane)

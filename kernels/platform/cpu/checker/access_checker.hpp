@@ -1,17 +1,20 @@
 /// Checks the loads and stores of one OS thread's blocks. Of each access it knows thread, wave, block, and the stamp of
 /// its wave's interval (clock.hpp). Two accesses of different threads to one location are ordered if
-/// - a launch or a barrier of their block ended between them; or
+/// - a launch or a barrier of their block ended between them, but for a launch that may start before those before it
+///   are done, and a thread of it that has not waited for them; or
 /// - they belong to one wave, and a collective of all its living lanes completed between them, or the launch assumes
 ///   lanes in lockstep; or
 /// - the earlier thread executed a fence and then an atomic after its access, and then the later thread an atomic on
 /// the
 ///   same location before its own (atomic_order.hpp).
 /// Otherwise they race if at least one of them writes, any value, and at least one is not an atomic. An asynchronous
-/// copy races with every access to its destination before the wait for it, its own thread's included. So the verdict
-/// does not depend on the order in which the executor happened to run the threads.
+/// copy races with every access to its destination before the wait for it, its own thread's included. A unit that reads
+/// LDS itself races with stores that no fence published to it (published_stores.hpp). So the verdict does not depend on
+/// the order in which the executor happened to run the threads.
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -22,6 +25,7 @@
 #include "kernels/platform/cpu/checker/access_record.hpp"
 #include "kernels/platform/cpu/checker/atomic_order.hpp"
 #include "kernels/platform/cpu/checker/module_image.hpp"
+#include "kernels/platform/cpu/checker/published_stores.hpp"
 #include "kernels/platform/cpu/checker/session.hpp"
 
 namespace assay::cpu {
@@ -114,6 +118,10 @@ class access_checker {
   /// Before a block's first thread runs.
   void begin_block(launch_session& session, const block_coordinates& coordinates, std::int64_t block,
                    std::uintptr_t lds_low, std::uint64_t lds_bytes);
+  /// After a block's last thread.
+  void finish_block(const block_coordinates& coordinates);
+  /// The running thread waits until the kernels before this one are done.
+  void await_kernel_before(const checked_thread& self);
   /// All threads of the block met. The caller also sets all waves' intervals to 0.
   void pass_barrier();
   /// The lanes of a wave, of which this is one, met.
@@ -145,6 +153,10 @@ class access_checker {
   /// thread may access its destination. `address` and `size` are multiples of 2.
   void begin_copy(checked_thread& self, std::uintptr_t address, std::uint64_t size, std::uintptr_t pc);
   void land_copy(checked_thread& self, std::uintptr_t address, std::uint64_t size, std::uintptr_t pc);
+  /// At a fence of the running thread between what it stored to LDS and units that read LDS themselves.
+  void publish(checked_thread& self);
+  /// Such a unit reads for the running thread, which is a load of it, too: that stores to these bytes were published.
+  void demand_published(checked_thread& self, std::uintptr_t address, std::uint64_t size, std::uintptr_t pc);
   /// Ends the block: vector loads of misaligned addresses fault on CPUs as on GPUs.
   [[noreturn]] void report_misaligned(checked_thread& self, std::uintptr_t address, std::uint64_t alignment,
                                       const char* type, const char* file, int line);
@@ -199,12 +211,15 @@ class access_checker {
     return interval | self.thread_bits | ((pc - code_start_) & record::site_mask);
   }
   access_record begin_interval(wave_time& time);
+  /// What one lane has waited for, all have that met it.
+  void pass_awaited(int wave, std::uint64_t lanes);
   std::uint32_t next_stamp();
   bool same_wave(access_record a, access_record b) const {
     return ((a ^ b) & record::thread_mask) >> (record::thread_shift + wave_shift_) == 0;
   }
 
-  // Of two accesses, the earlier of which is no older than the block's last barrier (local) or the launch (global).
+  // Of two accesses, the earlier of which is no older than the block's last barrier (local) or the session (global).
+  [[gnu::noinline]] bool has_awaited(access_record of) const;
   template <bool Global>
   bool races(access_record earlier, access_record now, access_record wave_floor) const;
   template <bool Global>
@@ -244,6 +259,8 @@ class access_checker {
                                                   std::uint64_t offset);
   void report_problems(const checked_thread& self, const access& what, unsigned problems, access_record other,
                        bool is_global, const std::string& place);
+  [[gnu::cold, gnu::noinline]] void report_unpublished(checked_thread& self, const access& what, access_record store,
+                                                       const local_area& area, std::uint64_t offset);
   /// Ends the block: the memory of an input may be read-only.
   [[noreturn, gnu::cold, gnu::noinline]] void report_input_store(checked_thread& self, const access& what,
                                                                  const memory_region& region);
@@ -269,6 +286,7 @@ class access_checker {
   access_record barrier_floor_ = 0;  // records below are of before the last barrier of the block
   access_record block_floor_ = 0;    // ... of before the block
   access_record launch_floor_ = 0;   // ... of before the launch
+  access_record row_floor_ = 0;      // ... of before the launches that may not be done when this one starts
   std::uintptr_t code_start_;
   std::uint32_t stamp_ = 0;  // the last one given
   int wave_shift_ = 6;
@@ -286,6 +304,9 @@ class access_checker {
   bool has_order_ = false;  // by atomics or fences, in this block so far
   std::vector<order_state> of_threads_, of_waves_;
   order_state of_block_;
+  published_stores published_;  // of this block
+  bool may_start_early_ = false;
+  std::bitset<max_block_size> has_awaited_;  // the kernels before: threads of this block
 
   launch_session* session_ = nullptr;
   std::uint64_t era_ = 0;

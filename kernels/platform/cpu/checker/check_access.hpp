@@ -13,7 +13,7 @@ template <bool Global>
 [[gnu::always_inline]] inline bool access_checker::races(access_record earlier, access_record now,
                                                          access_record wave_floor) const {
   if constexpr (Global) {
-    if (earlier < launch_floor_) return false;
+    if (earlier < launch_floor_) return earlier >= row_floor_ && !has_awaited(now);
     if (record::spread(earlier) == access_spread::blocks) return true;
     if (session_->clock().block_of(record::stamp(earlier)) != block_) return !is_known_past(earlier, now);
   }

@@ -173,10 +173,28 @@ void access_checker::report_problems(const checked_thread& self, const access& w
                                        " is under way to it: that thread has not waited for its group"));
     return;
   }
+  if (is_global && other < launch_floor_) {
+    defects_.push_back(make_defect(self, ASSAY_DATA_RACE, what,
+                                   "race on " + place + ": " + what_it_is(what) + " by thread " +
+                                       std::to_string(thread) + " and " + earlier +
+                                       in_brackets(code_start_ + record::site(other)) +
+                                       " of a kernel before it, for the end of which it has not waited"));
+    return;
+  }
   defects_.push_back(make_defect(self, ASSAY_DATA_RACE, what,
                                  "race on " + place + ": " + what_it_is(what) + " by thread " + std::to_string(thread) +
                                      " and " + earlier + " by " + who(other, is_global) +
                                      ", with no barrier, wave-level order, or fence and atomic between them"));
+}
+
+void access_checker::report_unpublished(checked_thread& self, const access& what, access_record store,
+                                        const local_area& area, std::uint64_t offset) {
+  const own_accesses own(self);
+  if (!is_new(ASSAY_DATA_RACE, what.pc)) return;
+  defects_.push_back(make_defect(
+      self, ASSAY_DATA_RACE, what,
+      "race on " + place_in(area, offset) + ": " + what_it_is(what) + " by a matrix unit and store by " +
+          who(store, false) + ", with no fence between them that publishes it to such units (fence.proxy.async)"));
 }
 
 void access_checker::report_input_store(checked_thread& self, const access& what, const memory_region& region) {
@@ -257,6 +275,16 @@ void access_checker::report_outside(checked_thread& self, const access& what) {
   if (distance > 0) end_block(self, defect);
   // In a gap between rows, where memory exists.
   if (is_new(ASSAY_OUT_OF_BOUNDS, what.pc)) defects_.push_back(std::move(defect));
+}
+
+void access_checker::finish_block(const block_coordinates& coordinates) {
+  if (!may_start_early_ || has_awaited_.any() || !is_new(ASSAY_DATA_RACE, 0)) return;
+  defects_.push_back({ASSAY_DATA_RACE,
+                      "the block ended without a wait for the kernel before it: those after it would not wait, either",
+                      {},
+                      coordinates.block_index,
+                      -1,
+                      -1});
 }
 
 void access_checker::end_block(checked_thread& self, access_defect& found) {

@@ -70,9 +70,12 @@ void launch_session::add(memory_region region) {
   regions_.push_back(std::move(region));
 }
 
-void launch_session::begin_launch(const void* arguments, std::size_t argument_bytes, bool shared) {
+void launch_session::begin_launch(const void* arguments, std::size_t argument_bytes, bool shared,
+                                  bool may_start_early) {
   shared_ = shared;
+  may_start_early_ = may_start_early;
   launch_floor_ = record::at(resources_.clock.next_stamp());
+  if (!may_start_early || row_floor_ == 0) row_floor_ = launch_floor_;
   launches_ = ++all_launches;
   atomics_.clear();
   regions_.resize(tensor_regions_);

@@ -24,13 +24,18 @@ class launch_session {
   launch_session& operator=(const launch_session&) = delete;
 
   /// Makes the map ready for a launch with these arguments. Launches of a session follow each other.
-  void begin_launch(const void* arguments, std::size_t argument_bytes, bool shared);
+  void begin_launch(const void* arguments, std::size_t argument_bytes, bool shared, bool may_start_early);
 
   launch_clock& clock() { return resources_.clock; }
   atomic_locations& atomics() { return atomics_; }
   const std::vector<memory_region>& regions() const { return regions_; }
   access_record run_floor() const { return run_floor_; }        ///< older records are of before the session
   access_record launch_floor() const { return launch_floor_; }  ///< ... of before the launch
+  access_record row_floor() const { return row_floor_; }        ///< ... of before those that may run beside it
+  /// Whether the launch may start before the one before it is done: programmatic dependent launch on NVIDIA's GPUs. As
+  /// that one may have started early itself, none of the row is known to be done, back to the last that started in
+  /// turn.
+  bool may_start_early() const { return may_start_early_; }
   bool lockstep() const { return lockstep_; }
   bool shared() const { return shared_; }
   const assay_load_watch* watch() const { return watch_; }  ///< null: loads are not watched
@@ -54,6 +59,8 @@ class launch_session {
   atomic_locations atomics_;                              // of the launch
   access_record run_floor_ = 0;
   access_record launch_floor_ = 0;
+  access_record row_floor_ = 0;
+  bool may_start_early_ = false;
   bool lockstep_;
   const assay_load_watch* watch_;
   bool shared_ = false;

@@ -143,6 +143,7 @@ std::optional<failure> block_runner::run(const launch_plan& plan, std::int64_t b
 std::optional<failure> block_runner::outcome() {
   switch (ending_) {
     case ending::complete:
+      if (checks_) checker_.finish_block(coordinates_);
       if (std::optional<found_defect> found = diagnose_lds()) return failure{std::move(found), nullptr};
       return std::nullopt;
     case ending::thrown: return failure{std::nullopt, std::exchange(thrown_, nullptr)};

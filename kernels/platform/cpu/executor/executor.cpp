@@ -232,7 +232,8 @@ void launch_in(launch_scope* scope, const grid_launch& grid) {
   const auto blocks = static_cast<std::int64_t>(grid.grid.x) * grid.grid.y * grid.grid.z;
   const auto workers = static_cast<int>(
       std::clamp<std::int64_t>(plan.parameters.workers, 1, std::min<std::int64_t>(blocks, max_workers)));
-  if (plan.session != nullptr) plan.session->begin_launch(grid.closure, grid.closure_bytes, workers > 1);
+  if (plan.session != nullptr)
+    plan.session->begin_launch(grid.closure, grid.closure_bytes, workers > 1, grid.may_start_early);
   block_queue queue(plan, blocks, workers);
   const fault_guard guard(plan.session != nullptr);
   run_on_workers(workers, [&](int worker) { queue.work(worker); });

@@ -82,6 +82,8 @@ struct grid_launch {
   const void* closure;
   std::size_t closure_bytes;  ///< holds the arguments: the kernel may read them
   int wave_size = 0;          ///< for which the kernel was compiled; 0: as the scope says
+  /// On GPUs it may start before the launch before it is done (see await_kernel_before()). Here it never does.
+  bool may_start_early = false;
 };
 
 /// Runs the grid. Sets the last HIP error: hipErrorInvalidConfiguration for sizes that no GPU takes (nothing runs),

@@ -88,7 +88,7 @@ std::uint64_t note_operands(const warpgroup_product& p) {
   std::uint64_t digest = 14695981039346656037U;  // FNV-1a's
   const auto note = [&](const unsigned char* from, bool is_noted) {
     if (chunk++ % lanes_of_wave != this_thread->lane) return;
-    if (is_noted) note_load(from, chunk_bytes, p.pc);
+    if (is_noted) note_unit_load(from, chunk_bytes, p.pc);
     for (int i = 0; i < chunk_bytes; ++i) digest = (digest ^ from[i]) * 1099511628211U;
   };
   for_chunks_of_a(p, [&](const unsigned char* from, int, int) { note(from, true); });

@@ -1,8 +1,8 @@
 /// Products of a warpgroup, four waves of 32 lanes, that read LDS themselves and are under way until the wait for their
 /// group: wgmma of sm_90a (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions"). Meanwhile the sums hold NaN,
 /// and sums and operands may not be written. The checker learns of the reads of LDS at the start and at the wait, as
-/// early and as late as a unit may read; of what all waves read, from one wave only. Not checked: that all four waves
-/// are there, that stores to LDS were published to the unit (fence.proxy.async), and products that no one waits for.
+/// early and as late as a unit may read; of what all waves read, from one wave only. Stores that it reads must be
+/// published to it (fence.proxy.async). Not checked: that all four waves are there, and products that no one waits for.
 #pragma once
 
 #include <cstdint>

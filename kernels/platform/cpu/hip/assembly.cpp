@@ -51,8 +51,10 @@ class interpreter {
       return as_kernel([&] { block_barrier("bar.sync", where_, false); });
     if (i.starts_with("bar.warp"))
       return as_kernel([&, lanes = mask_of(get(i.arguments.at(0)))] { wave_barrier("bar.warp.sync", where_, lanes); });
+    if (i.starts_with("fence.proxy.async")) return as_kernel([] { publish_lds(); });
     if (i.starts_with("membar") || i.starts_with("fence"))
       return as_kernel([&] { fence(i.has("cta") ? fence_scope::block : fence_scope::device); });
+    if (i.starts_with("griddepcontrol.wait")) return as_kernel([] { await_kernel_before(); });
     if (i.starts_with("prefetch") || i.starts_with("griddepcontrol")) return;
     if (i.arguments.size() < 2) fail_assembly(i.name);
     put(i.arguments[0], result_of(i), i.has("b64") ? 64 : 32);

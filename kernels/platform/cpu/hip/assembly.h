@@ -2,7 +2,7 @@
 /// attention kernels use. Known are
 /// - of PTX: cp.async with its groups, ldmatrix, mma.sync (hip/ptx.h), the approximate functions of f32, shuffles,
 ///   moves, conversions of 16 bits, comparisons into predicates and instructions under them, loads and stores of global
-///   and shared memory, barriers, fences;
+///   and shared memory, barriers, fences, the wait for the kernel before;
 /// - of AMD: s_waitcnt in its forms, s_barrier, s_nop, s_sleep, s_setprio, v_nop, v_add_f32 and v_max_f32 with DPP's
 ///   row_ror;
 /// - of both: arithmetic of f16 and bf16 (hip/assembly_arithmetic.h).

@@ -114,7 +114,7 @@ inline constexpr struct {
 namespace assay::cpu {
 
 // A parameter of the template, since two files may differ in it.
-template <int WaveSize = compiled_wave_size, class... Parameters, class... Arguments>
+template <int WaveSize = compiled_wave_size, bool MayStartEarly = false, class... Parameters, class... Arguments>
 void launch_kernel(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
                    hipStream_t, Arguments&&... arguments) {
   // Converted once to the parameters' types, as a GPU's argument buffer; every
@@ -128,7 +128,7 @@ void launch_kernel(const char* name, void (*kernel)(Parameters...), dim3 grid, d
     const closure& c = *static_cast<const closure*>(given);
     std::apply(c.kernel, c.arguments);
   };
-  launch(grid_launch{name, grid, block, shared_bytes, call, &bound, sizeof bound, WaveSize});
+  launch(grid_launch{name, grid, block, shared_bytes, call, &bound, sizeof bound, WaveSize, MayStartEarly});
 }
 
 /// A launch of what only a call names: a function template of which the arguments tell template arguments. `call`

@@ -133,9 +133,8 @@ inline void start_next_kernel() {}
 inline void await_kernel_before() {
   cpu::await_kernel_before();
 }
-#define ASSAY_LAUNCH_BEHIND(kernel, grid, block, ...)                                                  \
-  ::assay::cpu::launch_kernel<::assay::cpu::compiled_wave_size, true>(#kernel, kernel, grid, block, 0, \
-                                                                      ::assay::platform::stream(), __VA_ARGS__)
+#define ASSAY_LAUNCH_BEHIND(kernel, grid, block, ...) \
+  ::assay::cpu::launch_behind(true, #kernel, kernel, grid, block, 0, ::assay::platform::stream(), __VA_ARGS__)
 
 /// A value that is the same in all lanes of the wave: AMD's GPUs take one lane's for all. Lanes that differ throw.
 inline int uniform(int value, ASSAY_HERE) {

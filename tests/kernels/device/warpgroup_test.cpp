@@ -55,6 +55,7 @@ enum class flaw : std::uint8_t {
   stores_behind,  ///< the last of them are behind the fence
   by_readers,     ///< no flaw: after the barrier, by the threads that multiply
   by_assembly,    ///< no flaw: by PTX
+  elected,        ///< no flaw: by a lane that met the others of its wave
   between,        ///< no flaw: by the thread that stored none of it, between two barriers
   lacking_lanes,  ///< some lanes do not wait
 };
@@ -84,6 +85,11 @@ __device__ void store_sums(const device::group_sums* sums, float* to, int column
          device::group_column(i)] = sums[atom].value[i];
 }
 
+__device__ void publish_of_wave() {
+  assay::platform::wave_fence();
+  if (threadIdx.x % 32 == 0) assay::platform::publish_lds();
+}
+
 /// The barrier between the stores to LDS and the products, with the fence for the unit.
 __device__ void publish(flaw planted, const device::swizzled_strips& b) {
   using assay::platform::publish_lds;
@@ -91,6 +97,8 @@ __device__ void publish(flaw planted, const device::swizzled_strips& b) {
   const int publishing = planted == flaw::between ? 1 : 128;
   if (planted == flaw::by_assembly)
     assay::cpu::run_assembly("fence.proxy.async.shared::cta;", std::source_location::current(), {});
+  else if (planted == flaw::elected)
+    publish_of_wave();
   else if (planted != flaw::unpublished && planted != flaw::late_publish && static_cast<int>(threadIdx.x) < publishing)
     publish_lds();
   if (planted == flaw::stores_behind && threadIdx.x == 0) {
@@ -325,7 +333,7 @@ TEST_CASE("what a warpgroup's products work on may not be touched until the wait
 TEST_CASE("stores are published to a warpgroup's unit by a fence between them and its reads", "[warpgroup]") {
   for (const assay_launch& l : launches(32)) {
     INFO(assay::cpu::name(l));
-    for (const flaw planted : {flaw::by_readers, flaw::by_assembly, flaw::between}) {
+    for (const flaw planted : {flaw::by_readers, flaw::by_assembly, flaw::elected, flaw::between}) {
       const outcome of = run<device::f16>(l, planted);
       INFO((of.seen.empty() ? "" : of.seen.front().message));
       CHECK(of.seen.empty());

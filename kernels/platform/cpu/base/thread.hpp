@@ -121,8 +121,8 @@ class atomic_note {
 /// Tells the checker of a load or store that code of the platform is about to do for the running thread, at `pc`.
 void note_load(const void* accessed, std::size_t size, std::uintptr_t pc);
 void note_store(const void* accessed, std::size_t size, std::uintptr_t pc);
-/// As note_load(), of LDS that a unit reads itself for the thread: the stores before it must be published.
-void note_unit_load(const void* accessed, std::size_t size, std::uintptr_t pc);
+/// A unit reads LDS itself for the running thread, at `pc`: the stores before it must be published to such units.
+void demand_published(const void* accessed, std::size_t size, std::uintptr_t pc);
 /// A fence between what the running thread stored to LDS and units that read LDS themselves: fence.proxy.async.
 void publish_lds();
 /// The running thread waits for the end of the kernels before its own, where that may start early: what they stored is

@@ -1,5 +1,6 @@
 #include "kernels/platform/cpu/checker/access_checker.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -62,6 +63,7 @@ void access_checker::begin_block(launch_session& session, const block_coordinate
   row_floor_ = session.row_floor();
   may_start_early_ = session.may_start_early();
   has_awaited_.reset();
+  awaits_.clear();
   if (has_order_) {
     of_threads_.clear();
     of_waves_.clear();
@@ -124,12 +126,16 @@ void access_checker::pass_barrier() {
   for (order_state& wave : of_waves_) wave.clear();  // its threads', and therefore the block's by now
 }
 
-void access_checker::await_kernel_before(const checked_thread& self) {
+void access_checker::await_kernel_before(checked_thread& self) {
+  if (!may_start_early_) return;
   has_awaited_.set(static_cast<std::size_t>(record::thread(self.thread_bits)));
+  awaits_.push_back(begin_interval(*self.time) | self.thread_bits);
+  session_->note_wait();
 }
 
-bool access_checker::has_awaited(access_record of) const {
-  return has_awaited_[static_cast<std::size_t>(record::thread(of))];
+bool access_checker::has_awaited(access_record now) const {
+  if (has_awaited_[static_cast<std::size_t>(record::thread(now))]) return true;
+  return std::ranges::any_of(awaits_, [&](access_record wait) { return is_known_past(wait, now); });
 }
 
 void access_checker::pass_awaited(int wave, std::uint64_t lanes) {

@@ -118,10 +118,8 @@ class access_checker {
   /// Before a block's first thread runs.
   void begin_block(launch_session& session, const block_coordinates& coordinates, std::int64_t block,
                    std::uintptr_t lds_low, std::uint64_t lds_bytes);
-  /// After a block's last thread.
-  void finish_block(const block_coordinates& coordinates);
   /// The running thread waits until the kernels before this one are done.
-  void await_kernel_before(const checked_thread& self);
+  void await_kernel_before(checked_thread& self);
   /// All threads of the block met. The caller also sets all waves' intervals to 0.
   void pass_barrier();
   /// The lanes of a wave, of which this is one, met.
@@ -219,7 +217,12 @@ class access_checker {
   }
 
   // Of two accesses, the earlier of which is no older than the block's last barrier (local) or the session (global).
-  [[gnu::noinline]] bool has_awaited(access_record of) const;
+  /// Whether the access of `now` comes before the wait for the kernels of the record's time: their accesses may be
+  /// under way still. `earlier` is older than the launch.
+  bool is_too_early(access_record earlier, access_record now) const {
+    return earlier >= row_floor_ && !has_awaited(now);
+  }
+  [[gnu::noinline]] bool has_awaited(access_record now) const;
   template <bool Global>
   bool races(access_record earlier, access_record now, access_record wave_floor) const;
   template <bool Global>
@@ -307,6 +310,7 @@ class access_checker {
   published_stores published_;  // of this block
   bool may_start_early_ = false;
   std::bitset<max_block_size> has_awaited_;  // the kernels before: threads of this block
+  std::vector<access_record> awaits_;        // theirs
 
   launch_session* session_ = nullptr;
   std::uint64_t era_ = 0;

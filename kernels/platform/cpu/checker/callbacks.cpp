@@ -94,12 +94,13 @@ void note_store(const void* accessed, std::size_t size, std::uintptr_t pc) {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): a program counter
   on_range(access_kind::store, accessed, size, reinterpret_cast<const void*>(pc));
 }
-void note_unit_load(const void* accessed, std::size_t size, std::uintptr_t pc) {
+void demand_published(const void* accessed, std::size_t size, std::uintptr_t pc) {
   const auto address = reinterpret_cast<std::uintptr_t>(accessed);
   checked_thread* const self = checked_access(address);
   if (self == nullptr) return;
-  self->checker->check<access_kind::load>(*self, address, size, pc);
-  self->checker->demand_published(*self, address, size, pc);
+  access_checker& checker = *self->checker;
+  const own_accesses own(*self);
+  checker.demand_published(*self, address, size, pc);
 }
 void publish_lds() {
   auto* const self = static_cast<checked_thread*>(const_cast<thread_coordinates*>(this_thread));

@@ -13,7 +13,7 @@ template <bool Global>
 [[gnu::always_inline]] inline bool access_checker::races(access_record earlier, access_record now,
                                                          access_record wave_floor) const {
   if constexpr (Global) {
-    if (earlier < launch_floor_) return earlier >= row_floor_ && !has_awaited(now);
+    if (earlier < launch_floor_) return is_too_early(earlier, now);
     if (record::spread(earlier) == access_spread::blocks) return true;
     if (session_->clock().block_of(record::stamp(earlier)) != block_) return !is_known_past(earlier, now);
   }
@@ -32,7 +32,8 @@ template <bool Global>
                                                                    access_record wave_floor) const {
   const access_record earlier = recorded & (now | ~record::atomic_mask);
   if constexpr (Global) {
-    if (earlier < launch_floor_) return now;
+    // What a kernel before did is kept: a store of this thread would race with it, whatever it reads before.
+    if (earlier < launch_floor_) return is_too_early(earlier, now) ? earlier : now;
     if (record::spread(earlier) == access_spread::blocks) return earlier;
     if (session_->clock().block_of(record::stamp(earlier)) != block_)
       return is_known_past(earlier, now) ? now : record::with(earlier, access_spread::blocks);

@@ -277,16 +277,6 @@ void access_checker::report_outside(checked_thread& self, const access& what) {
   if (is_new(ASSAY_OUT_OF_BOUNDS, what.pc)) defects_.push_back(std::move(defect));
 }
 
-void access_checker::finish_block(const block_coordinates& coordinates) {
-  if (!may_start_early_ || has_awaited_.any() || !is_new(ASSAY_DATA_RACE, 0)) return;
-  defects_.push_back({ASSAY_DATA_RACE,
-                      "the block ended without a wait for the kernel before it: those after it would not wait, either",
-                      {},
-                      coordinates.block_index,
-                      -1,
-                      -1});
-}
-
 void access_checker::end_block(checked_thread& self, access_defect& found) {
   fatal_ = std::move(found);
   self.checker = this;  // destructors of callers will not run

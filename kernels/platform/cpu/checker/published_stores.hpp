@@ -1,7 +1,8 @@
 /// What the threads of a block published of their stores to LDS, to units that read it themselves. On NVIDIA's GPUs
 /// such reads are of another proxy than the threads' accesses: no barrier orders them after a store, but a fence
 /// between the two proxies (fence.proxy.async) that stands between them, be it the storing thread's, the reading
-/// thread's or another one's (PTX ISA, "Causality order": an alias fence along the path of synchronisation).
+/// thread's or another one's (PTX ISA, "Proxy-preserved base causality order": a fence along the path of
+/// synchronisation).
 #pragma once
 
 #include <algorithm>
@@ -12,58 +13,68 @@
 
 namespace assay::cpu {
 
+/// A fence of a thread, and what was before it, whichever thread stored it.
+struct proxy_fence {
+  access_record at = 0;             ///< its own record: newer than those of its thread's stores before it
+  access_record barrier_floor = 0;  ///< older records of the block are before it
+  access_record wave_floor = 0;     ///< ... of its wave
+};
+
 class published_stores {
  public:
   void clear() {
     of_threads_.clear();
     pending_ = covered_ = 0;
   }
-  /// A fence: its own record, newer than those of all stores of its thread before it. Stores older than `barrier_floor`
-  /// happened before it, those of other threads, too.
-  void add(access_record fence, access_record barrier_floor) {
-    const auto thread = static_cast<std::size_t>(record::thread(fence));
+  void add(const proxy_fence& fence) {
+    const auto thread = static_cast<std::size_t>(record::thread(fence.at));
     if (of_threads_.size() <= thread) of_threads_.resize(thread + 1);
-    fences& own = of_threads_[thread];
-    own.behind = barrier_floor;
-    if (own.all.size() >= most_kept) {  // of those before the barrier the last one says all
-      const auto newer = std::ranges::lower_bound(own.all, barrier_floor);
-      if (newer - own.all.begin() > 1) own.all.erase(own.all.begin(), newer - 1);
+    std::vector<proxy_fence>& own = of_threads_[thread];
+    if (own.size() >= most_kept) {  // of those before the barrier the last one says all
+      const auto newer = std::ranges::lower_bound(own, fence.barrier_floor, {}, &proxy_fence::at);
+      if (newer - own.begin() > 1) own.erase(own.begin(), newer - 1);
     }
-    own.all.push_back(fence);
-    pending_ = std::max(pending_, barrier_floor);
+    own.push_back(fence);
+    pending_ = std::max(pending_, fence.barrier_floor);
   }
   /// All threads of the block met: what was before a fence is now published to all of them.
   void pass_barrier() { covered_ = pending_; }
 
   /// Whether a fence stands between a store and the read of `reader`. is_before(fence): whether the fence's thread did
-  /// it before the read.
-  template <class IsBefore>
-  bool hold(access_record store, access_record reader, IsBefore is_before) const {
+  /// it before the read. in_wave(a, b): whether two records are of one wave.
+  ///
+  /// Of the reader's own fences one that came later than the store in this run is enough: whether the reader waited for
+  /// the store before its fence or behind it is not known, and may hide a lack on some schedules.
+  template <class IsBefore, class InWave>
+  bool hold(access_record store, access_record reader, IsBefore is_before, InWave in_wave) const {
     if (store < covered_) return true;
-    const fences* const own = find(reader);
-    if (own != nullptr && store < own->behind) return true;
-    const fences* const storing = find(store);
-    if (storing == nullptr) return false;
-    // Later fences are before the read only if the first one is.
-    const auto first = std::ranges::upper_bound(storing->all, record::stamp(store), {}, record::stamp);
-    return first != storing->all.end() && is_before(*first);
+    // Of the storing thread; later fences are before the read only if the first one is.
+    if (const std::vector<proxy_fence>* const own = find(store); own != nullptr) {
+      const auto first = std::ranges::upper_bound(*own, record::stamp(store), {}, stamp_of);
+      if (first != own->end() && is_before(first->at)) return true;
+    }
+    if (const std::vector<proxy_fence>* const own = find(reader); own != nullptr && !own->empty())
+      if (record::stamp(own->back().at) > record::stamp(store)) return true;
+    return std::ranges::any_of(of_threads_, [&](const std::vector<proxy_fence>& of_other) {
+      return std::ranges::any_of(of_other, [&](const proxy_fence& fence) {
+        const bool is_behind = store < fence.barrier_floor || (store < fence.wave_floor && in_wave(store, fence.at));
+        return is_behind && is_before(fence.at);
+      });
+    });
   }
 
  private:
   static constexpr std::size_t most_kept = 16;
+  static std::uint32_t stamp_of(const proxy_fence& fence) { return record::stamp(fence.at); }
 
-  struct fences {
-    std::vector<access_record> all;  ///< ascending
-    access_record behind = 0;        ///< the last one's barrier_floor
-  };
-  const fences* find(access_record of) const {
+  const std::vector<proxy_fence>* find(access_record of) const {
     const auto thread = static_cast<std::size_t>(record::thread(of));
     return thread < of_threads_.size() ? &of_threads_[thread] : nullptr;
   }
 
-  std::vector<fences> of_threads_;
-  access_record pending_ = 0;  ///< older stores are before some fence
-  access_record covered_ = 0;  ///< ... and a barrier ended since
+  std::vector<std::vector<proxy_fence>> of_threads_;  ///< of each in order
+  access_record pending_ = 0;                         ///< older stores are before some fence
+  access_record covered_ = 0;                         ///< ... and a barrier ended since
 };
 
 }  // namespace assay::cpu

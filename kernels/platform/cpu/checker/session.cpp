@@ -1,5 +1,6 @@
 #include "kernels/platform/cpu/checker/session.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <string>
 #include <utility>
@@ -25,6 +26,10 @@ memory_region bytes_at(const void* start, std::size_t size_bytes, memory_role ro
   region.dimensions = {{size_bytes, 1}};
   region.by_stride = {0};
   return region;
+}
+
+std::uint64_t words_of(const memory_region& region) {
+  return (region.span_bytes + region.element_bytes - 1) / region.element_bytes;
 }
 
 }  // namespace
@@ -63,7 +68,7 @@ access_record* launch_session::shadow(std::uint64_t words) {
 void launch_session::add(memory_region region) {
   if (region.span_bytes == 0) return;
   if (region.role != memory_role::input && region.role != memory_role::constants) {
-    const std::uint64_t words = (region.span_bytes + region.element_bytes - 1) / region.element_bytes;
+    const std::uint64_t words = words_of(region);
     region.writes = shadow(words);
     region.reads = shadow(words);
   }
@@ -74,8 +79,9 @@ void launch_session::begin_launch(const void* arguments, std::size_t argument_by
                                   bool may_start_early) {
   shared_ = shared;
   may_start_early_ = may_start_early;
+  is_awaited_ = false;
   launch_floor_ = record::at(resources_.clock.next_stamp());
-  if (!may_start_early || row_floor_ == 0) row_floor_ = launch_floor_;
+  if (std::exchange(row_ended_, false) || !may_start_early || row_floor_ == 0) row_floor_ = launch_floor_;
   launches_ = ++all_launches;
   atomics_.clear();
   regions_.resize(tensor_regions_);
@@ -83,6 +89,11 @@ void launch_session::begin_launch(const void* arguments, std::size_t argument_by
   add(bytes_at(arguments, argument_bytes, memory_role::constants, "kernel arguments"));
   for (const allocation& a : allocations())
     add(bytes_at(a.start, a.size_bytes, memory_role::scratch, "memory of hipMalloc (" + a.place + ")"));
+  if (!may_start_early) return;
+  // Words in the arena may have been other memory's in the launches before, which count here.
+  for (const memory_region& region : regions_)
+    if (region.role == memory_role::scratch)
+      for (access_record* const words : {region.writes, region.reads}) std::fill_n(words, words_of(region), 0);
 }
 
 }  // namespace assay::cpu

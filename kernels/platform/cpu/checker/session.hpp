@@ -1,6 +1,7 @@
 /// What the checkers of all OS threads share while one thread's launches run: the clock and the map of memory.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -34,8 +35,14 @@ class launch_session {
   access_record row_floor() const { return row_floor_; }        ///< ... of before those that may run beside it
   /// Whether the launch may start before the one before it is done: programmatic dependent launch on NVIDIA's GPUs. As
   /// that one may have started early itself, none of the row is known to be done, back to the last that started in
-  /// turn.
+  /// turn. What another session's launches did is not known to this one.
   bool may_start_early() const { return may_start_early_; }
+  /// A thread of the launch waited for the ones before.
+  void note_wait() { is_awaited_ = true; }
+  /// Whether the launch started early and none of its threads waited: its end does not mean the end of those before.
+  bool lacks_wait() const { return may_start_early_ && !is_awaited_; }
+  /// All launches so far are done before the next one starts, even if that may start early.
+  void end_row() { row_ended_ = true; }
   bool lockstep() const { return lockstep_; }
   bool shared() const { return shared_; }
   const assay_load_watch* watch() const { return watch_; }  ///< null: loads are not watched
@@ -61,6 +68,8 @@ class launch_session {
   access_record launch_floor_ = 0;
   access_record row_floor_ = 0;
   bool may_start_early_ = false;
+  bool row_ended_ = false;
+  std::atomic<bool> is_awaited_ = false;
   bool lockstep_;
   const assay_load_watch* watch_;
   bool shared_ = false;

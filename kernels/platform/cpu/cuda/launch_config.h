@@ -1,6 +1,7 @@
 /// cudaLaunchKernelEx and what it takes. The attribute that lets a kernel begin
-/// before the one before it has ended means nothing here: launches are
-/// synchronous. Others (clusters) are refused.
+/// before the one before it has ended counts in sources that are compiled for
+/// sm_90 or later, whose kernels can wait: launches are in turn, and checked as
+/// if it began early. Other attributes (clusters) are refused.
 #pragma once
 
 #include "hip/hip_runtime.h"
@@ -36,15 +37,34 @@ hipError_t cudaOccupancyMaxPotentialClusterSize(int*, F*, const cudaLaunchConfig
   return hipErrorNotSupported;
 }
 
-template <int WaveSize = assay::cpu::compiled_wave_size, class... Parameters, class... Arguments>
+namespace assay::cpu {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+static constexpr bool compiled_for_early_launches = true;
+#else
+static constexpr bool compiled_for_early_launches = false;
+#endif
+}  // namespace assay::cpu
+
+/// Programmatic dependent launch, as functions.
+inline void cudaGridDependencySynchronize() {
+  assay::cpu::await_kernel_before();
+}
+inline void cudaTriggerProgrammaticLaunchCompletion() {}
+
+// Parameters of the template, since two files may differ in them.
+template <int WaveSize = assay::cpu::compiled_wave_size,
+          bool HasEarlyLaunches = assay::cpu::compiled_for_early_launches, class... Parameters, class... Arguments>
 hipError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                               Arguments&&... arguments) {
+  bool may_start_early = false;
   for (unsigned int i = 0; i < config->numAttrs; ++i) {
     const cudaLaunchAttributeID id = config->attrs[i].id;
+    if (HasEarlyLaunches && id == cudaLaunchAttributeProgrammaticStreamSerialization)
+      may_start_early = config->attrs[i].val.programmaticStreamSerializationAllowed != 0;
     if (id != cudaLaunchAttributeIgnore && id != cudaLaunchAttributeProgrammaticStreamSerialization)
       return hipErrorNotSupported;
   }
-  assay::cpu::launch_kernel<WaveSize>("kernel", kernel, config->gridDim, config->blockDim, config->dynamicSmemBytes,
-                                      config->stream, std::forward<Arguments>(arguments)...);
+  assay::cpu::launch_behind<WaveSize>(may_start_early, "kernel", kernel, config->gridDim, config->blockDim,
+                                      config->dynamicSmemBytes, config->stream, std::forward<Arguments>(arguments)...);
   return hipPeekAtLastError();
 }

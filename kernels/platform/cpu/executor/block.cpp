@@ -143,7 +143,6 @@ std::optional<failure> block_runner::run(const launch_plan& plan, std::int64_t b
 std::optional<failure> block_runner::outcome() {
   switch (ending_) {
     case ending::complete:
-      if (checks_) checker_.finish_block(coordinates_);
       if (std::optional<found_defect> found = diagnose_lds()) return failure{std::move(found), nullptr};
       return std::nullopt;
     case ending::thrown: return failure{std::nullopt, std::exchange(thrown_, nullptr)};
@@ -277,7 +276,7 @@ hand_over block_runner::yield(const meeting_place& place) {
     idle_steps_ = 0;
     busy_steps_ = 0;
   }
-  schedule_.yield(idle_steps_);
+  schedule_.yield();
   return go_on(self);
 }
 

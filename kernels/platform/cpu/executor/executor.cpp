@@ -222,6 +222,13 @@ void launch(const grid_launch& grid) {
   launch_in(current_scope(held), grid);
 }
 
+void end_row_of_launches() {
+  if (this_thread != nullptr) return;
+  std::unique_lock<std::mutex> held;
+  launch_scope* const scope = current_scope(held);
+  if (scope != nullptr && scope->session_ != nullptr) scope->session_->end_row();
+}
+
 void launch_in(launch_scope* scope, const grid_launch& grid) {
   launch_plan plan{&grid, scope != nullptr ? scope->parameters_ : default_parameters, 0,
                    scope != nullptr ? scope->session_.get() : nullptr};
@@ -246,7 +253,11 @@ void launch_in(launch_scope* scope, const grid_launch& grid) {
       describe(grid, found,
                [&](const assay_defect& defect) { plan.parameters.on_defect(plan.parameters.context, &defect); });
   };
-  for (access_defect& met : queue.defects()) {
+  std::vector<access_defect> all = queue.defects();
+  if (plan.session != nullptr && !queue.outcome() && plan.session->lacks_wait())
+    all.push_back(
+        {ASSAY_DATA_RACE, "no thread waited for the kernels before it: kernels after it may overtake them", {}});
+  for (access_defect& met : all) {
     const found_defect found{met.kind, std::move(met.message), met.block, met.wave, met.lane};
     if (!is_accepted(grid, plan.parameters, found)) report_one(found);
   }

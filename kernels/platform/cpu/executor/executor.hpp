@@ -53,6 +53,7 @@ class launch_scope {
  private:
   friend void launch(const struct grid_launch& grid);
   friend void launch_in(launch_scope* scope, const struct grid_launch& grid);
+  friend void end_row_of_launches();
   friend int scope_wave_size();
   friend std::size_t lds_limit_of(const launch_scope* scope);
   assay_launch parameters_;
@@ -85,6 +86,9 @@ struct grid_launch {
   /// On GPUs it may start before the launch before it is done (see await_kernel_before()). Here it never does.
   bool may_start_early = false;
 };
+
+/// Host code did something that the launches before it end before: one that may start early starts in turn then.
+void end_row_of_launches();
 
 /// Runs the grid. Sets the last HIP error: hipErrorInvalidConfiguration for sizes that no GPU takes (nothing runs),
 /// hipErrorLaunchFailure after a defect. Rethrows what a kernel threw.

@@ -6,11 +6,9 @@
 namespace assay::cpu {
 namespace {
 
-// A wave that polls for another's store must not starve it, which strict priorities would do.
-constexpr std::uint32_t max_idle_turns = 256;
-// Where nothing changed for so many steps, 8 of each lane of a wave, it waits for another wave, and every step more is
-// lost time: a loop that polls with 8 waves before it in rank would else take 65,536 steps for each thing it waits for.
-constexpr std::uint64_t max_idle_steps_of_wave = 512;
+// A wave that polls for another's store must not starve it, which strict priorities would do. Until the other one has
+// its turn, each wave of a higher priority polls so often, and each poll is a stamp of the checker's clock.
+constexpr std::uint32_t max_idle_turns = 32;
 
 }  // namespace
 
@@ -96,12 +94,12 @@ bool scheduler::step_changes_priorities() {
   return true;
 }
 
-void scheduler::yield(std::uint64_t idle_steps) {
+void scheduler::yield() {
   if (kind_ == ASSAY_RANDOM) {
     turn_ = 0;
   } else if (kind_ == ASSAY_PCT) {
     bool changed = step_changes_priorities();
-    if (turn_ == 0 && (++idle_turns_ >= max_idle_turns || idle_steps >= max_idle_steps_of_wave)) {
+    if (turn_ == 0 && ++idle_turns_ >= max_idle_turns) {
       idle_turns_ = 0;
       demote(wave_);
       changed = true;

@@ -8,7 +8,7 @@
 /// - pct: waves have random priorities and the highest ready one runs; at `depth` random steps the running wave falls
 ///   to the lowest priority. A bug that needs d ordering constraints is found with probability of at least
 ///   1 / (n k^(d-1)) for n waves and k steps (Burckhardt et al., ASPLOS 2010), up to a factor of log k: k is unknown
-///   here, so the steps are drawn log-uniformly below 2^16.
+///   here, so the steps are drawn log-uniformly below 2^16. A wave that met no other for long falls, too: it may poll.
 #pragma once
 
 #include <bit>
@@ -51,8 +51,8 @@ class scheduler {
   /// All threads passed a barrier: restarts the schedule, with the running thread as one of them.
   void wake_all(const std::uint64_t* alive);
 
-  /// The running lane lets others go first. Call next() after it. `idle_steps`: such steps since something changed.
-  void yield(std::uint64_t idle_steps);
+  /// The running lane lets others go first. Call next() after it.
+  void yield();
 
   /// After a collective, which the running lane completed: whether it must let another wave run. If so call next().
   bool preempts();

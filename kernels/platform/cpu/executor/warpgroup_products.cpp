@@ -80,20 +80,22 @@ int threads_of_block() {
 
 /// Tells the checker that the wave reads the operands in LDS, a share by each lane, and returns a digest of all of the
 /// lane's share. Of two warpgroups that read the same B each tells of half of it, other warpgroups of nothing: so no
-/// byte has readers in two waves. A block's only one tells of all.
+/// byte has readers in two waves. A block's only one tells of all. That stores are published each asks for all.
 std::uint64_t note_operands(const warpgroup_product& p) {
   const int wave = this_thread->wave % waves_of_group, group = this_thread->wave / waves_of_group;
   const int telling = threads_of_block() > group_threads ? 2 : 1;
   int chunk = 0;
   std::uint64_t digest = 14695981039346656037U;  // FNV-1a's
-  const auto note = [&](const unsigned char* from, bool is_noted) {
+  const auto note = [&](const unsigned char* from, bool is_of_wave, bool is_noted) {
     if (chunk++ % lanes_of_wave != this_thread->lane) return;
-    if (is_noted) note_unit_load(from, chunk_bytes, p.pc);
+    if (is_noted) note_load(from, chunk_bytes, p.pc);
+    if (is_of_wave) demand_published(from, chunk_bytes, p.pc);
     for (int i = 0; i < chunk_bytes; ++i) digest = (digest ^ from[i]) * 1099511628211U;
   };
-  for_chunks_of_a(p, [&](const unsigned char* from, int, int) { note(from, true); });
+  for_chunks_of_a(p, [&](const unsigned char* from, int, int) { note(from, true, true); });
   for_chunks_of_b(p, [&](const unsigned char* from, int row, int) {
-    note(from, row % waves_of_group == wave && row / waves_of_group % telling == group);
+    const bool is_of_wave = row % waves_of_group == wave;
+    note(from, is_of_wave, is_of_wave && row / waves_of_group % telling == group);
   });
   return digest;
 }

@@ -51,7 +51,8 @@ class interpreter {
       return as_kernel([&] { block_barrier("bar.sync", where_, false); });
     if (i.starts_with("bar.warp"))
       return as_kernel([&, lanes = mask_of(get(i.arguments.at(0)))] { wave_barrier("bar.warp.sync", where_, lanes); });
-    if (i.starts_with("fence.proxy.async")) return as_kernel([] { publish_lds(); });
+    if (i.name == "fence.proxy.async" || i.starts_with("fence.proxy.async.shared"))
+      return as_kernel([] { publish_lds(); });
     if (i.starts_with("membar") || i.starts_with("fence"))
       return as_kernel([&] { fence(i.has("cta") ? fence_scope::block : fence_scope::device); });
     if (i.starts_with("griddepcontrol.wait")) return as_kernel([] { await_kernel_before(); });

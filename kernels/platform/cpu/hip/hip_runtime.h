@@ -114,9 +114,9 @@ inline constexpr struct {
 namespace assay::cpu {
 
 // A parameter of the template, since two files may differ in it.
-template <int WaveSize = compiled_wave_size, bool MayStartEarly = false, class... Parameters, class... Arguments>
-void launch_kernel(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
-                   hipStream_t, Arguments&&... arguments) {
+template <int WaveSize = compiled_wave_size, class... Parameters, class... Arguments>
+void launch_behind(bool may_start_early, const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block,
+                   std::size_t shared_bytes, hipStream_t, Arguments&&... arguments) {
   // Converted once to the parameters' types, as a GPU's argument buffer; every
   // thread gets copies.
   struct closure {
@@ -128,7 +128,13 @@ void launch_kernel(const char* name, void (*kernel)(Parameters...), dim3 grid, d
     const closure& c = *static_cast<const closure*>(given);
     std::apply(c.kernel, c.arguments);
   };
-  launch(grid_launch{name, grid, block, shared_bytes, call, &bound, sizeof bound, WaveSize, MayStartEarly});
+  launch(grid_launch{name, grid, block, shared_bytes, call, &bound, sizeof bound, WaveSize, may_start_early});
+}
+template <int WaveSize = compiled_wave_size, class... Parameters, class... Arguments>
+void launch_kernel(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
+                   hipStream_t stream, Arguments&&... arguments) {
+  launch_behind<WaveSize>(false, name, kernel, grid, block, shared_bytes, stream,
+                          std::forward<Arguments>(arguments)...);
 }
 
 /// A launch of what only a call names: a function template of which the arguments tell template arguments. `call`

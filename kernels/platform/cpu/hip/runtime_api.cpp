@@ -4,6 +4,7 @@
 #include <string>
 
 #include "kernels/platform/cpu/base/device_memory.hpp"
+#include "kernels/platform/cpu/executor/executor.hpp"
 
 using namespace assay::cpu;
 
@@ -52,6 +53,7 @@ hipError_t hipFree(void* memory) {
 hipError_t hipMemcpy(void* to, const void* from, std::size_t size_bytes, hipMemcpyKind) {
   if (size_bytes == 0) return hipSuccess;
   if (to == nullptr || from == nullptr) return outcome(hipErrorInvalidValue);
+  end_row_of_launches();
   std::memcpy(to, from, size_bytes);
   return hipSuccess;
 }
@@ -63,6 +65,7 @@ hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t size_bytes, hi
 hipError_t hipMemset(void* memory, int value, std::size_t size_bytes) {
   if (size_bytes == 0) return hipSuccess;
   if (memory == nullptr) return outcome(hipErrorInvalidValue);
+  end_row_of_launches();
   std::memset(memory, value, size_bytes);
   return hipSuccess;
 }
@@ -72,8 +75,10 @@ hipError_t hipMemsetAsync(void* memory, int value, std::size_t size_bytes, hipSt
 }
 
 hipError_t hipDeviceSynchronize() {
+  end_row_of_launches();
   return hipSuccess;
 }
 hipError_t hipStreamSynchronize(hipStream_t) {
+  end_row_of_launches();
   return hipSuccess;
 }

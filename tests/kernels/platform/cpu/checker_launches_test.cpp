@@ -24,6 +24,7 @@ enum class way : std::uint8_t {
   one_thread,    ///< one of the block, before a barrier
   one_lane,      ///< one of each wave, before a collective
   by_assembly,   ///< every thread, by PTX
+  by_flag,       ///< one thread, which then says so by an atomic
   one_block,     ///< the other one ends without
   never
 };
@@ -35,6 +36,19 @@ struct arguments {
 };
 
 __device__ void await(way how) {
+  __shared__ int flag;
+  if (how == way::by_flag) {
+    if (threadIdx.x == 0) flag = 0;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      assay::platform::await_kernel_before();
+      __threadfence_block();
+      atomicExch(&flag, 1);
+    }
+    while (atomicAdd(&flag, 0) == 0) {
+    }
+    __threadfence_block();
+  }
   const bool is_first = threadIdx.x == 0, leads = static_cast<int>(threadIdx.x) % assay::cpu::wave_size() == 0;
   const bool all = how == way::waits || how == way::waits_behind || (how == way::one_block && blockIdx.x == 1);
   if (all || (how == way::one_thread && is_first) || (how == way::one_lane && leads))
@@ -91,7 +105,7 @@ void require(const char* message, Launch launch) {
 
 TEST_CASE("A kernel that may start early may touch what is behind its wait", "[checker][launches]") {
   for (const assay_launch& l : all_checked_launches())
-    for (const way how : {way::waits, way::one_thread, way::one_lane, way::by_assembly}) {
+    for (const way how : {way::waits, way::one_thread, way::one_lane, way::by_assembly, way::by_flag}) {
       INFO(name(l) << ", way " << static_cast<int>(how));
       const copies of(l, [&](copies& c) {
         launch_behind(c.x.data(), c.y.data(), how);
@@ -126,6 +140,39 @@ TEST_CASE("A kernel that may start early races with the one before it until it w
   });
 }
 
+TEST_CASE("A read that comes too early does not hide what the kernel before read", "[checker][launches]") {
+  require("store of 4 bytes (checker_launches_test.cpp:", [](copies& c) {
+    hipLaunchKernelGGL(copy, dim3(blocks), dim3(threads), 0, nullptr, arguments{c.x.data(), c.y.data(), way::waits});
+    launch_behind(c.x.data(), c.x.data(), way::waits_behind);
+  });
+}
+
+TEST_CASE("Memory that was another allocation's, and launches that the host waited for, are no race",
+          "[checker][launches]") {
+  for (const assay_launch& l : all_checked_launches()) {
+    INFO(name(l));
+    const copies of(l, [](copies& c) {
+      void* memory[2] = {};
+      for (void*& one : memory) {
+        REQUIRE(hipMalloc(&one, items * sizeof(float)) == hipSuccess);
+        hipLaunchKernelGGL(copy, dim3(blocks), dim3(threads), 0, nullptr,
+                           arguments{c.given.data(), static_cast<float*>(one), way::waits});
+        REQUIRE(hipFree(one) == hipSuccess);
+        REQUIRE(hipMalloc(&one, items * sizeof(float)) == hipSuccess);
+        launch_behind(c.given.data(), static_cast<float*>(one), way::waits_behind);
+      }
+      for (void* one : memory) REQUIRE(hipFree(one) == hipSuccess);
+      REQUIRE(hipDeviceSynchronize() == hipSuccess);
+      launch_behind(c.x.data(), c.y.data(), way::waits_behind);
+      REQUIRE(hipMemsetAsync(c.z.data(), 0, items * sizeof(float), nullptr) == hipSuccess);
+      launch_behind(c.y.data(), c.z.data(), way::waits_behind);
+    });
+    INFO((of.seen.empty() ? "" : of.seen.front().message));
+    CHECK(of.seen.empty());
+    CHECK(of.z == of.given);
+  }
+}
+
 TEST_CASE("A kernel that may start early races with those before an early one, too", "[checker][launches]") {
   require("of a kernel before it", [](copies& c) {
     launch_behind(c.given.data(), c.y.data(), way::waits);
@@ -140,8 +187,12 @@ TEST_CASE("A kernel that may start early races with those before an early one, t
   }
 }
 
-TEST_CASE("A block that never waits lets later kernels overtake", "[checker][launches]") {
-  for (const way how : {way::never, way::one_block})
-    require("the block ended without a wait for the kernel before it",
-            [&](copies& c) { launch_behind(c.given.data(), c.y.data(), how); });
+TEST_CASE("A kernel in which no thread waits lets later kernels overtake", "[checker][launches]") {
+  require("no thread waited for the kernels before it",
+          [](copies& c) { launch_behind(c.given.data(), c.y.data(), way::never); });
+  for (const assay_launch& l : all_checked_launches()) {  // a kernel ends when all of its blocks have
+    INFO(name(l));
+    const copies of(l, [](copies& c) { launch_behind(c.given.data(), c.y.data(), way::one_block); });
+    CHECK(of.seen.empty());
+  }
 }

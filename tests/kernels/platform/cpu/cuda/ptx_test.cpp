@@ -268,3 +268,21 @@ TEST_CASE("Arithmetic of f16 in inline assembly", "[cuda][ptx]") {
     CHECK(out[i] == (wanted | wanted << 16));
   }
 }
+
+TEST_CASE("A kernel of a programmatic launch of sm_90 waits for the one before it", "[cuda][launches]") {
+  const auto seen_of = [](bool waits, bool is_of_sm_90) {
+    std::array<float, 32> out{};
+    toy_tensor result("out", out.data(), {32}, {1}, ASSAY_OUTPUT);
+    const std::array tensors{result.get()};
+    std::vector<seen_defect> seen =
+        checked_defects(all_launches().front(), tensors, [&] { warps::run_early(out.data(), waits, is_of_sm_90); });
+    CHECK(out[31] == 2);
+    return seen;
+  };
+  CHECK(seen_of(true, true).empty());
+  CHECK(seen_of(false, false).empty());  // sources that are compiled for no device have no wait
+  const std::vector<seen_defect> lacks = seen_of(false, true);
+  REQUIRE_FALSE(lacks.empty());
+  CHECK(lacks.front().kind == ASSAY_DATA_RACE);
+  CHECK(mentions(lacks.front(), "race on out[0]: load of 4 bytes (warps.cu:"));
+}

@@ -289,4 +289,27 @@ bool run_names(int* out) {
   return fine && cudaStreamDestroy(stream) == cudaSuccess && cudaGetLastError() == cudaSuccess;
 }
 
+namespace {
+
+__global__ void store_one(float* out) {
+  out[threadIdx.x] = 1;
+}
+__global__ void add_one(float* out, bool waits) {
+  if (waits) cudaGridDependencySynchronize();
+  out[threadIdx.x] += 1;
+  cudaTriggerProgrammaticLaunchCompletion();
+}
+
+}  // namespace
+
+void run_early(float* out, bool waits, bool is_of_sm_90) {
+  cudaLaunchAttribute attribute{cudaLaunchAttributeProgrammaticStreamSerialization, {1}};
+  const cudaLaunchConfig_t config{dim3(1), dim3(32), 0, nullptr, &attribute, 1};
+  store_one<<<1, 32>>>(out);
+  if (is_of_sm_90)
+    cudaLaunchKernelEx<32, true>(&config, add_one, out, waits);
+  else
+    cudaLaunchKernelEx(&config, add_one, out, waits);
+}
+
 }  // namespace warps

@@ -30,4 +30,8 @@ void run_unknown();
 /// warpSize as a constant, CUDA's names of the host, and 100 KiB of shared memory.
 bool run_names(int* out);
 
+/// Of 32 numbers: a kernel stores 1, the next one, launched so that it may start early, adds 1. `is_of_sm_90`: as in a
+/// source that is compiled for it.
+void run_early(float* out, bool waits, bool is_of_sm_90);
+
 }  // namespace warps

@@ -9,8 +9,9 @@
 ///   same location before its own (atomic_order.hpp).
 /// Otherwise they race if at least one of them writes, any value, and at least one is not an atomic. An asynchronous
 /// copy races with every access to its destination before the wait for it, its own thread's included. A unit that reads
-/// LDS itself races with stores that no fence published to it (published_stores.hpp). So the verdict does not depend on
-/// the order in which the executor happened to run the threads.
+/// LDS itself races with stores that no fence published to it. So the verdict does not depend on the order in which the
+/// executor happened to run the threads, but for what atomics order, and for a reader's own fence
+/// (published_stores.hpp).
 #pragma once
 
 #include <array>

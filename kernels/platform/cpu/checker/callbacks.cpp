@@ -60,6 +60,16 @@ void on_range(access_kind kind, const void* accessed, std::size_t size, const vo
     on_range(kind, accessed, size, return_address);
 }
 
+/// Calls tell(checker, self) for the running thread, if it is checked.
+template <class F>
+void tell_checker(F tell) {
+  auto* const self = static_cast<checked_thread*>(const_cast<thread_coordinates*>(this_thread));
+  if (self == nullptr || self->checker == nullptr) return;
+  access_checker& checker = *self->checker;
+  const own_accesses own(*self);
+  tell(checker, *self);
+}
+
 }  // namespace
 
 namespace assay::cpu {
@@ -95,26 +105,15 @@ void note_store(const void* accessed, std::size_t size, std::uintptr_t pc) {
   on_range(access_kind::store, accessed, size, reinterpret_cast<const void*>(pc));
 }
 void demand_published(const void* accessed, std::size_t size, std::uintptr_t pc) {
-  const auto address = reinterpret_cast<std::uintptr_t>(accessed);
-  checked_thread* const self = checked_access(address);
-  if (self == nullptr) return;
-  access_checker& checker = *self->checker;
-  const own_accesses own(*self);
-  checker.demand_published(*self, address, size, pc);
+  tell_checker([&](access_checker& checker, checked_thread& self) {
+    checker.demand_published(self, reinterpret_cast<std::uintptr_t>(accessed), size, pc);
+  });
 }
 void publish_lds() {
-  auto* const self = static_cast<checked_thread*>(const_cast<thread_coordinates*>(this_thread));
-  if (self == nullptr || self->checker == nullptr) return;
-  access_checker& checker = *self->checker;
-  const own_accesses own(*self);
-  checker.publish(*self);
+  tell_checker([](access_checker& checker, checked_thread& self) { checker.publish(self); });
 }
 void await_kernel_before() {
-  auto* const self = static_cast<checked_thread*>(const_cast<thread_coordinates*>(this_thread));
-  if (self == nullptr || self->checker == nullptr) return;
-  access_checker& checker = *self->checker;
-  const own_accesses own(*self);
-  checker.await_kernel_before(*self);
+  tell_checker([](access_checker& checker, checked_thread& self) { checker.await_kernel_before(self); });
 }
 void demand_multiple(const void* accessed, std::size_t size, std::uintptr_t pc) {
   const auto address = reinterpret_cast<std::uintptr_t>(accessed);
@@ -128,11 +127,7 @@ void demand_multiple(const void* accessed, std::size_t size, std::uintptr_t pc) 
 
 void fence(fence_scope scope) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  auto* const self = static_cast<checked_thread*>(const_cast<thread_coordinates*>(this_thread));
-  if (self == nullptr || self->checker == nullptr) return;
-  access_checker& checker = *self->checker;
-  const own_accesses own(*self);
-  checker.pass_fence(*self, scope);
+  tell_checker([&](access_checker& checker, checked_thread& self) { checker.pass_fence(self, scope); });
 }
 
 }  // namespace assay::cpu

@@ -32,7 +32,8 @@ template <bool Global>
                                                                    access_record wave_floor) const {
   const access_record earlier = recorded & (now | ~record::atomic_mask);
   if constexpr (Global) {
-    // What a kernel before did is kept: a store of this thread would race with it, whatever it reads before.
+    // What a kernel before did is kept: a store of this thread would race with it, whatever it reads before. With this
+    // access itself no later store of the launch is compared then.
     if (earlier < launch_floor_) return is_too_early(earlier, now) ? earlier : now;
     if (record::spread(earlier) == access_spread::blocks) return earlier;
     if (session_->clock().block_of(record::stamp(earlier)) != block_)

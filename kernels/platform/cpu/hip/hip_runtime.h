@@ -113,6 +113,7 @@ inline constexpr struct {
 
 namespace assay::cpu {
 
+/// A launch that may start before the one before it is done, where `may_start_early` says so: see grid_launch.
 // A parameter of the template, since two files may differ in it.
 template <int WaveSize = compiled_wave_size, class... Parameters, class... Arguments>
 void launch_behind(bool may_start_early, const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block,

@@ -13,7 +13,7 @@ endif()
 add_executable(assay_tests ${sources})
 file(GLOB checked_tests CONFIGURE_DEPENDS tests/kernels/platform/cpu/checker_*_test.cpp
   tests/kernels/platform/cpu/edge_flags_test.cpp tests/kernels/device/tile_ring_test.cpp
-  tests/kernels/device/warpgroup_test.cpp)
+  tests/kernels/device/page_window_test.cpp tests/kernels/device/warpgroup_test.cpp)
 set_source_files_properties(${checked_tests} PROPERTIES COMPILE_OPTIONS "${checked_kernel_flags}"
   SKIP_PRECOMPILE_HEADERS ON)
 target_precompile_headers(assay_tests PRIVATE <catch2/catch_test_macros.hpp> ${headers_of_others})

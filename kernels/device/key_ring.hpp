@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/device/group_pages.hpp"
 #include "kernels/device/key_atoms.hpp"
 #include "kernels/device/key_groups.hpp"
 #include "kernels/device/pool_view.hpp"
@@ -26,6 +27,7 @@ struct ring_place {
   unsigned char* base;
   int k_row_bytes, v_row_bytes;  ///< of LDS: swizzled_row_bytes()
   int slots;
+  unsigned char* page_ids = nullptr;  ///< of page_window_bytes, where the crew has a window
 };
 
 /// What lies in LDS of elements that a whole block multiplies as T: see key_ring's InLds.
@@ -36,7 +38,9 @@ using widened_on_the_way = std::conditional_t<platform::copies_pass_registers, T
 /// pass through registers; by default what they are in memory.
 template <class StoredK, class StoredV, int MaxKBytes, int MaxVBytes, class Crew = wave_crew<>,
           class KPool = pool_view<StoredK>, class InLds = StoredK>
-class key_ring {
+class key_ring : group_pages<Crew> {
+  using pages = group_pages<Crew>;
+
  public:
   static constexpr int group_keys = Crew::group_keys;
   static constexpr bool widens = sizeof(InLds) != sizeof(StoredK);
@@ -44,18 +48,18 @@ class key_ring {
 
   __device__ key_ring(const group_source<StoredK, KPool>& k, const group_source<StoredV>& v, const group_range& range,
                       const ring_place& place, Crew crew = {})
-      : k_(k),
+      : pages(range, crew, place.page_ids),
+        k_(k),
         v_(v),
-        range_(range),
         place_(place),
         lds_(platform::place_in_lds(place.base)),
-        crew_(crew),
         next_(range.first) {
-    if constexpr (!is_late) look_up();
+    if constexpr (!is_late) look_up(next_);
   }
 
   /// Starts the first groups on their way.
   __device__ void start() {
+    pages::start_window();
     for (int i = 0; i < ahead(); ++i) issue();
   }
 
@@ -89,64 +93,20 @@ class key_ring {
   __device__ swizzled_rows values() const { return v_of(slot_); }
 
  private:
-  /// A thread copies one chunk of 16 bytes in eight: 8 threads side by side make 128 bytes of a row.
-  static constexpr int max_steps = group_keys * swizzled_chunks / Crew::least_members;
+  using pages::crew_, pages::range_, pages::max_steps, pages::may_be_larger;
+  using pages::first_step_of_run, pages::has_runs_in_pages, pages::is_whole, pages::key_of, pages::look_up,
+      pages::page_of_step, pages::row_of, pages::row_offset, pages::rows_at_once;
+
   static constexpr int max_copies(int max_bytes) { return max_bytes / swizzled_run_bytes * max_steps; }
   /// A group is loaded when the one before it is done.
   static constexpr bool is_late = platform::copies_pass_registers && platform::has_few_registers &&
                                   max_steps * 4 * (MaxKBytes + MaxVBytes) / swizzled_run_bytes > Crew::spare_registers;
-  __device__ int rows_at_once() const { return crew_.members() / swizzled_chunks; }
-  __device__ int row_of(int step) const { return crew_.member() / swizzled_chunks + step * rows_at_once(); }
-  static_assert(Crew::most_members / swizzled_chunks <= group_keys);
-  /// Larger crews take fewer steps.
-  static constexpr bool may_be_larger = Crew::most_members != Crew::least_members;
-
   __device__ int k_offset(int slot) const { return slot * group_keys * (place_.k_row_bytes + place_.v_row_bytes); }
   __device__ int v_offset(int slot) const { return k_offset(slot) + group_keys * place_.k_row_bytes; }
   __device__ swizzled_rows k_of(int slot) const { return {place_.base + k_offset(slot), place_.k_row_bytes}; }
   __device__ swizzled_rows v_of(int slot) const { return {place_.base + v_offset(slot), place_.v_row_bytes}; }
 
   __device__ int ahead() const { return platform::copies_pass_registers ? 1 : place_.slots - 1; }
-  /// Runs do not cross pages.
-  __device__ bool has_runs_in_pages() const { return range_.pages.page_size % Crew::run_keys == 0; }
-  __device__ int first_step_of_run(int step) const {
-    if constexpr (group_keys == Crew::run_keys) return 0;
-    return step - step % (Crew::run_keys / rows_at_once());
-  }
-  __device__ bool is_whole(std::int32_t group) const {
-    const std::int32_t first = group * group_keys;
-    return range_.live.first <= first && first + group_keys <= range_.live.last;
-  }
-
-  /// Page ids of the group that is issued next: the loads are long done when it is. Nothing is done with them before,
-  /// and no load has a condition, for which the compiler would wait: see hold().
-  __device__ void look_up() {
-    if (next_ >= range_.last) return;
-    if (has_runs_in_pages()) {
-      ASSAY_UNROLL
-      for (int i = 0; i < max_steps; ++i)
-        if (i == first_step_of_run(i)) pages_[i] = range_.pages.page_of(live_key(next_, i));
-    } else {
-      ASSAY_UNROLL
-      for (int i = 0; i < max_steps; ++i) pages_[i] = range_.pages.page_of(live_key(next_, i));
-    }
-  }
-  /// The key of the thread's row of step `step`, or, where it is not live or not of the group, one that is: of no page
-  /// without live keys an entry may be read.
-  __device__ std::int32_t live_key(std::int32_t group, int step) const {
-    const int row = may_be_larger ? min_of(row_of(step), group_keys - 1) : row_of(step);
-    return min_of(max_of(group * group_keys + row, range_.live.first), range_.live.last - 1);
-  }
-  /// The same, but where copies do not pass through registers of any key: there dead ones are not read. See hold().
-  __device__ std::int32_t key_of(std::int32_t group, int step) const {
-    return platform::copies_pass_registers ? live_key(group, step) : group * group_keys + row_of(step);
-  }
-  /// Before that row in the pool, of the group whose pages were looked up last.
-  template <class Pool>
-  __device__ std::int64_t row_offset(const Pool& pool, std::int32_t group, int step) const {
-    const std::int32_t page = has_runs_in_pages() ? pages_[first_step_of_run(step)] : pages_[step];
-    return pool.row_offset(page, range_.pages.slot_of(key_of(group, step)));
-  }
 
   /// move(i, thread's row, chunk, source, live bytes of 16) for each chunk of the thread.
   template <int MaxBytes, class Source, class Move>
@@ -227,6 +187,7 @@ class key_ring {
       if constexpr (!is_late) hold(next_);
     } else {
       if (next_ < range_.last) {
+        pages::take_from_window();
         copy<MaxKBytes>(k_, k_offset(issue_slot_), place_.k_row_bytes);
         if constexpr (MaxVBytes > 0) copy<MaxVBytes>(v_, v_offset(issue_slot_), place_.v_row_bytes);
       }
@@ -234,7 +195,7 @@ class key_ring {
       issue_slot_ = issue_slot_ + 1 == place_.slots ? 0 : issue_slot_ + 1;
     }
     next_ += range_.step;
-    if constexpr (!is_late) look_up();
+    if constexpr (!is_late) look_up(next_);
   }
 
   __device__ static void wait_for_copies(int pending) {
@@ -273,7 +234,7 @@ class key_ring {
       for (int i = 0; i < max_steps; ++i) {
         const bool is_none = may_be_larger && row_of(i) >= group_keys;
         if (i == first_step_of_run(i) && !is_none) {
-          const std::int32_t page = platform::uniform(pages_[i]),
+          const std::int32_t page = platform::uniform(page_of_step(i)),
                              slot = platform::uniform(range_.pages.slot_of(group * group_keys + i * rows_at_once()));
           offsets[i] = pool.row_offset(page, slot) + row_of(0) * pool.slot_stride;
         } else {
@@ -384,12 +345,9 @@ class key_ring {
 
   group_source<StoredK, KPool> k_;
   group_source<StoredV> v_;
-  group_range range_;
   ring_place place_;
   platform::lds_place lds_;  ///< its base
-  [[no_unique_address]] Crew crew_;
-  std::int32_t next_;                   ///< to be issued
-  std::int32_t pages_[max_steps] = {};  ///< of the thread's rows of that group
+  std::int32_t next_;        ///< to be issued
   int slot_ = platform::copies_pass_registers ? 0 : -1, issue_slot_ = 0;
   std::int32_t held_at_ = 0;
   if_held<held_chunks<MaxKBytes>> held_k_;

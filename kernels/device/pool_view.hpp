@@ -16,7 +16,8 @@ struct sequence_pages {
   std::int32_t page_size;
   divisor by_page_size;
 
-  __device__ std::int32_t page_of(std::int32_t key) const { return entries[by_page_size.quotient(key)]; }
+  __device__ const std::int32_t* entry_of(std::int32_t key) const { return entries + by_page_size.quotient(key); }
+  __device__ std::int32_t page_of(std::int32_t key) const { return *entry_of(key); }
   __device__ std::int32_t slot_of(std::int32_t key) const { return key - by_page_size.quotient(key) * page_size; }
 };
 

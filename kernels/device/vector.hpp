@@ -43,6 +43,15 @@ __device__ inline void load_adjacent(T* to, const T* from) {
   __builtin_memcpy(to, &bits, sizeof bits);
 }
 
+/// The same way back.
+template <int Count, class T>
+__device__ inline void store_adjacent(T* to, const T* from) {
+  using word = typename word_of<static_cast<int>(sizeof(T)) * Count>::type;
+  word bits;
+  __builtin_memcpy(&bits, from, sizeof bits);
+  *reinterpret_cast<word*>(to) = bits;
+}
+
 /// Eight consecutive elements; `from` is aligned to their size (16 or 8 bytes).
 template <class T>
 __device__ inline packed<sizeof(T)> load8(const T* from) {

@@ -1,11 +1,11 @@
 /// The combine kernel: some columns of a row a lane. Partials of many splits are on their way at once, and before the
-/// weights are known. Of few splits a lane takes four columns, and finds all weights itself. Of many splits LSEs and
-/// weights lie in LDS.
+/// weights are known. LSEs and weights lie in LDS. Of few splits a row's lanes are of one wave, and need no barrier.
 #include "kernels/split_kv/combine_arguments.hpp"
 
 #include <hip/hip_runtime.h>
 
 #include "kernels/device/convert.hpp"
+#include "kernels/device/key_atoms.hpp"
 #include "kernels/device/math.hpp"
 #include "kernels/device/vector.hpp"
 #include "kernels/platform/current.hpp"
@@ -32,10 +32,21 @@ struct partials {
   float of_split[Splits][Columns];
 };
 
+/// Whether the row has as many splits as `partials`, and they are read whole: then no load has a condition.
+template <int Splits>
+__device__ inline bool is_full(const combine_arguments& a) {
+  return a.num_splits == Splits && a.has_whole_partials != 0;
+}
+
 /// Starts the loads from split `first` on. `from`: the columns of split 0.
 template <int Splits, int Columns>
 __device__ inline void load_partials(const combine_arguments& a, const float* from, int first,
                                      partials<Splits, Columns>& to) {
+  if (is_full<Splits>(a)) {
+    ASSAY_UNROLL
+    for (int i = 0; i < Splits; ++i) device::load_adjacent<Columns>(to.of_split[i], from + i * a.o_partial.stride[0]);
+    return;
+  }
   ASSAY_UNROLL
   for (int step = 0; step < Splits; step += splits_of_step) {
     if (first + step >= a.num_splits) continue;
@@ -67,11 +78,19 @@ __device__ inline void add_partials(const combine_arguments& a, const Weights& w
   }
 }
 
-__device__ inline void store_o(const combine_arguments& a, std::int64_t at, float value) {
-  if (a.o_type == dtype::f16)
-    static_cast<device::f16*>(a.o.data)[at] = device::from_float<device::f16>(value);
-  else
-    static_cast<device::bf16*>(a.o.data)[at] = device::from_float<device::bf16>(value);
+/// `Columns` elements of a row of o. to: the first one's offset.
+template <class Output, int Columns>
+__device__ inline void store_columns(const combine_arguments& a, std::int64_t to, const float (&values)[Columns]) {
+  Output* const o = static_cast<Output*>(a.o.data) + to;
+  Output rounded[Columns];
+  ASSAY_UNROLL
+  for (int i = 0; i < Columns; ++i) rounded[i] = device::from_float<Output>(values[i]);
+  if (a.has_whole_outputs != 0) {
+    device::store_adjacent<Columns>(o, rounded);
+  } else {
+    ASSAY_UNROLL
+    for (int i = 0; i < Columns; ++i) o[i * a.o.stride[2]] = rounded[i];
+  }
 }
 
 __device__ inline float larger_lse(float largest, float lse) {
@@ -81,78 +100,112 @@ __device__ inline float weight_of(float lse, float largest) {
   return lse == nothing ? 0.0F : device::exp(lse - largest);  // all empty: -inf - -inf would be NaN
 }
 
-/// Weights of a row's splits, which its lanes find together: `lanes` of them side by side have the row. All threads of
-/// the block are to make it.
+/// LSEs of a row's splits and their weights, which its lanes find together: `Lanes` of them side by side have the row.
+/// All threads of the block are to make all calls.
 template <int Splits, int Lanes>
 class split_weights {
  public:
+  /// Loads the LSEs.
   __device__ split_weights(const combine_arguments& a, std::int64_t query, std::int64_t head, bool exists) {
-    constexpr int rows = combine_threads / Lanes;
-    __shared__ float lses[rows][max_num_splits];
-    __shared__ float weights[rows][max_num_splits];
-    const int slot = static_cast<int>(threadIdx.x) / Lanes, lane = static_cast<int>(threadIdx.x) % Lanes;
-    of_split_ = weights[slot];
     if (exists)
-      for (int s = lane; s < a.num_splits; s += Lanes) lses[slot][s] = partial_lse(a, s, query, head);
+      for (int s = lane(); s < a.num_splits; s += Lanes) row().lse[s] = partial_lse(a, s, query, head);
+  }
+
+  __device__ void find(const combine_arguments& a, bool exists) {
     __syncthreads();
     if (exists) {
-      for (int s = 0; s < a.num_splits; ++s) largest_ = larger_lse(largest_, lses[slot][s]);
-      for (int s = lane; s < a.num_splits; s += Lanes) weights[slot][s] = weight_of(lses[slot][s], largest_);
+      for (int s = 0; s < a.num_splits; ++s) largest_ = larger_lse(largest_, row().lse[s]);
+      for (int s = lane(); s < a.num_splits; s += Lanes) row().weight[s] = weight_of(row().lse[s], largest_);
     }
     __syncthreads();
-    for (int s = 0; exists && s < a.num_splits; ++s) total_ += of_split_[s];
+    for (int s = 0; exists && s < a.num_splits; ++s) total_ += row().weight[s];
   }
+
   __device__ float largest() const { return largest_; }
   __device__ float total() const { return total_; }
   /// Of split first + i. `first` is a multiple of Splits.
-  __device__ float of(int first, int i) const { return of_split_[first + i]; }
+  __device__ float of(int first, int i) const { return row().weight[first + i]; }
 
  private:
-  const float* of_split_;
+  struct row_lds {
+    float lse[max_num_splits], weight[max_num_splits];
+  };
+  __device__ static row_lds& row() {
+    __shared__ row_lds rows[combine_threads / Lanes];
+    return rows[static_cast<int>(threadIdx.x) / Lanes];
+  }
+  __device__ static int lane() { return static_cast<int>(threadIdx.x) % Lanes; }
+
   float largest_ = nothing, total_ = 0.0F;
 };
 
-/// The same where each lane finds all of them: they are few, and no lane waits for another.
+/// The same of few splits: a lane has one of them, and the row's lanes are of one wave.
 template <int Lanes>
 class split_weights<few_splits, Lanes> {
  public:
   __device__ split_weights(const combine_arguments& a, std::int64_t query, std::int64_t head, bool exists) {
-    if (!exists) return;
-    ASSAY_UNROLL
-    for (int s = 0; s < few_splits; ++s) of_split_[s] = s < a.num_splits ? partial_lse(a, s, query, head) : nothing;
-    ASSAY_UNROLL
-    for (int s = 0; s < few_splits; ++s) largest_ = larger_lse(largest_, of_split_[s]);
-    ASSAY_UNROLL
-    for (int s = 0; s < few_splits; ++s) total_ += of_split_[s] = weight_of(of_split_[s], largest_);
+    if (exists && lane() < a.num_splits) lse_ = partial_lse(a, lane(), query, head);
   }
+
+  __device__ void find(const combine_arguments& /*a*/, bool /*exists*/) {
+    if (lane() < few_splits) row().lse[lane()] = lse_;
+    platform::wave_fence();
+    float lses[few_splits];
+    load_row(lses, row().lse);
+    ASSAY_UNROLL
+    for (int s = 0; s < few_splits; ++s) largest_ = larger_lse(largest_, lses[s]);
+    if (lane() < few_splits) row().weight[lane()] = weight_of(lse_, largest_);
+    platform::wave_fence();
+    load_row(of_split_, row().weight);
+    ASSAY_UNROLL
+    for (int s = 0; s < few_splits; ++s) total_ += of_split_[s];
+  }
+
   __device__ float largest() const { return largest_; }
   __device__ float total() const { return total_; }
   __device__ float of(int /*first*/, int i) const { return of_split_[i]; }
 
  private:
+  static_assert(few_splits <= Lanes && device::smallest_wave % Lanes == 0);
+  struct alignas(16) row_lds {
+    float lse[few_splits], weight[few_splits];
+  };
+  __device__ static row_lds& row() {
+    __shared__ row_lds rows[combine_threads / Lanes];
+    return rows[static_cast<int>(threadIdx.x) / Lanes];
+  }
+  __device__ static int lane() { return static_cast<int>(threadIdx.x) % Lanes; }
+  __device__ static void load_row(float (&to)[few_splits], const float* from) {
+    ASSAY_UNROLL
+    for (int s = 0; s < few_splits; s += 4) device::load_adjacent<4>(to + s, from + s);
+  }
+
+  float lse_ = nothing;  ///< of the lane's split
   float of_split_[few_splits];
   float largest_ = nothing, total_ = 0.0F;
 };
 
-/// Blocks that a compute unit is to hold: as many as leave each thread the registers for its partials.
-template <int Splits>
-inline constexpr int combine_bound = platform::bound_of_blocks(Splits == few_splits ? 10 : 8, combine_threads);
-
-/// Splits: of which partials are on their way at once; Columns: of a lane.
+/// Splits: of which partials are on their way at once; Columns: of a lane. A compute unit is to hold as many blocks as
+/// leave each thread the registers for its partials: with ten of them on sm_90a some are stored and loaded again, and
+/// 16384 rows of 16 splits take 40 us for 35.
 template <int Splits, int Columns>
-__global__ void __launch_bounds__(combine_threads, combine_bound<Splits>) combine_splits(combine_arguments a) {
+__global__ void __launch_bounds__(combine_threads, platform::bound_of_blocks(8, combine_threads))
+    combine_splits(combine_arguments a) {
   constexpr int lanes = columns_at_once / Columns, rows_of_block = combine_threads / lanes;
   const int slot = static_cast<int>(threadIdx.x) / lanes, own = static_cast<int>(threadIdx.x) % lanes * Columns;
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * rows_of_block + slot;
-  const std::int64_t query = row / a.heads_q, head = row % a.heads_q;
-  const bool exists = row < a.rows && (a.end_query == nullptr || query < *a.end_query);
+  const bool is_row = row < a.rows;
+  const std::int32_t query = a.by_heads_q.quotient(is_row ? static_cast<std::int32_t>(row) : 0);
+  const std::int64_t head = row - std::int64_t{query} * a.heads_q;
+  const bool exists = is_row && (a.end_query == nullptr || query < *a.end_query);
   platform::await_kernel_before();
 
   const float* const of_row =
       static_cast<const float*>(a.o_partial.data) + query * a.o_partial.stride[1] + head * a.o_partial.stride[2];
+  split_weights<Splits, lanes> weights(a, query, head, exists);
   partials<Splits, Columns> part;
   if (exists && own < a.head_dim_v) load_partials(a, of_row + own, 0, part);
-  const split_weights<Splits, lanes> weights(a, query, head, exists);
+  weights.find(a, exists);
   if (!exists) return;
 
   const float largest = weights.largest(), total = weights.total();
@@ -167,8 +220,11 @@ __global__ void __launch_bounds__(combine_threads, combine_bound<Splits>) combin
       add_partials(a, weights, first, part, sum);
     }
     ASSAY_UNROLL
-    for (int i = 0; i < Columns; ++i)
-      store_o(a, to + (column + i) * a.o.stride[2], largest == nothing ? 0.0F : sum[i] / total);
+    for (int i = 0; i < Columns; ++i) sum[i] = largest == nothing ? 0.0F : sum[i] / total;
+    if (a.o_type == dtype::f16)
+      store_columns<device::f16>(a, to + column * a.o.stride[2], sum);
+    else
+      store_columns<device::bf16>(a, to + column * a.o.stride[2], sum);
   }
 }
 

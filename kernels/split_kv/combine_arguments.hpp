@@ -12,9 +12,11 @@ struct combine_arguments {
   dtype o_type;
   std::int64_t rows;  ///< total_q * heads_q
   std::int32_t heads_q;
+  device::divisor by_heads_q;
   std::int32_t head_dim_v;
   std::int32_t num_splits;
   std::int32_t has_whole_partials;  ///< o_partial's rows may be read 16 bytes at a time
+  std::int32_t has_whole_outputs;   ///< o's rows may be written four elements at a time
   const std::int32_t* end_query;    ///< cu_seqlens_q's last entry: padding rows are behind it; null in batch mode
 };
 

@@ -36,6 +36,7 @@ struct split_kv_lds {
   std::int32_t slots;       ///< of a wave's ring
   std::int32_t ring_at;     ///< of wave 0; before it lies Q
   std::int32_t ring_bytes;  ///< of a wave
+  std::int32_t pages_at;    ///< page ids of each wave's next groups
   std::int32_t states_at;   ///< m of each wave and row, then l; floats
   std::int32_t size_bytes;
 };
@@ -68,7 +69,8 @@ struct split_kv_arguments {
   std::int32_t causal;
   std::int32_t window;
   std::int32_t num_splits;
-  std::int32_t row_tiles;          ///< of the sequence with most rows
+  std::int32_t row_tiles;  ///< of the sequence with most rows
+  device::divisor by_group, by_heads_kv, by_row_tiles, by_num_splits;
   std::int32_t has_whole_vectors;  ///< K's and V's rows may be read 16 bytes at a time; else 8
   std::int32_t has_whole_queries;  ///< Q's rows are read 16 bytes at a time; else one element
   float logit_scale;               ///< scale * q_scale * k_scale

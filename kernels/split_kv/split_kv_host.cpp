@@ -68,6 +68,13 @@ bool has_whole_queries(const tensor& q) {
          q.stride[2] == 1 && is_whole(q.shape[2]);
 }
 
+/// Whether the elements of each head lie side by side, and groups of four of them at multiples of their size.
+bool has_whole_outputs(const tensor& o) {
+  const std::int64_t bytes = 4 * size_bytes(o.type);
+  return reinterpret_cast<std::uintptr_t>(o.data) % static_cast<std::uintptr_t>(bytes) == 0 && o.stride[0] % 4 == 0 &&
+         o.stride[1] % 4 == 0 && o.stride[2] == 1;
+}
+
 split_kv_arguments arguments_of(const problem& p, const split_kv_tensors& t, int lanes) {
   const auto integers = [](const tensor& from) { return static_cast<const std::int32_t*>(from.data); };
   const bool has_table = p.page_table == page_table_kind::block_table;
@@ -94,6 +101,10 @@ split_kv_arguments arguments_of(const problem& p, const split_kv_tensors& t, int
   a.num_splits = p.num_splits;
   a.shape = split_kv_shape_of(p, split_kv_device_of(lanes));
   a.row_tiles = split_kv_row_tiles(p, a.shape.rows);
+  a.by_group = device::divisor(a.group);
+  a.by_heads_kv = device::divisor(a.heads_kv);
+  a.by_num_splits = device::divisor(a.num_splits);
+  a.by_row_tiles = device::divisor(a.row_tiles);
   a.has_whole_vectors = static_cast<std::int32_t>(has_whole_vectors(t.k) && has_whole_vectors(t.v));
   a.has_whole_queries = static_cast<std::int32_t>(has_whole_queries(t.q));
   a.logit_scale = scales.natural;
@@ -110,9 +121,11 @@ combine_arguments combine_arguments_of(const problem& p, const split_kv_tensors&
           p.o_type,
           std::int64_t{p.total_q} * p.heads_q,
           p.heads_q,
+          device::divisor(p.heads_q),
           p.head_dim_v,
           p.num_splits,
           static_cast<std::int32_t>(has_whole_vectors(t.o_partial)),
+          static_cast<std::int32_t>(has_whole_outputs(t.o)),
           a.cu_seqlens_q != nullptr ? a.cu_seqlens_q + p.num_seqs : nullptr};
 }
 

@@ -40,12 +40,13 @@ struct split_kv_traits {
   using ring =
       device::key_ring<StoredK, StoredV, device::swizzled_row_bytes(MaxHeadDim* static_cast<int>(sizeof(StoredK))),
                        device::swizzled_row_bytes(MaxHeadDim* static_cast<int>(sizeof(StoredV))),
-                       device::wave_crew<group_keys, true>>;
+                       device::wave_crew<group_keys, true, true>>;
 };
 
-/// Threads that join a row of the waves' O, and the columns that each takes at once: head_dim_v is a multiple of 8.
-inline constexpr int join_lanes = 32;
-inline constexpr int join_columns = 4;
+/// Columns of a row of O that a thread joins at once: head_dim_v is a multiple of 8.
+inline constexpr int join_columns = 2;
+/// Threads that join a row in a block of the usual waves.
+inline constexpr int usual_join_lanes = 64;
 
 /// A block's LDS.
 struct block_lds {
@@ -58,6 +59,9 @@ struct block_lds {
   __device__ unsigned char* ring(int wave) const { return base + shape.lds.ring_at + wave * shape.lds.ring_bytes; }
   __device__ float* o(int wave, int row) const {
     return reinterpret_cast<float*>(ring(wave)) + row * shape.lds.o_stride;
+  }
+  __device__ unsigned char* page_ids(int wave) const {
+    return base + shape.lds.pages_at + wave * device::page_window_bytes;
   }
   /// m of a wave's row. Those of all waves are followed by their l.
   __device__ float& m(int wave, int row) const {
@@ -254,20 +258,19 @@ __device__ inline device::softmax_state weigh_waves(const block_lds& lds, int wa
   return joined;
 }
 
-/// Joins the waves' states, normalises O and stores it and the LSE. `join_lanes` threads side by side take a row, and
-/// each of them weighs its waves anew: that is sooner done than waited for.
-template <class Output>
+/// Joins the waves' states, normalises O and stores it and the LSE. `Lanes` threads side by side take a row, and each
+/// of them weighs its waves anew: that is sooner done than waited for.
+template <class Output, int Lanes>
 __device__ __forceinline__ void join_waves(const split_kv_arguments& a, const block_work& work, const block_lds& lds,
                                            int waves) {
-  const int lane = static_cast<int>(threadIdx.x) % join_lanes;
-  const int rows_at_once = waves * a.shape.lanes / join_lanes;
-  for (int row = static_cast<int>(threadIdx.x) / join_lanes; row < a.shape.rows; row += rows_at_once) {
+  const int lane = static_cast<int>(threadIdx.x) % Lanes;
+  const int rows_at_once = waves * a.shape.lanes / Lanes;
+  for (int row = static_cast<int>(threadIdx.x) / Lanes; row < a.shape.rows; row += rows_at_once) {
     const row_identity id = identify_row(a, work, row);
     if (!id.exists) return;
     float weights[most_split_kv_waves];
     const device::softmax_state joined = weigh_waves(lds, waves, row, weights);
-    if (lane == 0) store_lse(a, work, id, joined.lse());
-    for (int column = lane * join_columns; column < a.head_dim_v; column += join_lanes * join_columns) {
+    for (int column = lane * join_columns; column < a.head_dim_v; column += Lanes * join_columns) {
       float sum[join_columns] = {};
       ASSAY_UNROLL
       for (int wave = 0; wave < most_split_kv_waves; ++wave) {
@@ -277,13 +280,12 @@ __device__ __forceinline__ void join_waves(const split_kv_arguments& a, const bl
         ASSAY_UNROLL
         for (int i = 0; i < join_columns; ++i) sum[i] = fmaf(weights[wave], o[i], sum[i]);
       }
+      // + 0 makes a negative zero positive: its sign would tell of keys that the row does not see.
       ASSAY_UNROLL
-      for (int i = 0; i < join_columns; ++i) {
-        // + 0 makes a negative zero positive: its sign would tell of keys that the row does not see.
-        const float o = joined.l == 0.0F ? 0.0F : sum[i] / joined.l * a.v_scale + 0.0F;
-        store_o<Output>(a, work, id, column + i, o);
-      }
+      for (int i = 0; i < join_columns; ++i) sum[i] = joined.l == 0.0F ? 0.0F : sum[i] / joined.l * a.v_scale + 0.0F;
+      store_o<Output>(a, work, id, column, sum);
     }
+    if (lane == 0) store_lse(a, work, id, joined.lse());
   }
 }
 
@@ -299,8 +301,8 @@ __global__ void __launch_bounds__(platform::most_threads_of_block) split_kv_bloc
   if (work.first_row >= work.rows) return;
 
   const int wave = device::wave_of_block();
-  const int behind = (work.first_group + a.shape.waves - wave) % a.shape.waves;
-  const std::int32_t first = work.first_group + (behind == 0 ? 0 : a.shape.waves - behind);
+  // The waves are a power of two.
+  const std::int32_t first = work.first_group + ((wave - work.first_group) & (a.shape.waves - 1));
   const device::sequence_pages pages{a.page_indptr != nullptr ? a.pages + a.page_indptr[work.sequence]
                                                               : a.pages + work.sequence * a.block_table_stride,
                                      a.page_size, a.by_page_size};
@@ -313,7 +315,7 @@ __global__ void __launch_bounds__(platform::most_threads_of_block) split_kv_bloc
        a.head_dim_v * v_bytes,
        (a.head_dim_v + 63) / 64 * 64 * v_bytes},
       {pages, work.visible, first, work.last_group, a.shape.waves, a.has_whole_vectors != 0},
-      {lds.ring(wave), a.shape.lds.k_row_bytes, a.shape.lds.v_row_bytes, a.shape.lds.slots});
+      {lds.ring(wave), a.shape.lds.k_row_bytes, a.shape.lds.v_row_bytes, a.shape.lds.slots, lds.page_ids(wave)});
   const device::swizzled_rows q{lds.base, a.shape.lds.q_row_bytes};
   // Q is on its way before the keys, behind which it would wait for all of them; not where loads wait for it.
   if constexpr (!platform::copies_pass_registers) stage_q<typename Traits::element>(a, work, q);
@@ -332,11 +334,12 @@ __global__ void __launch_bounds__(platform::most_threads_of_block) split_kv_bloc
   ring.finish();
   state.leave(lds);
   __syncthreads();
-  // Apart for the usual number of waves, which has no conditions then: all loads are on their way at once.
+  // Apart for the usual number of waves, which has no conditions then: all loads are on their way at once. A row is
+  // then two waves', so that each of the block's 256 threads has a part of four rows.
   if (a.shape.waves == usual_split_kv_waves)
-    join_waves<typename Traits::output>(a, work, lds, usual_split_kv_waves);
+    join_waves<typename Traits::output, usual_join_lanes>(a, work, lds, usual_split_kv_waves);
   else
-    join_waves<typename Traits::output>(a, work, lds, a.shape.waves);
+    join_waves<typename Traits::output, device::smallest_wave>(a, work, lds, a.shape.waves);
 }
 
 template <class Traits>

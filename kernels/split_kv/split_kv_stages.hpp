@@ -42,9 +42,9 @@ __device__ block_work find_work(const split_kv_arguments& a) {
   block_work w;
   // All in x, whose extent is the only large one; the row tiles that share keys are neighbours.
   const auto block = static_cast<std::int32_t>(blockIdx.x);
-  const std::int32_t row_tile = block % a.row_tiles, of_head = block / a.row_tiles;
-  w.sequence = of_head / a.heads_kv;
-  w.kv_head = of_head % a.heads_kv;
+  const std::int32_t of_head = a.by_row_tiles.quotient(block), row_tile = block - of_head * a.row_tiles;
+  w.sequence = a.by_heads_kv.quotient(of_head);
+  w.kv_head = of_head - w.sequence * a.heads_kv;
   w.split = static_cast<std::int32_t>(blockIdx.y);
   // All of the sequence's numbers are loaded before one of them is looked at: the block waits once.
   w.num_keys = a.seqlens_k[w.sequence];
@@ -59,7 +59,8 @@ __device__ block_work find_work(const split_kv_arguments& a) {
   w.position = has_offset ? offset : std::int64_t{w.num_keys} - queries;
 
   const std::int32_t last_row = device::min_of(w.rows, w.first_row + a.shape.rows) - 1;
-  const std::int64_t lowest = w.position + w.first_row / a.group, highest = w.position + last_row / a.group;
+  const std::int64_t lowest = w.position + a.by_group.quotient(w.first_row),
+                     highest = w.position + a.by_group.quotient(last_row);
   w.visible.first = a.window > 0 ? clamp_to_keys(lowest - a.window + 1, w.num_keys) : 0;
   w.visible.last = a.causal != 0 ? clamp_to_keys(highest + 1, w.num_keys) : w.num_keys;
   w.common.first = a.window > 0 ? clamp_to_keys(highest - a.window + 1, w.num_keys) : 0;
@@ -68,7 +69,7 @@ __device__ block_work find_work(const split_kv_arguments& a) {
   // Splits cut the whole sequence, whatever the mask shows of it: the cut must not depend on the row. In 32 bits a
   // division takes a fifth of the time: groups of all splits, rounded up, are at most 2^27 + max_num_splits.
   const std::int32_t groups = groups_of_keys<GroupKeys>(w.num_keys);
-  const std::int32_t per_split = (groups + a.num_splits - 1) / a.num_splits;
+  const std::int32_t per_split = a.by_num_splits.quotient(groups + a.num_splits - 1);
   w.first_group = device::max_of(w.visible.first / GroupKeys, device::min_of(w.split * per_split, groups));
   w.last_group = device::min_of(groups_of_keys<GroupKeys>(w.visible.last), (w.split + 1) * per_split);
   if (w.visible.first >= w.visible.last) w.last_group = w.first_group;
@@ -84,8 +85,8 @@ struct row_identity {
 };
 
 __device__ inline row_identity identify_row(const split_kv_arguments& a, const block_work& w, int row) {
-  const std::int32_t packed = w.first_row + row, query = packed / a.group;
-  return {packed < w.rows, std::int64_t{w.first_query} + query, w.kv_head * a.group + packed % a.group,
+  const std::int32_t packed = w.first_row + row, query = a.by_group.quotient(packed);
+  return {packed < w.rows, std::int64_t{w.first_query} + query, w.kv_head * a.group + packed - query * a.group,
           w.position + query};
 }
 
@@ -127,18 +128,26 @@ __device__ const T* row_of_q(const split_kv_arguments& a, const row_identity& id
   return static_cast<const T*>(a.q.data) + id.query * a.q.stride[0] + id.head * a.q.stride[1];
 }
 
+/// Threads side by side that move a row of Q: any block has so many.
+inline constexpr int lanes_of_query_row = 32;
+
 /// move(row of q, element, offset in LDS, whether it is in the tensor) for each piece of `elements` of the block's rows
 /// of Q, columns up to a whole atom among them. What is not in the tensor is to be zeros.
 template <class T, class Move>
 __device__ void for_each_piece_of_q(const split_kv_arguments& a, const block_work& w, const device::swizzled_rows& q,
                                     int elements, Move move) {
-  const int pieces = (a.head_dim_qk + 15) / 16 * 16 / elements;
-  for (int at = static_cast<int>(threadIdx.x); at < a.shape.rows * pieces; at += a.shape.waves * a.shape.lanes) {
-    const int row = at / pieces, column = at % pieces * elements;
+  const int columns = (a.head_dim_qk + 15) / 16 * 16, thread = static_cast<int>(threadIdx.x);
+#pragma unroll 1
+  for (int row = thread / lanes_of_query_row; row < a.shape.rows;
+       row += a.shape.waves * a.shape.lanes / lanes_of_query_row) {
     const row_identity id = identify_row(a, w, row);
-    const int byte = column * static_cast<int>(sizeof(T));
-    move(row_of_q<T>(a, id), column, q.chunk_offset(row, byte / device::chunk_bytes) + byte % device::chunk_bytes,
-         id.exists && column < a.head_dim_qk);
+#pragma unroll 1
+    for (int column = thread % lanes_of_query_row * elements; column < columns;
+         column += lanes_of_query_row * elements) {
+      const int byte = column * static_cast<int>(sizeof(T));
+      move(row_of_q<T>(a, id), column, q.chunk_offset(row, byte / device::chunk_bytes) + byte % device::chunk_bytes,
+           id.exists && column < a.head_dim_qk);
+    }
   }
 }
 /// Q's rows of the block to LDS. Where copies are asynchronous, they may have just begun: they are a group of their
@@ -167,17 +176,20 @@ __device__ inline void store_lse(const split_kv_arguments& a, const block_work& 
                                             id.head * a.lse_partial.stride[2]] = lse;
 }
 
-/// Stores an element of O: to o with one split, else to the split's f32 partial.
-template <class Output>
-__device__ void store_o(const split_kv_arguments& a, const block_work& w, const row_identity& id, int column, float o) {
+/// Stores columns of O side by side: to o with one split, else to the split's f32 partial.
+template <class Output, int Columns>
+__device__ void store_o(const split_kv_arguments& a, const block_work& w, const row_identity& id, int column,
+                        const float (&o)[Columns]) {
   if (a.num_splits == 1) {
-    const std::int64_t to = id.query * a.o.stride[0] + id.head * a.o.stride[1] + column * a.o.stride[2];
-    static_cast<Output*>(a.o.data)[to] = device::from_float<Output>(o);
+    const std::int64_t to = id.query * a.o.stride[0] + id.head * a.o.stride[1];
+    ASSAY_UNROLL
+    for (int i = 0; i < Columns; ++i)
+      static_cast<Output*>(a.o.data)[to + (column + i) * a.o.stride[2]] = device::from_float<Output>(o[i]);
   } else {
     const device_tensor& t = a.o_partial;
-    const std::int64_t to =
-        w.split * t.stride[0] + id.query * t.stride[1] + id.head * t.stride[2] + column * t.stride[3];
-    static_cast<float*>(t.data)[to] = o;
+    const std::int64_t to = w.split * t.stride[0] + id.query * t.stride[1] + id.head * t.stride[2];
+    ASSAY_UNROLL
+    for (int i = 0; i < Columns; ++i) static_cast<float*>(t.data)[to + (column + i) * t.stride[3]] = o[i];
   }
 }
 

@@ -162,7 +162,7 @@ inline lds_place place_in_lds(unsigned char* at) {
   return at;
 }
 
-/// Begins a copy of `Bytes` (8 or 16) to LDS; where it is not live nothing is read, and the destination becomes 0.
+/// Begins a copy of `Bytes` (4, 8 or 16) to LDS; where it is not live nothing is read, and the destination becomes 0.
 /// Always inlined: the checker names the kernel's line.
 template <int Bytes, bool IsReadOnce = false>
 [[gnu::always_inline]] inline void begin_copy(lds_place to, const void* from, bool is_live) {

@@ -147,7 +147,7 @@ __device__ inline lds_place place_in_lds(const void* at) {
   return static_cast<unsigned int>(__cvta_generic_to_shared(at));
 }
 
-/// Begins a copy of `Bytes` (8 or 16) to LDS; where it is not live nothing is read, and the destination becomes 0.
+/// Begins a copy of `Bytes` (4, 8 or 16) to LDS; where it is not live nothing is read, and the destination becomes 0.
 /// IsReadOnce: the L2 cache gives its place away first, and keeps what launches have in common: tables and code.
 template <int Bytes, bool IsReadOnce = false>
 __device__ inline void begin_copy(lds_place to, const void* from, bool is_live) {

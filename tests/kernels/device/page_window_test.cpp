@@ -1,0 +1,109 @@
+// Page ids that come a window ahead, through a ring of keys: groups enough for several windows.
+#include "kernels/device/page_window.hpp"
+
+#include <hip/hip_runtime.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "kernels/device/key_ring.hpp"
+#include "tests/kernels/platform/cpu/launching.hpp"
+
+namespace {
+
+namespace device = assay::device;
+using assay::platform::place_in_lds;
+
+constexpr int waves = 2, columns = 8, lds_row_bytes = 128;
+constexpr int most_keys = 4000;  // a wave has 32 or 16 groups of a window, and here over 60 of 32 keys
+
+/// Writes the first element of each live key's row.
+template <int Keys>
+__global__ void read_keys(const device::f16* pool, device::sequence_pages pages, device::key_range live, int slots,
+                          std::uint16_t* first_elements) {
+  HIP_DYNAMIC_SHARED(uint4, lds);
+  auto* const base = reinterpret_cast<unsigned char*>(lds);
+  const int wave = device::wave_of_block(), lane = static_cast<int>(threadIdx.x) % device::wave_lanes();
+  const device::group_source<device::f16> source{{pool, pages.page_size * columns, columns}, columns * 2, columns * 2};
+  const int first = live.first / Keys + wave, last = (live.last + Keys - 1) / Keys;
+  const int ring_bytes = slots * Keys * lds_row_bytes;
+  device::key_ring<device::f16, device::f16, lds_row_bytes, 0, device::wave_crew<Keys, false, true>> ring(
+      source, source, {pages, live, first, last, waves, true},
+      {base + waves * device::page_window_bytes + wave * ring_bytes, lds_row_bytes, 0, slots,
+       base + wave * device::page_window_bytes});
+  ring.start();
+  for (int group = first; group < last; group += waves) {
+    ring.advance();
+    for (int row = lane; row < Keys; row += device::wave_lanes())
+      if (live.holds(group * Keys + row))
+        first_elements[group * Keys + row] = *reinterpret_cast<const std::uint16_t*>(ring.keys().at(row, 0));
+  }
+  ring.finish();
+}
+
+/// A pool of rows that hold their number, and a table of any pages.
+struct numbered_pool {
+  explicit numbered_pool(int page_size) : size(page_size), rows(1 << 14), table(most_keys) {
+    for (std::size_t row = 0; row < rows.size() / columns; ++row)
+      rows[row * columns].bits = static_cast<std::uint16_t>(row);
+    std::mt19937 random(7);
+    const auto pages = static_cast<unsigned int>(rows.size()) / columns / static_cast<unsigned int>(size);
+    for (std::int32_t& page : table) page = static_cast<std::int32_t>(random() % pages);
+  }
+  int row_of(int key) const { return table[static_cast<std::size_t>(key / size)] * size + key % size; }
+
+  int size;
+  std::vector<device::f16> rows;
+  std::vector<std::int32_t> table;
+};
+
+template <int Keys>
+void require_keys(const numbered_pool& pool, device::key_range live, int slots) {
+  for (const assay_launch& l : assay::cpu::all_launches()) {
+    INFO("groups of " << Keys << " keys, pages of " << pool.size << ", keys " << live.first << " to " << live.last
+                      << ", " << slots << " slots, " << assay::cpu::name(l));
+    std::vector<std::uint16_t> first_elements(most_keys, 0xFFFF);
+    auto* const kernel = read_keys<Keys>;
+    const device::sequence_pages pages{pool.table.data(), pool.size, device::divisor(pool.size)};
+    REQUIRE(assay::cpu::defects_of(l, [&] {
+              hipLaunchKernelGGL(
+                  kernel, dim3(1), dim3(static_cast<unsigned int>(waves * l.wave_size)),
+                  static_cast<unsigned int>(waves * (device::page_window_bytes + slots * Keys * lds_row_bytes)),
+                  nullptr, pool.rows.data(), pages, live, slots, first_elements.data());
+            }).empty());
+    for (int key = 0; key < most_keys; ++key) {
+      const int expected = live.holds(key) ? pool.row_of(key) : 0xFFFF;
+      if (first_elements[static_cast<std::size_t>(key)] != expected) {
+        INFO("key " << key);
+        REQUIRE(first_elements[static_cast<std::size_t>(key)] == expected);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("page ids of many windows of groups are those of the table", "[page_window]") {
+  for (const int page_size : {16, 48, 64}) {
+    const numbered_pool pool(page_size);
+    require_keys<16>(pool, {0, 3990}, 2);
+    require_keys<32>(pool, {0, 4000}, 4);
+    require_keys<32>(pool, {777, 3003}, 3);
+  }
+}
+
+TEST_CASE("page ids of groups that cross pages are those of the table", "[page_window]") {
+  const numbered_pool pool(24);
+  require_keys<16>(pool, {5, 1000}, 3);
+  require_keys<32>(pool, {0, 999}, 2);
+}
+
+TEST_CASE("a range within one group, and one that has none for a wave, read no entry but those of its keys",
+          "[page_window]") {
+  numbered_pool pool(16);
+  for (std::size_t i = 4; i < pool.table.size(); ++i) pool.table[i] = 1 << 30;  // of no page
+  require_keys<16>(pool, {17, 31}, 2);
+  require_keys<32>(pool, {60, 64}, 4);
+}

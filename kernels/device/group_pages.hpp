@@ -26,7 +26,10 @@ class group_pages {
   static constexpr bool may_be_larger = Crew::most_members != Crew::least_members;
 
   __device__ group_pages(const group_range& range, Crew crew, unsigned char* page_ids)
-      : range_(range), crew_(crew), window_(range, page_ids) {}
+      : range_(range), crew_(crew), window_(page_ids) {
+    if constexpr (Crew::has_window)
+      if (has_runs_in_pages()) window_.request(range);
+  }
 
   __device__ int rows_at_once() const { return crew_.members() / swizzled_chunks; }
   __device__ int row_of(int step) const { return crew_.member() / swizzled_chunks + step * rows_at_once(); }
@@ -80,7 +83,8 @@ class group_pages {
     const int row = may_be_larger ? min_of(row_of(step), group_keys - 1) : row_of(step);
     return min_of(max_of(group * group_keys + row, range_.live.first), range_.live.last - 1);
   }
-  /// The same, but where copies do not pass through registers of any key: there dead ones are not read. See hold().
+  /// The same, but where copies do not pass through registers of any key: there dead ones are not read. See key_ring's
+  /// hold().
   __device__ std::int32_t key_of(std::int32_t group, int step) const {
     return platform::copies_pass_registers ? live_key(group, step) : group * group_keys + row_of(step);
   }

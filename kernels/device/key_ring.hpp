@@ -40,6 +40,7 @@ template <class StoredK, class StoredV, int MaxKBytes, int MaxVBytes, class Crew
           class KPool = pool_view<StoredK>, class InLds = StoredK>
 class key_ring : group_pages<Crew> {
   using pages = group_pages<Crew>;
+  static_assert(!Crew::has_window || page_window_entries * Crew::run_keys / Crew::group_keys >= most_ring_slots);
 
  public:
   static constexpr int group_keys = Crew::group_keys;

@@ -12,8 +12,8 @@
 
 namespace assay::device {
 
-/// Entries of a window; in LDS lie two.
-inline constexpr int page_window_entries = 32;
+/// Entries of a window. In LDS lie two: that of the groups which are issued now, and the next one.
+inline constexpr int page_window_entries = 16;
 inline constexpr int page_window_bytes = 2 * page_window_entries * static_cast<int>(sizeof(std::int32_t));
 
 /// Crew: a wave's. Its groups are counted from 0 in the order in which it takes them: turns.
@@ -23,9 +23,12 @@ class page_window {
   static constexpr int runs = Crew::group_keys / Crew::run_keys;     ///< of a group
   static constexpr unsigned int turns = page_window_entries / runs;  ///< of a window
 
-  /// ids: of page_window_bytes in LDS, aligned to them. Asks for the first window.
-  __device__ page_window(const group_range& range, unsigned char* ids)
-      : ids_(reinterpret_cast<std::int32_t*>(ids)), place_(platform::place_in_lds(ids)) {
+  /// ids: of page_window_bytes in LDS, aligned to them.
+  __device__ explicit page_window(unsigned char* ids)
+      : ids_(reinterpret_cast<std::int32_t*>(ids)), place_(platform::place_in_lds(ids)) {}
+
+  /// Asks for the first window.
+  __device__ void request(const group_range& range) {
     const std::int32_t group = group_of_entry(range, 0);
     if (owns_entry() && group < range.last) first_ = *entry(range, group);
   }
@@ -36,8 +39,10 @@ class page_window {
     Crew::fence();
   }
 
-  /// Before the copies of a turn: starts the window after the next one, if the turn is a window's first. These copies
-  /// belong to the turn's copies; when they are waited for, the last use of what they overwrite is long past.
+  /// Before the copies of a turn, which these belong to: starts the next window, if the turn is the first one of its
+  /// own. What they overwrite was read last in the turn before, and between two turns is a fence of the crew; but not
+  /// where a ring starts, whose first groups are to be of one window. A ring waits for a turn's copies before it issues
+  /// the turn that is its number of slots - 1 later: windows have more turns.
   __device__ void look_ahead(const group_range& range, unsigned int turn) const {
     if (turn % turns != 0 || !owns_entry()) return;
     const std::int32_t group = group_of_entry(range, turn + turns);
@@ -54,7 +59,7 @@ class page_window {
   static_assert(Crew::least_members >= page_window_entries && page_window_entries % runs == 0);
   __device__ static bool owns_entry() { return Crew::member() < page_window_entries; }
   __device__ static int place_of(unsigned int turn) { return static_cast<int>(turn / turns % 2) * page_window_entries; }
-  /// The group of the lane's entry in the window that begins with a turn: at most 2^27 + 32 steps.
+  /// The group of the lane's entry in the window that begins with a turn: at most 2^27 and some windows.
   __device__ static std::int32_t group_of_entry(const group_range& range, unsigned int turn) {
     return range.first + (static_cast<int>(turn) + Crew::member() / runs) * range.step;
   }
@@ -71,7 +76,7 @@ class page_window {
 
 /// Of a crew without one.
 struct no_window {
-  __device__ no_window(const group_range& /*range*/, unsigned char* /*ids*/) {}
+  __device__ explicit no_window(unsigned char* /*ids*/) {}
 };
 
 }  // namespace assay::device

@@ -105,17 +105,21 @@ __device__ inline float weight_of(float lse, float largest) {
 template <int Splits, int Lanes>
 class split_weights {
  public:
-  /// Loads the LSEs.
+  /// Asks for the LSEs.
   __device__ split_weights(const combine_arguments& a, std::int64_t query, std::int64_t head, bool exists) {
-    if (exists)
-      for (int s = lane(); s < a.num_splits; s += Lanes) row().lse[s] = partial_lse(a, s, query, head);
+    ASSAY_UNROLL
+    for (int i = 0; i < splits_of_lane; ++i)
+      if (exists && lane() + i * Lanes < a.num_splits) lses_[i] = partial_lse(a, lane() + i * Lanes, query, head);
   }
 
   __device__ void find(const combine_arguments& a, bool exists) {
+    ASSAY_UNROLL
+    for (int i = 0; i < splits_of_lane; ++i) row().lse[lane() + i * Lanes] = lses_[i];
     __syncthreads();
     if (exists) {
       for (int s = 0; s < a.num_splits; ++s) largest_ = larger_lse(largest_, row().lse[s]);
-      for (int s = lane(); s < a.num_splits; s += Lanes) row().weight[s] = weight_of(row().lse[s], largest_);
+      ASSAY_UNROLL
+      for (int i = 0; i < splits_of_lane; ++i) row().weight[lane() + i * Lanes] = weight_of(lses_[i], largest_);
     }
     __syncthreads();
     for (int s = 0; exists && s < a.num_splits; ++s) total_ += row().weight[s];
@@ -127,6 +131,8 @@ class split_weights {
   __device__ float of(int first, int i) const { return row().weight[first + i]; }
 
  private:
+  static constexpr int splits_of_lane = max_num_splits / Lanes;
+  static_assert(splits_of_lane * Lanes == max_num_splits && splits_of_lane == 2);
   struct row_lds {
     float lse[max_num_splits], weight[max_num_splits];
   };
@@ -136,6 +142,7 @@ class split_weights {
   }
   __device__ static int lane() { return static_cast<int>(threadIdx.x) % Lanes; }
 
+  float lses_[splits_of_lane] = {nothing, nothing};
   float largest_ = nothing, total_ = 0.0F;
 };
 
@@ -196,7 +203,7 @@ __global__ void __launch_bounds__(combine_threads, platform::bound_of_blocks(8, 
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * rows_of_block + slot;
   const bool is_row = row < a.rows;
   const std::int32_t query = a.by_heads_q.quotient(is_row ? static_cast<std::int32_t>(row) : 0);
-  const std::int64_t head = row - std::int64_t{query} * a.heads_q;
+  const std::int64_t head = is_row ? row - std::int64_t{query} * a.heads_q : 0;
   const bool exists = is_row && (a.end_query == nullptr || query < *a.end_query);
   platform::await_kernel_before();
 

@@ -39,9 +39,8 @@ split_kv_lds lay_out(const problem& p, int rows, int waves, int slots) {
   at.ring_at = rows * at.q_row_bytes;
   const std::int32_t of_o = rows * at.o_stride * 4;
   at.ring_bytes = std::max(slots * group_keys_of(p) * (at.k_row_bytes + at.v_row_bytes), of_o);
-  at.pages_at = at.ring_at + waves * at.ring_bytes;
-  at.states_at = at.pages_at + (platform::copies_pass_registers ? 0 : waves * device::page_window_bytes);
-  at.size_bytes = at.states_at + 2 * waves * most_split_kv_rows * 4;
+  at.states_at = at.ring_at + waves * at.ring_bytes;
+  at.size_bytes = at.states_at + waves * split_kv_state_bytes;
   return at;
 }
 

@@ -25,6 +25,7 @@ inline constexpr int most_split_kv_waves = platform::copies_pass_registers ? 4 :
 inline constexpr int usual_split_kv_waves = platform::most_threads_of_block / platform::usual_wave_lanes;
 inline constexpr int most_split_kv_threads = 256;  ///< of a block, on any platform
 static_assert(platform::most_threads_of_block <= most_split_kv_threads && usual_split_kv_waves <= most_split_kv_waves);
+inline constexpr int split_kv_state_bytes = 2 * most_split_kv_rows * 4;  ///< of a wave: m and l of each row
 inline constexpr int max_head_dim = 256;
 inline constexpr int max_num_splits = 128;
 
@@ -36,8 +37,7 @@ struct split_kv_lds {
   std::int32_t slots;       ///< of a wave's ring
   std::int32_t ring_at;     ///< of wave 0; before it lies Q
   std::int32_t ring_bytes;  ///< of a wave
-  std::int32_t pages_at;    ///< page ids of each wave's next groups
-  std::int32_t states_at;   ///< m of each wave and row, then l; floats
+  std::int32_t states_at;   ///< of wave 0: page ids of its next groups; in the end m of each row, then l, floats
   std::int32_t size_bytes;
 };
 

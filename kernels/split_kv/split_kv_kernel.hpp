@@ -45,8 +45,11 @@ struct split_kv_traits {
 
 /// Columns of a row of O that a thread joins at once: head_dim_v is a multiple of 8.
 inline constexpr int join_columns = 2;
-/// Threads that join a row in a block of the usual waves.
+/// Threads that join a row in a block of the usual waves: so each of 256 threads has a part of four rows.
 inline constexpr int usual_join_lanes = 64;
+static_assert(usual_split_kv_waves * device::smallest_wave >= usual_join_lanes);
+
+static_assert(device::page_window_bytes <= split_kv_state_bytes);
 
 /// A block's LDS.
 struct block_lds {
@@ -60,14 +63,10 @@ struct block_lds {
   __device__ float* o(int wave, int row) const {
     return reinterpret_cast<float*>(ring(wave)) + row * shape.lds.o_stride;
   }
-  __device__ unsigned char* page_ids(int wave) const {
-    return base + shape.lds.pages_at + wave * device::page_window_bytes;
-  }
-  /// m of a wave's row. Those of all waves are followed by their l.
-  __device__ float& m(int wave, int row) const {
-    return reinterpret_cast<float*>(base + shape.lds.states_at)[wave * most_split_kv_rows + row];
-  }
-  __device__ float& l(int wave, int row) const { return m(shape.waves + wave, row); }
+  /// Where page ids of a wave's next groups lie, and m and l of its rows when the last group is done.
+  __device__ unsigned char* state(int wave) const { return base + shape.lds.states_at + wave * split_kv_state_bytes; }
+  __device__ float& m(int wave, int row) const { return reinterpret_cast<float*>(state(wave))[row]; }
+  __device__ float& l(int wave, int row) const { return m(wave, most_split_kv_rows + row); }
 };
 
 /// What a wave keeps from group to group: m, l and O of the block's rows, of which a lane has `narrow_slots` in a half.
@@ -315,7 +314,7 @@ __global__ void __launch_bounds__(platform::most_threads_of_block) split_kv_bloc
        a.head_dim_v * v_bytes,
        (a.head_dim_v + 63) / 64 * 64 * v_bytes},
       {pages, work.visible, first, work.last_group, a.shape.waves, a.has_whole_vectors != 0},
-      {lds.ring(wave), a.shape.lds.k_row_bytes, a.shape.lds.v_row_bytes, a.shape.lds.slots, lds.page_ids(wave)});
+      {lds.ring(wave), a.shape.lds.k_row_bytes, a.shape.lds.v_row_bytes, a.shape.lds.slots, lds.state(wave)});
   const device::swizzled_rows q{lds.base, a.shape.lds.q_row_bytes};
   // Q is on its way before the keys, behind which it would wait for all of them; not where loads wait for it.
   if constexpr (!platform::copies_pass_registers) stage_q<typename Traits::element>(a, work, q);
@@ -334,8 +333,7 @@ __global__ void __launch_bounds__(platform::most_threads_of_block) split_kv_bloc
   ring.finish();
   state.leave(lds);
   __syncthreads();
-  // Apart for the usual number of waves, which has no conditions then: all loads are on their way at once. A row is
-  // then two waves', so that each of the block's 256 threads has a part of four rows.
+  // Apart for the usual number of waves, which has no conditions then: all loads are on their way at once.
   if (a.shape.waves == usual_split_kv_waves)
     join_waves<typename Traits::output, usual_join_lanes>(a, work, lds, usual_split_kv_waves);
   else

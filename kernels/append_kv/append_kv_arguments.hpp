@@ -14,9 +14,6 @@ namespace assay {
 inline constexpr int append_threads = 256;
 inline constexpr int append_page_threads = 128;
 
-/// Rows of which a thread has a vector on its way at a time: one alone leaves memory waiting for its slot's number.
-inline constexpr int append_rows_in_flight = 4;
-
 /// Slots that a thread compares between two barriers when it looks for an earlier row of its page.
 inline constexpr int append_slots_in_flight = 8;
 

@@ -26,13 +26,20 @@ constexpr bool divides(row_work work) {
   return work == row_work::divide || work == row_work::rotate_and_divide;
 }
 
+/// Rows of which a thread has a vector on its way at a time: one alone leaves memory waiting for its slot's number.
+/// Where elements are only copied, three rows leave room for one block more on a compute unit.
+template <class Stored>
+constexpr int append_rows_in_flight(row_work work) {
+  return is_code<Stored> || rotates(work) ? 4 : 3;
+}
+
 /// Blocks that a compute unit is to hold: more of them wait for memory at once, each with fewer registers, but with no
 /// spill.
 template <class New, class Stored>
 constexpr int append_blocks_of_unit(row_work work) {
   if (rotates(work)) return 2;
   if (divides(work)) return 3;
-  if (!is_code<Stored>) return 5;
+  if (!is_code<Stored>) return 6;
   return std::is_same_v<New, device::bf16> ? 4 : 3;  // f16 is widened by more registers
 }
 
@@ -43,6 +50,8 @@ inline constexpr int append_bound = platform::bound_of_blocks(append_blocks_of_u
 template <class New, class Stored, row_work Work, int Parts>
 class rows_of_thread {
  public:
+  static constexpr int rows = append_rows_in_flight<Stored>(Work);
+
   __device__ rows_of_thread(const append_kv_arguments& a, const append_kv_side& side, int item)
       : a_(a), side_(side), head_(side.head_items.quotient(item)) {
     vector_ = (item - head_ * (side.head_dim / (Parts * device::vector_elements))) * Parts;
@@ -57,7 +66,7 @@ class rows_of_thread {
     const New* const from = new_head<New>(side_, start, head_) + vector_ * device::vector_elements;
     const std::int64_t* const slots = a_.slots + start;
     ASSAY_UNROLL
-    for (int i = 0; i < append_rows_in_flight; ++i) {
+    for (int i = 0; i < rows; ++i) {
       const std::int32_t behind = device::min_of(i * side_.rows_at_once, most);
       slots_[i] = slots[behind];
       if (first + i * side_.rows_at_once > last) slots_[i] = -1;
@@ -70,7 +79,7 @@ class rows_of_thread {
   __device__ void store(std::int64_t first, bool is_k) const {
     Stored* const pool = first_vector<Stored>(side_, head_, vector_);
     ASSAY_UNROLL
-    for (int i = 0; i < append_rows_in_flight; ++i) {
+    for (int i = 0; i < rows; ++i) {
       if (slots_[i] < 0) continue;
       store_row(pool + slot_offset(a_, side_, slots_[i]), i, first + i * side_.rows_at_once, is_k);
     }
@@ -111,15 +120,16 @@ class rows_of_thread {
   const append_kv_arguments& a_;
   const append_kv_side& side_;
   int head_, vector_ = 0;
-  std::int64_t slots_[append_rows_in_flight];
-  device::packed<2> loaded_[append_rows_in_flight][Parts];
+  std::int64_t slots_[rows];
+  device::packed<2> loaded_[rows][Parts];
 };
 
 template <class New, class Stored, row_work Work, int Parts>
 __device__ inline void append_rows(const append_kv_arguments& a, const append_kv_side& side, bool is_k) {
   const int self = static_cast<int>(threadIdx.x), lane = side.row_threads.quotient(self);
   if (lane >= side.rows_at_once) return;
-  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * side.rows_at_once * append_rows_in_flight + lane;
+  const std::int64_t first =
+      static_cast<std::int64_t>(blockIdx.x) * side.rows_at_once * append_rows_in_flight<Stored>(Work) + lane;
   for (int item = self - lane * side.num_row_threads; item < side.items; item += side.num_row_threads) {
     rows_of_thread<New, Stored, Work, Parts> vectors(a, side, item);
     if (side.rows_aligned != 0)
@@ -141,16 +151,17 @@ __global__ void __launch_bounds__(append_threads, (append_bound<New, Stored, Wor
   append_rows<New, Stored, Work, 1>(a, side, is_k);
 }
 
-inline std::int64_t append_rows_blocks(const append_kv_side& side, std::int32_t rows) {
-  const std::int64_t block_rows = std::int64_t{side.rows_at_once} * append_rows_in_flight;
+template <class Stored, row_work Work>
+std::int64_t append_rows_blocks(const append_kv_side& side, std::int32_t rows) {
+  const std::int64_t block_rows = std::int64_t{side.rows_at_once} * append_rows_in_flight<Stored>(Work);
   return (rows + block_rows - 1) / block_rows;
 }
 
 template <class New, class Stored, row_work Work>
 void launch_append_rows(const append_kv_arguments& arguments) {
   void (*const append_kv)(append_kv_arguments) = append_rows_block<New, Stored, Work>;  // what the platform reports
-  const std::int64_t blocks =
-      std::max(append_rows_blocks(arguments.k, arguments.rows), append_rows_blocks(arguments.v, arguments.rows));
+  const std::int64_t blocks = std::max(append_rows_blocks<Stored, Work>(arguments.k, arguments.rows),
+                                       append_rows_blocks<Stored, Work>(arguments.v, arguments.rows));
   ASSAY_LAUNCH_BEHIND(append_kv, dim3(static_cast<unsigned int>(blocks), 2), dim3(append_threads), arguments);
 }
 

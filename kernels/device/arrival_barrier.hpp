@@ -23,9 +23,7 @@ class arrival_barrier {
 
  private:
 #if defined(__HIP_PLATFORM_ASSAY_NVIDIA__)
-  __device__ std::uint32_t address() const {
-    return static_cast<std::uint32_t>(__cvta_generic_to_shared(&word_));
-  }
+  __device__ std::uint32_t address() const { return static_cast<std::uint32_t>(__cvta_generic_to_shared(&word_)); }
   std::uint64_t word_;
 #else
   std::uint32_t of_phase_;  ///< arrivals

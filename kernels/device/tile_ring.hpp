@@ -138,7 +138,7 @@ class tile_bringer {
     std::int32_t page_of_keys = first, page_of_values = 0;
     for (std::int32_t tile = 0; tile <= tiles; ++tile) {
       if constexpr (!ring::widens_keys) wait_for_slot();
-      const bool has_keys = tile<tiles, has_values = tile> 0;
+      const bool has_keys = tile < tiles, has_values = tile > 0;
       if (has_keys) load(k, tile, page_of_keys, place_of<false>(loads_));
       if (has_values) load(v, tile - 1, page_of_values, place_of<true>(loads_));
       platform::commit_copies();

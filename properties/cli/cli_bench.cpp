@@ -134,7 +134,8 @@ void add_bench(CLI::App& app, const cli_context& context, int& status) {
       "or bf16/e4m3fn. May be repeated: then all of the texts");
   command->footer(
       "Of kernels on a GPU it measures how fast they are: decoding, prefill, logits and appended rows of large models, "
-      "each launch by the device's events, in a queue of launches, beside a copy within the device in the same run.");
+      "each launch by the device's events, in a queue of launches, beside copies within the device in the same run: "
+      "one of 1 GiB, and one that reads and writes as many bytes as the shape.");
   command->callback([given, &context, &status] { status = bench(*given, context); });
 }
 

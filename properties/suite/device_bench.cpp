@@ -166,12 +166,16 @@ spread timed(device_driver& on, int times, const std::function<void()>& enqueue)
   return {seconds.front(), seconds[seconds.size() / 2], seconds.back()};
 }
 
-double copy_speed(device_driver& on, int times) {
-  constexpr std::int64_t bytes = std::int64_t{1} << 30;  // far more than any cache
+/// Median seconds of a copy of so many bytes, which reads and writes twice as many.
+double copy_seconds(device_driver& on, std::int64_t bytes, int times) {
   const device_block from(on, bytes), to(on, bytes);
   on.fill(from.at(), std::byte{1}, bytes);
-  const spread s = timed(on, times, [&] { on.copy_across(to.at(), from.at(), bytes); });
-  return 2 * static_cast<double>(bytes) / s.median;
+  return timed(on, times, [&] { on.copy_across(to.at(), from.at(), bytes); }).median;
+}
+
+double copy_speed(device_driver& on, int times) {
+  constexpr std::int64_t bytes = std::int64_t{1} << 30;  // far more than any cache
+  return 2 * static_cast<double>(bytes) / copy_seconds(on, bytes, times);
 }
 
 /// Keys that the rows of a sequence see, summed.
@@ -250,6 +254,7 @@ device_bench_result measure_device(const library& lib, const std::vector<bench_s
     speed.shape = shape.name, speed.kernel = c.kernel, speed.types = types_of(c);
     speed.bytes = moved_bytes(c), speed.operations = operations_of(c);
     measure_shape(on, lib, shape, launches, speed);
+    if (speed.refusal.empty()) speed.copy_seconds = copy_seconds(on, speed.bytes / 2, launches);
     result.speeds.push_back(std::move(speed));
   }
   return result;

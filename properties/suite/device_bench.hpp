@@ -24,8 +24,11 @@ struct device_speed {
   double median_seconds = 0;
   double least_seconds = 0;
   double most_seconds = 0;
+  double copy_seconds = 0;  ///< median of a copy that reads and writes `bytes`, half of them each; 0: not measured
   double bytes_per_second() const { return static_cast<double>(bytes) / median_seconds; }
   double operations_per_second() const { return operations / median_seconds; }
+  /// 1: as fast as that copy, of which a launch's own time is a part, too.
+  double of_copy_as_big() const { return copy_seconds / median_seconds; }
 };
 
 struct device_bench_result {

@@ -113,19 +113,21 @@ bool mentions(const bench_shape& shape, std::string_view text) {
 
 std::string device_bench_text(const device_bench_result& result) {
   std::string text = fmt::format(
-      "{}: a copy of 1 GiB reads and writes {:.2f} TB/s\n{:<38} {:<16} {:>6} {:>9} {:>20} {:>7} {:>6} {:>8}\n",
+      "{}: a copy of 1 GiB reads and writes {:.2f} TB/s; as big: beside a copy of the shape's bytes\n"
+      "{:<38} {:<16} {:>6} {:>9} {:>20} {:>7} {:>6} {:>6} {:>8}\n",
       result.device, 1e-12 * result.copy_bytes_per_second, "shape", "types", "splits", "median us", "least to most us",
-      "TB/s", "copy", "TFLOP/s");
+      "TB/s", "copy", "as big", "TFLOP/s");
   for (const device_speed& s : result.speeds) {
     text += fmt::format("{:<38} {:<16} ", s.shape, s.types);
     if (!s.refusal.empty()) {
       text += "not measured: " + s.refusal + "\n";
       continue;
     }
-    text += fmt::format("{:>6} {:>9.1f} {:>20} {:>7.3f} {:>5.0f}% {:>8.2f}\n", s.splits, 1e6 * s.median_seconds,
-                        fmt::format("{:.1f} to {:.1f}", 1e6 * s.least_seconds, 1e6 * s.most_seconds),
-                        1e-12 * s.bytes_per_second(), 100 * s.bytes_per_second() / result.copy_bytes_per_second,
-                        1e-12 * s.operations_per_second());
+    text +=
+        fmt::format("{:>6} {:>9.1f} {:>20} {:>7.3f} {:>5.0f}% {:>5.0f}% {:>8.2f}\n", s.splits, 1e6 * s.median_seconds,
+                    fmt::format("{:.1f} to {:.1f}", 1e6 * s.least_seconds, 1e6 * s.most_seconds),
+                    1e-12 * s.bytes_per_second(), 100 * s.bytes_per_second() / result.copy_bytes_per_second,
+                    100 * s.of_copy_as_big(), 1e-12 * s.operations_per_second());
   }
   return text;
 }
@@ -143,7 +145,8 @@ std::string device_bench_json(const device_bench_result& result) {
                       {"launches", s.launches},
                       {"median_seconds", s.median_seconds},
                       {"least_seconds", s.least_seconds},
-                      {"most_seconds", s.most_seconds}});
+                      {"most_seconds", s.most_seconds},
+                      {"copy_seconds", s.copy_seconds}});
   return boost::json::serialize(boost::json::object{{"version", 1},
                                                     {"device", result.device},
                                                     {"copy_bytes_per_second", result.copy_bytes_per_second},

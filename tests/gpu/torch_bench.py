@@ -41,12 +41,17 @@ def timed(torch, launches, work):
     return sorted(1e-3 * begin.elapsed_time(end) for begin, end in events)
 
 
+def copy_seconds(torch, size, launches):
+    """Median of a copy of so many bytes, which reads and writes twice as many."""
+    source = torch.ones(size, dtype=torch.uint8, device="cuda")
+    target = torch.empty_like(source)
+    return timed(torch, launches, lambda: target.copy_(source))[launches // 2]
+
+
 def copy_speed(torch, launches):
     """Bytes read plus bytes written a second."""
     size = 1 << 30
-    source = torch.ones(size, dtype=torch.uint8, device="cuda")
-    target = torch.empty_like(source)
-    return 2 * size / timed(torch, launches, lambda: target.copy_(source))[launches // 2]
+    return 2 * size / copy_seconds(torch, size, launches)
 
 
 def measure(torch, attention, shape, backend, launches):
@@ -55,7 +60,8 @@ def measure(torch, attention, shape, backend, launches):
     pairs = batch * (rows * keys - rows * (rows - 1) // 2)  # a causal mask; of one row it hides nothing
     line = {"shape": name, "kernel": f"torch {backend}", "types": f"bf16 {backend}", "refusal": "", "splits": 0,
             "bytes": batch * keys * KEY_HEADS * 2 * HEAD_DIM * 2, "operations": 2 * pairs * QUERY_HEADS * 2 * HEAD_DIM,
-            "launches": launches, "median_seconds": 0, "least_seconds": 0, "most_seconds": 0}
+            "launches": launches, "median_seconds": 0, "least_seconds": 0, "most_seconds": 0,
+            "copy_seconds": 0}
     try:
         def random(heads, length):
             return torch.randn(batch, heads, length, HEAD_DIM, dtype=torch.bfloat16, device="cuda")
@@ -68,7 +74,8 @@ def measure(torch, attention, shape, backend, launches):
     except (AttributeError, RuntimeError, TypeError) as e:  # of a back end, an option or a type that is not there
         line["refusal"] = (str(e).strip() or type(e).__name__).splitlines()[0]
         return line
-    line.update(least_seconds=seconds[0], median_seconds=seconds[launches // 2], most_seconds=seconds[-1])
+    line.update(least_seconds=seconds[0], median_seconds=seconds[launches // 2], most_seconds=seconds[-1],
+                copy_seconds=copy_seconds(torch, line["bytes"] // 2, launches))
     return line
 
 
@@ -80,7 +87,7 @@ def text_of(line, copied):
     spread = f"{1e6 * least:.1f} to {1e6 * most:.1f}"
     read = line["bytes"] / median
     return start + (f"{'-':>6} {1e6 * median:>9.1f} {spread:>20} {1e-12 * read:>7.3f} {100 * read / copied:>5.0f}% "
-                    f"{1e-12 * line['operations'] / median:>8.2f}")
+                    f"{100 * line['copy_seconds'] / median:>5.0f}% {1e-12 * line['operations'] / median:>8.2f}")
 
 
 def main():
@@ -99,9 +106,10 @@ def main():
         skip(f"PyTorch {torch.__version__} sees no CUDA device")
     torch.manual_seed(1)
     device, copied = torch.cuda.get_device_name(), copy_speed(torch, given.launches)
-    print(f"{device}: a copy of 1 GiB reads and writes {1e-12 * copied:.2f} TB/s (PyTorch {torch.__version__})")
+    print(f"{device}: a copy of 1 GiB reads and writes {1e-12 * copied:.2f} TB/s; as big: beside a copy of the shape's "
+          f"bytes (PyTorch {torch.__version__})")
     print(f"{'shape':<38} {'types':<16} {'splits':>6} {'median us':>9} {'least to most us':>20} {'TB/s':>7} {'copy':>6} "
-          f"{'TFLOP/s':>8}")
+          f"{'as big':>6} {'TFLOP/s':>8}")
     lines = []
     for shape in SHAPES:
         for backend in ("flash", "cudnn"):

@@ -76,10 +76,13 @@ TEST_CASE("a device's benchmark runs each shape and says what it read and comput
   CHECK(s.refusal.empty());
   CHECK(s.splits == 2);
   CHECK(s.median_seconds == 0.5e-3);
+  CHECK(s.copy_seconds == 0.5e-3);
   CHECK(s.bytes == 2 * 32 * 2 * (64 + 64) * 2);                // sequences, keys, heads, dims of K and V, bytes
   CHECK(s.operations == 2.0 * 2 * (31 + 32) * 4 * (64 + 64));  // causal: the first of two rows sees one key less
   CHECK(result.speeds[1].refusal == "too many keys");
   CHECK(device_bench_text(result).find("not measured: too many keys") != std::string::npos);
+  CHECK(result.speeds[1].copy_seconds == 0);
+  CHECK(device_bench_text(result).find("TB/s   copy as big") != std::string::npos);
   CHECK(boost::json::parse(device_bench_json(result)).at_pointer("/speeds/0/launches").to_number<int>() == 8);
 }
 

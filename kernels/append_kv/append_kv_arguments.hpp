@@ -12,6 +12,8 @@
 namespace assay {
 
 inline constexpr int append_threads = 256;
+/// Rows of which a thread has a vector on its way at a time, at the least.
+inline constexpr int append_least_rows_in_flight = 3;
 inline constexpr int append_page_threads = 128;
 
 /// Slots that a thread compares between two barriers when it looks for an earlier row of its page.

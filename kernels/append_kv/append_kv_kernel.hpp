@@ -26,13 +26,6 @@ constexpr bool divides(row_work work) {
   return work == row_work::divide || work == row_work::rotate_and_divide;
 }
 
-/// Rows of which a thread has a vector on its way at a time: one alone leaves memory waiting for its slot's number.
-/// Where elements are only copied, three rows leave room for one block more on a compute unit.
-template <class Stored>
-constexpr int append_rows_in_flight(row_work work) {
-  return is_code<Stored> || rotates(work) ? 4 : 3;
-}
-
 /// Blocks that a compute unit is to hold: more of them wait for memory at once, each with fewer registers, but with no
 /// spill.
 template <class New, class Stored>
@@ -43,6 +36,16 @@ constexpr int append_blocks_of_unit(row_work work) {
   return std::is_same_v<New, device::bf16> ? 4 : 3;  // f16 is widened by more registers
 }
 
+/// Rows of which a thread has a vector on its way at a time: one alone leaves memory waiting for its slot's number.
+/// Where elements are only copied, four rows take up to 64 registers. A compute unit that has fewer for a thread of six
+/// blocks takes three rows: by five blocks with four rows an H200 copies more slowly.
+template <class New, class Stored>
+constexpr int append_rows_in_flight(row_work work) {
+  if (is_code<Stored> || rotates(work)) return 4;
+  constexpr int threads = append_blocks_of_unit<New, Stored>(row_work::none) * append_threads;
+  return platform::registers_of_unit / threads >= 64 ? 4 : append_least_rows_in_flight;
+}
+
 template <class New, class Stored, row_work Work>
 inline constexpr int append_bound = platform::bound_of_blocks(append_blocks_of_unit<New, Stored>(Work), append_threads);
 
@@ -50,7 +53,7 @@ inline constexpr int append_bound = platform::bound_of_blocks(append_blocks_of_u
 template <class New, class Stored, row_work Work, int Parts>
 class rows_of_thread {
  public:
-  static constexpr int rows = append_rows_in_flight<Stored>(Work);
+  static constexpr int rows = append_rows_in_flight<New, Stored>(Work);
 
   __device__ rows_of_thread(const append_kv_arguments& a, const append_kv_side& side, int item)
       : a_(a), side_(side), head_(side.head_items.quotient(item)) {
@@ -129,7 +132,7 @@ __device__ inline void append_rows(const append_kv_arguments& a, const append_kv
   const int self = static_cast<int>(threadIdx.x), lane = side.row_threads.quotient(self);
   if (lane >= side.rows_at_once) return;
   const std::int64_t first =
-      static_cast<std::int64_t>(blockIdx.x) * side.rows_at_once * append_rows_in_flight<Stored>(Work) + lane;
+      static_cast<std::int64_t>(blockIdx.x) * side.rows_at_once * append_rows_in_flight<New, Stored>(Work) + lane;
   for (int item = self - lane * side.num_row_threads; item < side.items; item += side.num_row_threads) {
     rows_of_thread<New, Stored, Work, Parts> vectors(a, side, item);
     if (side.rows_aligned != 0)
@@ -151,17 +154,17 @@ __global__ void __launch_bounds__(append_threads, (append_bound<New, Stored, Wor
   append_rows<New, Stored, Work, 1>(a, side, is_k);
 }
 
-template <class Stored, row_work Work>
+template <class New, class Stored, row_work Work>
 std::int64_t append_rows_blocks(const append_kv_side& side, std::int32_t rows) {
-  const std::int64_t block_rows = std::int64_t{side.rows_at_once} * append_rows_in_flight<Stored>(Work);
+  const std::int64_t block_rows = std::int64_t{side.rows_at_once} * append_rows_in_flight<New, Stored>(Work);
   return (rows + block_rows - 1) / block_rows;
 }
 
 template <class New, class Stored, row_work Work>
 void launch_append_rows(const append_kv_arguments& arguments) {
   void (*const append_kv)(append_kv_arguments) = append_rows_block<New, Stored, Work>;  // what the platform reports
-  const std::int64_t blocks = std::max(append_rows_blocks<Stored, Work>(arguments.k, arguments.rows),
-                                       append_rows_blocks<Stored, Work>(arguments.v, arguments.rows));
+  const std::int64_t blocks = std::max(append_rows_blocks<New, Stored, Work>(arguments.k, arguments.rows),
+                                       append_rows_blocks<New, Stored, Work>(arguments.v, arguments.rows));
   ASSAY_LAUNCH_BEHIND(append_kv, dim3(static_cast<unsigned int>(blocks), 2), dim3(append_threads), arguments);
 }
 

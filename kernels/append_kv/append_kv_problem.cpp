@@ -1,5 +1,6 @@
 #include "kernels/append_kv/append_kv_problem.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "kernels/device/vector.hpp"
@@ -56,6 +57,15 @@ assay_status check_features(const problem& p) {
   return {};
 }
 
+/// Blocks of a launch at the most. A row has one of its own where pages have descales (append_kv_pages.hpp); else a
+/// block has some rows, and the fewest of the wider side (append_kv_kernel.hpp).
+std::int64_t most_blocks_of(const problem& p) {
+  if (p.kv_descale == descale_kind::per_page) return p.total_q;
+  const std::int64_t items = std::int64_t{std::max(p.head_dim_qk, p.head_dim_v)} / device::vector_elements * p.heads_kv;
+  const std::int64_t rows_at_once = append_threads / std::clamp<std::int64_t>(items, 1, append_threads);
+  return p.total_q / (rows_at_once * append_least_rows_in_flight) + 1;
+}
+
 assay_status check_supported(const problem& p) {
   if (p.k_type != p.v_type || find_append_launcher(p) == nullptr)
     return refuse(ASSAY_UNSUPPORTED, "q_type %s, k_type %s, v_type %s: no kernel for these types together",
@@ -74,6 +84,11 @@ assay_status check_supported(const problem& p) {
     return refuse(ASSAY_UNSUPPORTED, "head_dim_qk %d and head_dim_v %d: a row of %d heads exceeds %lld elements",
                   p.head_dim_qk, p.head_dim_v, p.heads_kv,
                   static_cast<long long>(append_max_row_vectors) * device::vector_elements);
+  const std::int64_t most_blocks =
+      max_grid_blocks(p.kv_descale == descale_kind::per_page ? append_page_threads : append_threads);
+  if (most_blocks_of(p) > most_blocks)
+    return refuse(ASSAY_UNSUPPORTED, "total_q %d exceeds a grid's %lld blocks", p.total_q,
+                  static_cast<long long>(most_blocks));
   return {};
 }
 

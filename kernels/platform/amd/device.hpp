@@ -84,6 +84,9 @@ constexpr int bound_of_blocks(int blocks, int threads) {
   const int waves = blocks * ((threads + 63) / 64) / 4;
   return waves > 1 ? waves : 1;
 }
+/// 32-bit registers of a compute unit, at the least: RDNA's has two SIMDs of 1536 for 32 lanes, CDNA's four of 512 for
+/// 64. The host's pass has the same number.
+inline constexpr int registers_of_unit = 2 * 1536 * 32;
 
 /// The hardware's wave size. Only the cpu platform honours the request.
 inline bool has_wave_size(int) {

@@ -91,6 +91,8 @@ inline constexpr int most_threads_of_block = 128;
 constexpr int bound_of_blocks(int blocks, int /*threads*/) {
   return blocks;
 }
+/// Of the compute unit of NVIDIA's GPUs: kernels that choose by it are checked as they are there.
+inline constexpr int registers_of_unit = 64 << 10;
 
 /// What a launch holds while it runs: nothing in a call of the suite, which announces it.
 class launch_guard {

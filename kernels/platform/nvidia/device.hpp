@@ -81,6 +81,8 @@ inline constexpr int most_threads_of_block = 256;
 constexpr int bound_of_blocks(int blocks, int /*threads*/) {
   return blocks;
 }
+/// 32-bit registers of a compute unit.
+inline constexpr int registers_of_unit = 64 << 10;
 
 /// Ten times the major number plus the minor one; 0 without a device.
 inline int compute_capability() {

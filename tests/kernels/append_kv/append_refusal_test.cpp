@@ -110,6 +110,23 @@ TEST_CASE("append_kv does not take other operations' features, nor types and ext
   unsupported("exceeds", [](problem& p) { p.head_dim_v = 1 << 28; });
 }
 
+TEST_CASE("append_kv takes as many rows as a grid, which counts threads in 32 bits", "[append]") {
+  const auto refuses = [](descale_kind descales, std::int32_t rows) {
+    const assay_status status = planned([&](problem& p) {
+      p.kv_descale = descales, p.total_q = rows;
+      p.heads_q = p.heads_kv = 32, p.head_dim_qk = p.head_dim_v = 64;  // 256 vectors a row: a block's threads
+    });
+    CHECK(status.code == (names(status, "a grid's") ? ASSAY_UNSUPPORTED : ASSAY_OK));
+    return status.code != ASSAY_OK;
+  };
+  constexpr std::int32_t threads = 128, blocks = (std::int64_t{1} << 32) / threads - 1;  // a row a block
+  CHECK(!refuses(descale_kind::per_page, blocks));
+  CHECK(refuses(descale_kind::per_page, blocks + 1));
+  constexpr std::int32_t wide_blocks = (std::int64_t{1} << 32) / 256 - 1;  // of three rows, the last one of fewer
+  CHECK(!refuses(descale_kind::per_tensor, 3 * wide_blocks - 1));
+  CHECK(refuses(descale_kind::per_tensor, 3 * wide_blocks));
+}
+
 TEST_CASE("append_kv rejects missing tensors, wrong roles and pools whose rows overlap", "[append]") {
   append::trial t(legal_setting());
   for (const append::owned_tensor& tensor : t.tensors)
@@ -183,6 +200,7 @@ TEST_CASE("append_kv plans a workspace that holds two entries a row, within the 
   CHECK(bytes_of(9) == 32 + 4 * 32);
   CHECK(bytes_of(1 << 16) == 32 + (4 << 17));
   CHECK(bytes_of((1 << 16) + 1) == 32 + (4 << 18));
+  p.kv_descale = descale_kind::per_tensor, p.heads_q = p.heads_kv = 1, p.head_dim_qk = p.head_dim_v = 8;  // 768 a block
   const std::int64_t most = bytes_of(INT32_MAX);
   CHECK(most == 32 + (std::int64_t{1} << 34));
   assay_plan plan{};

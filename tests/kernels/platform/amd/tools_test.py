@@ -240,7 +240,9 @@ class Rules(unittest.TestCase):
             private_segment_fixed_size=604, vgpr_spill_count=189)[0])
         self.assertIn("scratch", self.findings(("scratch_store_b32 off, v0, off", *self.GOOD))[0])
         self.assertIn("scratch", self.findings(uses_dynamic_stack=True)[0])
-        self.assertEqual(self.findings(name="combine", private_segment_fixed_size=604), [])
+        self.assertIn("604 bytes of scratch a lane", self.findings(
+            self.without(1), name="combine_splits<16, 4>", private_segment_fixed_size=604)[0])  # no main kernel
+        self.assertEqual(self.findings(self.without(1), name="combine_splits<16, 4>"), [])
 
     def test_matrix_instructions(self):
         self.assertEqual(self.findings(self.without(1)), ["no matrix instruction"])

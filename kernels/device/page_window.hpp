@@ -23,7 +23,7 @@ class page_window {
   static constexpr int runs = Crew::group_keys / Crew::run_keys;     ///< of a group
   static constexpr unsigned int turns = page_window_entries / runs;  ///< of a window
 
-  /// ids: of page_window_bytes in LDS, aligned to them.
+  /// ids: of page_window_bytes in LDS, aligned to an entry.
   __device__ explicit page_window(unsigned char* ids)
       : ids_(reinterpret_cast<std::int32_t*>(ids)), place_(platform::place_in_lds(ids)) {}
 
@@ -63,7 +63,7 @@ class page_window {
   __device__ static std::int32_t group_of_entry(const group_range& range, unsigned int turn) {
     return range.first + (static_cast<int>(turn) + Crew::member() / runs) * range.step;
   }
-  /// A page without live keys may have no entry that may be read: then the next one that has.
+  /// A page without live keys may have no entry that may be read: then the nearest one that has.
   __device__ static const std::int32_t* entry(const group_range& range, std::int32_t group) {
     const std::int32_t key = group * Crew::group_keys + Crew::member() % runs * Crew::run_keys;
     return range.pages.entry_of(min_of(max_of(key, range.live.first), range.live.last - 1));

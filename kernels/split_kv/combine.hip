@@ -13,7 +13,6 @@
 namespace assay {
 namespace {
 
-constexpr int combine_threads = 64;
 constexpr int columns_at_once = 128;  // of a row; head_dim_v is a multiple of 8
 constexpr int few_splits = 16;
 constexpr int many_splits = 48;
@@ -32,28 +31,31 @@ struct partials {
   float of_split[Splits][Columns];
 };
 
-/// Whether the row has as many splits as `partials`, and they are read whole: then no load has a condition.
+/// Whether `partials` of the splits from `first` on are full, and read whole: then no load has a condition.
 template <int Splits>
-__device__ inline bool is_full(const combine_arguments& a) {
-  return a.num_splits == Splits && a.has_whole_partials != 0;
+__device__ inline bool is_full(const combine_arguments& a, int first) {
+  return a.num_splits - first >= Splits && a.has_whole_partials != 0;
 }
 
-/// Starts the loads from split `first` on. `from`: the columns of split 0.
+/// Starts the loads from split `first` on. `from`: the columns of split 0. A pointer that steps from split to split
+/// takes fewer registers on AMD's GPUs than one place for each, if the two loops do not share it.
 template <int Splits, int Columns>
 __device__ inline void load_partials(const combine_arguments& a, const float* from, int first,
                                      partials<Splits, Columns>& to) {
-  if (is_full<Splits>(a)) {
+  if (is_full<Splits>(a, first)) {
+    const float* split = from + first * a.o_partial.stride[0];
     ASSAY_UNROLL
-    for (int i = 0; i < Splits; ++i) device::load_adjacent<Columns>(to.of_split[i], from + i * a.o_partial.stride[0]);
+    for (int i = 0; i < Splits; ++i, split += a.o_partial.stride[0])
+      device::load_adjacent<Columns>(to.of_split[i], split);
     return;
   }
+  const float* split = from + first * a.o_partial.stride[0];
   ASSAY_UNROLL
   for (int step = 0; step < Splits; step += splits_of_step) {
     if (first + step >= a.num_splits) continue;
     ASSAY_UNROLL
-    for (int i = step; i < step + splits_of_step; ++i) {
+    for (int i = step; i < step + splits_of_step; ++i, split += a.o_partial.stride[0]) {
       if (first + i >= a.num_splits) continue;
-      const float* const split = from + (first + i) * a.o_partial.stride[0];
       if (a.has_whole_partials != 0)
         device::load_adjacent<Columns>(to.of_split[i], split);
       else
@@ -101,7 +103,7 @@ __device__ inline float weight_of(float lse, float largest) {
 }
 
 /// LSEs of a row's splits and their weights, which its lanes find together: `Lanes` of them side by side have the row.
-/// All threads of the block are to make all calls.
+/// All threads of the block are to construct them and to call find().
 template <int Splits, int Lanes>
 class split_weights {
  public:
@@ -146,7 +148,7 @@ class split_weights {
   float largest_ = nothing, total_ = 0.0F;
 };
 
-/// The same of few splits: a lane has one of them, and the row's lanes are of one wave.
+/// Of few splits a lane has one, and the row's lanes are of one wave: all lanes of the wave are to call find().
 template <int Lanes>
 class split_weights<few_splits, Lanes> {
  public:
@@ -238,16 +240,13 @@ __global__ void __launch_bounds__(combine_threads, platform::bound_of_blocks(8, 
 template <int Splits, int Columns>
 void launch_combine_splits(const combine_arguments& arguments) {
   constexpr int rows_of_block = combine_threads / (columns_at_once / Columns);
+  static_assert(rows_of_block >= 1);
   void (*const combine)(combine_arguments) = combine_splits<Splits, Columns>;  // the name that the platform reports
   const std::int64_t blocks = (arguments.rows + rows_of_block - 1) / rows_of_block;
   ASSAY_LAUNCH_BEHIND(combine, dim3(static_cast<unsigned int>(blocks)), dim3(combine_threads), arguments);
 }
 
 }  // namespace
-
-std::int64_t most_combine_blocks(std::int64_t rows) {
-  return rows;
-}
 
 void launch_combine(const combine_arguments& arguments) {
   arguments.num_splits <= few_splits ? launch_combine_splits<few_splits, 4>(arguments)

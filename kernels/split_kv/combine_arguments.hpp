@@ -20,10 +20,10 @@ struct combine_arguments {
   const std::int32_t* end_query;    ///< cu_seqlens_q's last entry: padding rows are behind it; null in batch mode
 };
 
-/// Errors come by hipGetLastError. `rows` is at least 1.
-void launch_combine(const combine_arguments& arguments);
+/// Of a block, which has one row or two.
+inline constexpr int combine_threads = 64;
 
-/// Blocks that a launch takes at most; they must not exceed 2^31 - 1.
-std::int64_t most_combine_blocks(std::int64_t rows);
+/// Errors come by hipGetLastError. `rows` is at least 1; a grid is to take a block for each.
+void launch_combine(const combine_arguments& arguments);
 
 }  // namespace assay

@@ -61,8 +61,10 @@ assay_status check_split_kv(const problem& p) {
   // The last group's end, and a wave's next group behind it.
   if (p.max_k > int32_max - (most_split_kv_waves + 1) * most_split_kv_group_keys)
     return refuse(ASSAY_UNSUPPORTED, "max_k %d exceeds 2^31", p.max_k);
-  if (most_combine_blocks(std::int64_t{p.total_q} * p.heads_q) > int32_max)
-    return refuse(ASSAY_UNSUPPORTED, "total_q %d times heads_q %d exceeds a grid", p.total_q, p.heads_q);
+  const std::int64_t most_rows = p.num_splits > 1 ? max_grid_blocks(combine_threads) : int32_max;
+  if (std::int64_t{p.total_q} * p.heads_q > most_rows)
+    return refuse(ASSAY_UNSUPPORTED, "total_q %d times heads_q %d exceeds the %lld rows of %s", p.total_q, p.heads_q,
+                  static_cast<long long>(most_rows), p.num_splits > 1 ? "a grid that joins splits" : "a call");
   return {};
 }
 

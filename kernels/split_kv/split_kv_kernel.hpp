@@ -45,7 +45,7 @@ struct split_kv_traits {
 
 /// Columns of a row of O that a thread joins at once: head_dim_v is a multiple of 8.
 inline constexpr int join_columns = 2;
-/// Threads that join a row in a block of the usual waves: so each of 256 threads has a part of four rows.
+/// Threads that join a row in a block of the usual waves: with 128 columns each has two of a row.
 inline constexpr int usual_join_lanes = 64;
 static_assert(usual_split_kv_waves * device::smallest_wave >= usual_join_lanes);
 

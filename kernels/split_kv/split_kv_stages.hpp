@@ -66,8 +66,8 @@ __device__ block_work find_work(const split_kv_arguments& a) {
   w.common.first = a.window > 0 ? clamp_to_keys(highest - a.window + 1, w.num_keys) : 0;
   w.common.last = a.causal != 0 ? clamp_to_keys(lowest + 1, w.num_keys) : w.num_keys;
 
-  // Splits cut the whole sequence, whatever the mask shows of it: the cut must not depend on the row. In 32 bits a
-  // division takes a fifth of the time: groups of all splits, rounded up, are at most 2^27 + max_num_splits.
+  // Splits cut the whole sequence, whatever the mask shows of it: the cut must not depend on the row. Groups of all
+  // splits, rounded up, are at most 2^27 + max_num_splits, as the divisor needs.
   const std::int32_t groups = groups_of_keys<GroupKeys>(w.num_keys);
   const std::int32_t per_split = a.by_num_splits.quotient(groups + a.num_splits - 1);
   w.first_group = device::max_of(w.visible.first / GroupKeys, device::min_of(w.split * per_split, groups));

@@ -230,6 +230,19 @@ TEST_CASE("a legal problem that the kernels do not do is unsupported, with a rea
   unsupported("num_seqs", [](problem& p) { p.num_seqs = 1 << 25; });
 }
 
+TEST_CASE("more rows than a grid joins are planned with one split, and refused with more", "[plan]") {
+  const auto many_rows = [](std::int32_t splits) {
+    return planned([splits](problem& p) {
+      p.num_seqs = p.max_q = 1 << 10, p.total_q = 1 << 20, p.heads_q = 64, p.heads_kv = 8;  // 2^26 rows of 64 threads
+      p.num_splits = splits;
+    });
+  };
+  CHECK(many_rows(1).code == ASSAY_OK);
+  const assay_status refused = many_rows(2);
+  CHECK(refused.code == ASSAY_UNSUPPORTED);
+  CHECK(names(refused, "67108863 rows of a grid that joins splits"));
+}
+
 TEST_CASE("run() wants a planned problem and all tensors, and launches nothing without", "[plan]") {
   problem p = decode_problem();
   assay_launch launch{};

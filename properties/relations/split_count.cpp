@@ -12,8 +12,9 @@
 namespace assay::relations {
 namespace {
 
-/// Few and many, odd and even, more than there are tiles.
-constexpr std::array<std::int32_t, 8> counts{1, 2, 3, 4, 5, 8, 17, 128};
+/// Few and many, odd and even, more than there are tiles. Kernels join partials some at a time, by powers of two or by
+/// 16: none of a step is missing, or a next one has one alone.
+constexpr std::array<std::int32_t, 14> counts{1, 2, 3, 4, 5, 8, 16, 17, 32, 33, 48, 64, 65, 128};
 
 std::string splits_of(const detailed_run& run) {
   return fmt::format("{} splits", run.ran.planned.num_splits);

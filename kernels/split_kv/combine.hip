@@ -116,21 +116,21 @@ class split_weights {
 
   __device__ void find(const combine_arguments& a, bool exists) {
     ASSAY_UNROLL
-    for (int i = 0; i < splits_of_lane; ++i) row().lse[lane() + i * Lanes] = lses_[i];
+    for (int i = 0; i < splits_of_lane; ++i) row_.lse[lane() + i * Lanes] = lses_[i];
     __syncthreads();
     if (exists) {
-      for (int s = 0; s < a.num_splits; ++s) largest_ = larger_lse(largest_, row().lse[s]);
+      for (int s = 0; s < a.num_splits; ++s) largest_ = larger_lse(largest_, row_.lse[s]);
       ASSAY_UNROLL
-      for (int i = 0; i < splits_of_lane; ++i) row().weight[lane() + i * Lanes] = weight_of(lses_[i], largest_);
+      for (int i = 0; i < splits_of_lane; ++i) row_.weight[lane() + i * Lanes] = weight_of(lses_[i], largest_);
     }
     __syncthreads();
-    for (int s = 0; exists && s < a.num_splits; ++s) total_ += row().weight[s];
+    for (int s = 0; exists && s < a.num_splits; ++s) total_ += row_.weight[s];
   }
 
   __device__ float largest() const { return largest_; }
   __device__ float total() const { return total_; }
   /// Of split first + i. `first` is a multiple of Splits.
-  __device__ float of(int first, int i) const { return row().weight[first + i]; }
+  __device__ float of(int first, int i) const { return row_.weight[first + i]; }
 
  private:
   static constexpr int splits_of_lane = max_num_splits / Lanes;
@@ -138,12 +138,13 @@ class split_weights {
   struct row_lds {
     float lse[max_num_splits], weight[max_num_splits];
   };
-  __device__ static row_lds& row() {
+  __device__ static row_lds& row_of_lane() {
     __shared__ row_lds rows[combine_threads / Lanes];
     return rows[static_cast<int>(threadIdx.x) / Lanes];
   }
   __device__ static int lane() { return static_cast<int>(threadIdx.x) % Lanes; }
 
+  row_lds& row_ = row_of_lane();
   float lses_[splits_of_lane] = {nothing, nothing};
   float largest_ = nothing, total_ = 0.0F;
 };

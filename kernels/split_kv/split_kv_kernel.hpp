@@ -263,6 +263,7 @@ template <class Output, int Lanes>
 __device__ __forceinline__ void join_waves(const split_kv_arguments& a, const block_work& work, const block_lds& lds,
                                            int waves) {
   const int lane = static_cast<int>(threadIdx.x) % Lanes;
+  if (lane * join_columns >= a.head_dim_v) return;  // narrow rows have none for it
   const int rows_at_once = waves * a.shape.lanes / Lanes;
   for (int row = static_cast<int>(threadIdx.x) / Lanes; row < a.shape.rows; row += rows_at_once) {
     const row_identity id = identify_row(a, work, row);

@@ -16,6 +16,15 @@
 #include "kernels/platform/cpu/base/thread.hpp"
 #include "kernels/platform/cpu/checker/source_line.hpp"
 
+// Where the section of static __shared__ variables (hip_runtime.h) begins and ends in the module: the linker says it.
+// Null in a module without one. Hidden, or it would be another module's.
+extern "C" {
+// NOLINTBEGIN(bugprone-reserved-identifier): the linker's names
+[[gnu::weak, gnu::visibility("hidden")]] extern std::byte __start_assay_lds[];
+[[gnu::weak, gnu::visibility("hidden")]] extern std::byte __stop_assay_lds[];
+// NOLINTEND(bugprone-reserved-identifier)
+}
+
 namespace assay::cpu {
 namespace {
 
@@ -135,6 +144,20 @@ thread_local_image own_thread_locals() {
       image = {reinterpret_cast<std::uintptr_t>(info.dlpi_tls_data), segment.p_memsz};
   });
   return image;
+}
+
+std::span<std::byte> own_static_lds() {
+  const auto start = reinterpret_cast<std::uintptr_t>(__start_assay_lds);
+  const auto stop = reinterpret_cast<std::uintptr_t>(__stop_assay_lds);
+  const std::uintptr_t low = own_thread_locals().low;
+  std::span<std::byte> own;
+  visit_own_segments([&](const dl_phdr_info& info, const ElfW(Phdr) & segment) {
+    if (start == 0 || segment.p_type != PT_TLS) return;
+    // The linker's addresses are those of the file's image, of which each OS thread has a copy.
+    const std::uintptr_t offset = start - (info.dlpi_addr + segment.p_vaddr);
+    own = {reinterpret_cast<std::byte*>(low + offset), stop - start};
+  });
+  return own;
 }
 
 std::uintptr_t code_start() {

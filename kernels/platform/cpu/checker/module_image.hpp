@@ -1,7 +1,9 @@
 /// The module (program or shared object) that the platform is linked into, and with it the kernels.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,8 @@ struct thread_local_image {
   std::uint64_t size_bytes = 0;
 };
 thread_local_image own_thread_locals();
+/// Of them the static __shared__ variables of all the module's kernels, with the bytes between.
+std::span<std::byte> own_static_lds();
 
 /// A variable as the module's table of symbols has it.
 struct module_variable {

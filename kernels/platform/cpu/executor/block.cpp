@@ -1,5 +1,6 @@
 #include "kernels/platform/cpu/executor/block.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <stdexcept>
 #include <type_traits>
@@ -24,6 +25,7 @@ thread_local constinit const thread_coordinates* this_thread = nullptr;
 
 block_runner::block_runner()
     : stacks_(max_block_size),
+      static_lds_(own_static_lds()),
       checker_(&leave_for_illegal_access),
       thread_memory_(max_block_size * sizeof(gpu_thread)),
       threads_(reinterpret_cast<gpu_thread*>(thread_memory_.data()), max_block_size),
@@ -105,6 +107,7 @@ std::optional<failure> block_runner::run(const launch_plan& plan, std::int64_t b
   others_ = &others;
   block_index_ = block_index;
   lds_.prepare(plan.grid->shared_bytes);
+  std::ranges::fill(static_lds_, std::byte{0xFF});
   for (int w = 0; w < num_waves_; ++w) {
     alive_[w] = initial_[w];
     waves_[static_cast<std::size_t>(w)].interval = 0;

@@ -176,6 +176,7 @@ class block_runner {
 
   stack_slab stacks_;
   local_memory lds_;
+  std::span<std::byte> static_lds_;  // of this OS thread
   access_checker checker_;
   fiber home_;
   remote_memory thread_memory_;

@@ -1,7 +1,7 @@
 /// HIP for the cpu platform: enough of the API that a kernel's source compiles and runs unchanged, one fiber per GPU
 /// thread (executor.hpp). Differences from a GPU that a kernel can see:
-/// - Static __shared__ variables start with what the last block on the same OS thread left, dynamic LDS with 0xFF
-///   bytes. Neither is initialised on a GPU: in a checked launch a read of either before a write is a defect.
+/// - Static __shared__ variables and dynamic LDS start with 0xFF bytes in each block, NaN in every float type. Neither
+///   is initialised on a GPU: in a checked launch a read of either before a write is a defect.
 /// - Dynamic LDS is named by HIP_DYNAMIC_SHARED, or by extern __shared__ through assay_hip.
 /// - This is plain C++: sources with <<<>>> or extern __shared__ are compiled through assay_hip
 /// (source_pass/assay_hip.cpp).
@@ -37,14 +37,17 @@
 // libstdc++ writes __attribute__((__noinline__)): nothing is left of it, which only costs time.
 #define __noinline__
 #define __align__(...) __attribute__((aligned(__VA_ARGS__)))
-// A block never leaves its OS thread and an OS thread runs one block at a time, so thread-local is block-local.
+// A block never leaves its OS thread and an OS thread runs one block at a time, so thread-local is block-local. The
+// variables have a section of their own, which the executor poisons before each block (checker/module_image.hpp); what
+// is "used" the compiler does not take for a constant 0 where nothing is stored.
+#define ASSAY_STATIC_LDS __attribute__((used, section("assay_lds"))) static thread_local
 // Before each variable lie bytes that belong to none: an overrun hits them, not the neighbour.
 #define ASSAY_JOINED_NOW(a, b) a##b
 #define ASSAY_JOINED(a, b) ASSAY_JOINED_NOW(a, b)
 #ifndef ASSAY_SOURCE_PASS  // which rewrites the word itself
-#define __shared__                                                                            \
-  [[gnu::used]] static thread_local char ASSAY_JOINED(assay_shared_guard_, __COUNTER__)[256]; \
-  static thread_local
+#define __shared__                                                           \
+  ASSAY_STATIC_LDS char ASSAY_JOINED(assay_shared_guard_, __COUNTER__)[256]; \
+  ASSAY_STATIC_LDS
 #endif
 // NOLINTNEXTLINE(bugprone-macro-parentheses): the arguments are a type and a name
 #define HIP_DYNAMIC_SHARED(type, variable) type* const variable = static_cast<type*>(::assay::cpu::dynamic_lds())

@@ -79,11 +79,11 @@ class pass : function_text {
     if (is_extern) return rewrite_dynamic(first);
     for (std::size_t i = first; i < at_; ++i)
       if (is(i, "static")) replace(i, i + 1, "");
-    const std::string guard =
-        "[[gnu::used]] static thread_local char assay_shared_guard_" + std::to_string(guards_++) + "[256]; ";
-    if (first == at_) return replace(at_, past, guard + "static thread_local");
+    const std::string words = R"(__attribute__((used, section("assay_lds"))) static thread_local)";
+    const std::string guard = words + " char assay_shared_guard_" + std::to_string(guards_++) + "[256]; ";
+    if (first == at_) return replace(at_, past, guard + words);
     insert(first, guard);
-    replace(at_, past, "static thread_local");
+    replace(at_, past, words);
   }
 
   /// extern __shared__ alignas(16) unsigned char name[]; attributes stand anywhere before the name.

@@ -54,12 +54,13 @@ TEST_CASE("A launch becomes a call, with what it leaves out", "[source_pass]") {
 }
 
 TEST_CASE("Shared variables become thread-local, each behind a guard, and dynamic ones a pointer", "[source_pass]") {
-  const std::string guard = "[[gnu::used]] static thread_local char assay_shared_guard_";
-  CHECK(rewritten("{ __shared__ int a[4]; }") == "{ " + guard + "0[256]; static thread_local int a[4]; }");
+  const std::string lds = R"(__attribute__((used, section("assay_lds"))) static thread_local )";
+  const std::string guard = lds + "char assay_shared_guard_";
+  CHECK(rewritten("{ __shared__ int a[4]; }") == "{ " + guard + "0[256]; " + lds + "int a[4]; }");
   CHECK(rewritten("{ static __shared__ int a; __shared__ int b; }") ==
-        "{ " + guard + "0[256];  static thread_local int a; " + guard + "1[256]; static thread_local int b; }");
+        "{ " + guard + "0[256];  " + lds + "int a; " + guard + "1[256]; " + lds + "int b; }");
   CHECK(rewritten("{ alignas(16) __shared__ int a[4]; }") ==
-        "{ " + guard + "0[256]; alignas(16) static thread_local int a[4]; }");
+        "{ " + guard + "0[256]; alignas(16) " + lds + "int a[4]; }");
   const std::string pointer = "unsigned char* const a = reinterpret_cast<unsigned char*>(::assay::cpu::dynamic_lds());";
   for (const std::string declared :
        {"extern __shared__ unsigned char a[];", "extern __shared__ __attribute__((aligned(16))) unsigned char a[];",

@@ -1,10 +1,47 @@
 # Kernels with planted faults: a library fault_NAME for each name in `faults`, its tests/faults/NAME.patch applied, and a
 # library space_NAME for each tests/faults/space/NAME.patch, which is built only where it is asked for.
 
+# find_files_read(FILE): the global property files_read_by_FILE is FILE and what it includes, on any platform's way.
+function(find_files_read file)
+  get_property(known GLOBAL PROPERTY files_read_by_${file} SET)
+  if(known)
+    return()
+  endif()
+  set_property(GLOBAL PROPERTY files_read_by_${file} ${file})  # for headers that include each other
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${file})
+  set(all ${file})
+  cmake_path(GET file PARENT_PATH beside)
+  file(STRINGS ${CMAKE_SOURCE_DIR}/${file} includes REGEX "^[ \t]*#[ \t]*include[ \t]*[\"<]")
+  foreach(line IN LISTS includes)
+    string(REGEX REPLACE "^[^\"<]*[\"<]([^\">]*).*" "\\1" name "${line}")
+    foreach(path IN ITEMS ${name} ${beside}/${name} kernels/platform/cpu/${name} kernels/platform/cpu/cuda/${name})
+      if(path MATCHES "^kernels/" AND EXISTS ${CMAKE_SOURCE_DIR}/${path})
+        find_files_read(${path})
+        get_property(more GLOBAL PROPERTY files_read_by_${path})
+        list(APPEND all ${more})
+      endif()
+    endforeach()
+  endforeach()
+  list(REMOVE_DUPLICATES all)
+  set_property(GLOBAL PROPERTY files_read_by_${file} ${all})
+endfunction()
+
+# reads_any_of(FILES FILE RESULT): whether the source FILE is or includes one of FILES.
+function(reads_any_of files file result)
+  find_files_read(${file})
+  get_property(all GLOBAL PROPERTY files_read_by_${file})
+  set(${result} OFF PARENT_SCOPE)
+  foreach(one IN LISTS files)
+    if(one IN_LIST all)
+      set(${result} ON PARENT_SCOPE)
+    endif()
+  endforeach()
+endfunction()
+
 # add_fault_library(LIBRARY PATCH COPY): the files that the patch touches are copied to COPY and patched when the library
 # is built, and found before the originals. Compiled anew is the kernel that the patch names ("Kernel: NAME", else
-# split_kv), in one combination of types ("Types: ...", else the kernel's first) or in all ("Types: all"): of it only the
-# .hip files if the patch stays in code that no host file includes. The rest is as it is.
+# split_kv), in one combination of types ("Types: ...", else the kernel's first) or in all ("Types: all"): of it the files
+# that the patch touches, and those that include such. The rest is as it is.
 function(add_fault_library library patch copy)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${patch})
   file(STRINGS ${patch} kernel REGEX "^Kernel: ")
@@ -30,13 +67,17 @@ function(add_fault_library library patch copy)
     file(GLOB wanted RELATIVE ${CMAKE_SOURCE_DIR} kernels/${kernel}/${kernel}_${types}.hip)
     list(APPEND compiled ${wanted})
   endif()
-  set(beyond_hip ${patched})
-  list(FILTER beyond_hip EXCLUDE REGEX "^kernels/[^/]+/[^/]+(_kernel\\.hpp|_stages\\.hpp|\\.hip)$")
-  if(NOT beyond_hip)
-    list(FILTER compiled EXCLUDE REGEX "\\.cpp$")
-  endif()
   list(FILTER compiled INCLUDE REGEX "\\.(hip|cpp)$")
   list(REMOVE_DUPLICATES compiled)
+  foreach(file IN LISTS compiled)
+    reads_any_of("${patched}" ${file} reads)
+    if(NOT reads)
+      list(REMOVE_ITEM compiled ${file})
+    endif()
+  endforeach()
+  if(NOT compiled)
+    message(FATAL_ERROR "${patch} changes nothing that ${kernel} compiles")
+  endif()
 
   set(copying "")
   foreach(file IN LISTS patched)
@@ -59,8 +100,11 @@ function(add_fault_library library patch copy)
   list(JOIN compiled "|" compiled_here)
   set(others $<FILTER:$<TARGET_OBJECTS:assay_kernels_cpu>,EXCLUDE,/\(${compiled_here}\)[.]o$>
     $<FILTER:$<TARGET_OBJECTS:assay_kernels_cpu_device>,EXCLUDE,/\(${compiled_here}\)[.]o$>)
-  set(parts ${library}_device)
-  add_kernel_part(${library}_device ${copy} "${checked_kernel_flags}" "REUSE_FROM;assay_kernels_cpu_device")
+  set(parts "")
+  if(compiled MATCHES "\\.hip")
+    list(APPEND parts ${library}_device)
+    add_kernel_part(${library}_device ${copy} "${checked_kernel_flags}" "REUSE_FROM;assay_kernels_cpu_device")
+  endif()
   if(compiled MATCHES "\\.cpp")
     list(APPEND parts ${library})
     add_kernel_part(${library} ${copy} "" "REUSE_FROM;assay_kernels_cpu")

@@ -1,6 +1,8 @@
 // CUDA's driver API as far as device_driver.cpp calls it, over host memory: device addresses are host addresses that
-// nothing else has, and each call is done when it returns. Loaded before a test asks for the driver, it is found under
-// the driver's name. `fake_driver_fail_next` lets the next wait fail, as after a kernel's illegal access.
+// nothing else has, and each call is done when it returns. Its clock says half a millisecond for a copy of 1 GiB within
+// the device, as much of that for a smaller one, and half a millisecond for anything else. Loaded before a test asks
+// for the driver, it is found under the driver's name. `fake_driver_fail_next` lets the next wait fail, as after a
+// kernel's illegal access.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -19,6 +21,7 @@ std::map<std::byte*, size_type> allocations;  // of cuMemAlloc
 constexpr size_type grain = size_type{1} << 21;
 int stream_of_process = 0;
 int events_queued = 0, most_events_queued = 0;  // since the stream was waited for last
+size_type copied = 0;                           // bytes, within the device
 
 std::byte* mapped(size_type bytes, int protection) {
   void* const at = mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -98,21 +101,25 @@ EXPORT int cuMemcpyDtoHAsync_v2(std::byte* to, const std::byte* from, size_type 
   return 0;
 }
 EXPORT int cuMemcpyDtoDAsync_v2(std::byte* to, const std::byte* from, size_type bytes, void*) {
+  copied += bytes;
   std::memcpy(to, from, bytes);
   return 0;
 }
 EXPORT int cuEventCreate(void** event, unsigned) {
-  static int events[64], made = 0;
+  static size_type events[64];
+  static int made = 0;
   *event = &events[made++];
   return 0;
 }
-EXPORT int cuEventRecord(void*, void*) {
+EXPORT int cuEventRecord(size_type* event, void*) {
+  *event = copied;
   most_events_queued = std::max(most_events_queued, ++events_queued);
   return 0;
 }
-EXPORT int cuEventElapsedTime(float* milliseconds, void* from, void* to) {
+EXPORT int cuEventElapsedTime(float* milliseconds, const size_type* from, const size_type* to) {
   if (from == to || events_queued != 0) return 1;
-  *milliseconds = 0.5F;
+  const size_type bytes = *to - *from;
+  *milliseconds = bytes == 0 ? 0.5F : 0.5F * static_cast<float>(bytes) / static_cast<float>(1 << 30);
   return 0;
 }
 EXPORT int cuMemsetD8Async(std::byte* at, unsigned char value, size_type bytes, void*) {

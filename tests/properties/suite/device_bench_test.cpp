@@ -76,7 +76,8 @@ TEST_CASE("a device's benchmark runs each shape and says what it read and comput
   CHECK(s.refusal.empty());
   CHECK(s.splits == 2);
   CHECK(s.median_seconds == 0.5e-3);
-  CHECK(s.copy_seconds == 0.5e-3);
+  CHECK(s.copy_seconds == 0.5e-3 / (1 << 16));  // a copy of 16 KiB, which reads and writes as many bytes as the shape
+  CHECK(s.of_copy_as_big() == 1.0 / (1 << 16));
   CHECK(s.bytes == 2 * 32 * 2 * (64 + 64) * 2);                // sequences, keys, heads, dims of K and V, bytes
   CHECK(s.operations == 2.0 * 2 * (31 + 32) * 4 * (64 + 64));  // causal: the first of two rows sees one key less
   CHECK(result.speeds[1].refusal == "too many keys");

@@ -76,7 +76,7 @@ TEST_CASE("batch_prefill takes every page size and both page tables", "[prefill]
                           .causal = causal});
 }
 
-TEST_CASE("batch_prefill takes descales per page, with neighbours far apart", "[prefill]") {
+TEST_CASE("batch_prefill takes descales per page, with neighbours far apart", "[prefill][long]") {
   for (const int page_size : {64, 128, 1024})
     for (const float soft_cap : {0.0F, 2.0F})
       for (const bool causal : {false, true})

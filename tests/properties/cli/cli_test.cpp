@@ -384,7 +384,7 @@ TEST_CASE("explain names the worst element, its page, and how far it is from exa
   CHECK(unknown.err.find("there is no output 'x' (it has: o, lse") != std::string::npos);
 }
 
-TEST_CASE("replay prints a failure once, and names the other properties that show it") {
+TEST_CASE("replay prints a failure once, and names the other properties that show it", "[long]") {
   const scratch here;
   const std::string file = here.write("c.json", to_json(testing::small_case()));
   const answer faulty = assay({"replay", file}, lse_off_by_one());

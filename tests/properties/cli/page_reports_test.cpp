@@ -36,7 +36,7 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-TEST_CASE("a run writes a page with pictures of its findings, and SARIF") {
+TEST_CASE("a run writes a page with pictures of its findings, and SARIF", "[long]") {
   const testing::scratch here;
   const std::string page = here.file("new/r.html"), sarif = here.file("r.sarif"), json = here.file("r.json");
   const answer a =
@@ -68,7 +68,7 @@ TEST_CASE("a run writes a page with pictures of its findings, and SARIF") {
     CHECK(slowest[i - 1].at("seconds").to_number<double>() >= slowest[i].at("seconds").to_number<double>());
 }
 
-TEST_CASE("a replay and an explained case write pages") {
+TEST_CASE("a replay and an explained case write pages", "[long]") {
   const testing::scratch here;
   const std::string file = here.write("c.json", to_json(testing::small_case())), page = here.file("p.html");
   CHECK(assay({"replay", file, "--html", page, "--sarif", here.file("p.sarif")}, wrong_lse()).status == 1);

@@ -73,7 +73,7 @@ TEST_CASE("of a cache only old keys and values are special, and new rows finite"
   CHECK(found > 30);
 }
 
-TEST_CASE("nearly all that the clean kernels make of specials is decided, and right", "[specials]") {
+TEST_CASE("nearly all that the clean kernels make of specials is decided, and right", "[specials][long]") {
   std::int64_t undecided = 0, due = 0, elements = 0, unbounded = 0;
   for (std::uint64_t i = 0; i < 160; ++i) {
     attention_case c = test::arbitrary(i, 10 + static_cast<int>(i % 40));

@@ -53,7 +53,7 @@ TEST_CASE("what a host cannot see is not tried", "[relations]") {
     for (std::uint64_t seed = 0; seed < 6; ++seed) CHECK(cases_beyond_support(seeded(seed), lacking(feature)).empty());
 }
 
-TEST_CASE("a host check that takes a feature which the kernel ignores is caught", "[relations]") {
+TEST_CASE("a host check that takes a feature which the kernel ignores is caught", "[relations][long]") {
   const auto ignoring = testing::faulty_library([](testing::call& c) {
     c.stated.soft_cap = 0;
     return c.run();
@@ -100,7 +100,7 @@ TEST_CASE("a kernel that is wrong without the feature, too, fails by that, not b
   }
 }
 
-TEST_CASE("a legal problem is not tried beyond the support by what only its data shows", "[relations]") {
+TEST_CASE("a legal problem is not tried beyond the support by what only its data shows", "[relations][long]") {
   const auto strict = testing::corrupting_library([](testing::call& c) {
     const tensor o = c.view("o");
     if (c.stated.num_seqs > o.shape[0]) set_bits(o, 0, bits_at(o, 0) ^ 0x4000U);

@@ -103,7 +103,8 @@ counts over_cases(int count, Edit edit) {
 
 }  // namespace
 
-TEST_CASE("NaN and infinities in live data make what the definition says of the clean kernels, and nothing else") {
+TEST_CASE("NaN and infinities in live data make what the definition says of the clean kernels, and nothing else",
+          "[long]") {
   const counts all = over_cases(150, [](inputs& in, std::mt19937_64& random) {
     constexpr const char* names[] = {"q", "k", "v", "bias"};
     scatter(in, names[random() % 4], 1 + random() % 12, random);
@@ -114,7 +115,7 @@ TEST_CASE("NaN and infinities in live data make what the definition says of the 
   CHECK(all.unbounded * 50 < all.elements);
 }
 
-TEST_CASE("masks of -inf and finfo.min over whole tiles, and huge sinks, are decided for the clean kernels") {
+TEST_CASE("masks of -inf and finfo.min over whole tiles, and huge sinks, are decided for the clean kernels", "[long]") {
   const counts all = over_cases(150, [](inputs& in, std::mt19937_64& random) {
     pad_left(in, random);
     if (random() % 2 == 0) set_sinks(in, random);

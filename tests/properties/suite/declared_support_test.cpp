@@ -162,7 +162,7 @@ TEST_CASE("a kernel with few features is verified for them, without a discard", 
   CHECK(report_junit(options, result).find("verified for split_kv: f16, head dim 128, ") != std::string::npos);
 }
 
-TEST_CASE("a run in waves of one size says so, and is refused where the kernel takes no such waves") {
+TEST_CASE("a run in waves of one size says so, and is refused where the kernel takes no such waves", "[long]") {
   const auto lib = narrow_library();
   lib->supports.at("split_kv").no_wave_32 = 1;
   suite_options options = options_for(*lib, 20);
@@ -250,7 +250,7 @@ assay_status supports_case(const char* kernel, const problem* planned, const ass
   return refuses_all || planned->num_seqs > 2 ? refuse("more than two sequences") : assay_status{};
 }
 
-TEST_CASE("what a predicate refuses is drawn anew, and discarded only where it refuses all draws") {
+TEST_CASE("what a predicate refuses is drawn anew, and discarded only where it refuses all draws", "[long]") {
   const auto lib =
       narrow_library([](testing::call& one) { return one.stated.num_seqs > 2 ? refuse("too many") : run_narrow(one); });
   lib->predicate = supports_case;
@@ -324,7 +324,7 @@ TEST_CASE("each property that a kernel cannot show is left out with its reason, 
   CHECK(v.what == "split_count is left out: the kernel takes no number of splits");
 }
 
-TEST_CASE("row_strides keeps to the declared alignment") {
+TEST_CASE("row_strides keeps to the declared alignment", "[long]") {
   std::int64_t calls = 0;
   const auto lib = narrow_library([&calls](testing::call& one) {
     for (const char* name : {"q", "o"}) {

@@ -267,7 +267,7 @@ TEST_CASE("running out of memory costs no failure that was found before") {
   CHECK(result.unwritten.front().find("needs more memory") != std::string::npos);
 }
 
-TEST_CASE("a run can stop at its first failure") {
+TEST_CASE("a run can stop at its first failure", "[long]") {
   const auto faulty = testing::corrupting_library([](testing::call& c) {
     if (c.stated.heads_q > 1 && c.view("o").size() > 0) set_bits(c.view("o"), 0, 0x7BFF);
   });
@@ -288,7 +288,7 @@ TEST_CASE("a run can stop at its first failure") {
   CHECK(exit_status(result) == 1);
 }
 
-TEST_CASE("the first undecided cases are kept, and the report says how to replay them") {
+TEST_CASE("the first undecided cases are kept, and the report says how to replay them", "[long]") {
   const auto shifting = testing::declaring_library([](contract& c) { c.p_shift = 4; });  // which knows of no sinks
   const testing::scratch folder;
   suite_options options = options_for(60);

@@ -172,7 +172,7 @@ TEST_CASE("Two threads may store the two bytes of one half-word", "[checker][gra
   require_verdict(joined(written(), {{store, 0, 1, 4}, {store, 1, 1, 5}, {store, 1, 1, 4}}), ASSAY_DATA_RACE, 4);
 }
 
-TEST_CASE("What even accesses did is known after an odd one elsewhere", "[checker][grain]") {
+TEST_CASE("What even accesses did is known after an odd one elsewhere", "[checker][grain][long]") {
   for (const int offset : {0, 30}) {  // the first half-word, and the last whole one
     const step store_half{store, 0, 2, offset}, load_half{load, 0, 2, offset};
     require_verdict(around_odd_access(store_half, {load, 1, 2, offset}, false), ASSAY_DATA_RACE, offset);

@@ -85,6 +85,9 @@ TEST_CASE("a device's benchmark runs each shape and says what it read and comput
   CHECK(result.speeds[1].copy_seconds == 0);
   CHECK(device_bench_text(result).find("TB/s   copy as big") != std::string::npos);
   CHECK(boost::json::parse(device_bench_json(result)).at_pointer("/speeds/0/launches").to_number<int>() == 8);
+  device_bench_result slower = result;
+  slower.speeds[0].copy_seconds = s.median_seconds / 4;
+  CHECK(device_bench_text(slower).find(" 25%") != std::string::npos);
 }
 
 TEST_CASE("a benchmark gives each launch the workspace, and asks for one outcome behind all", "[device]") {

@@ -149,7 +149,7 @@ TEST_CASE("Static LDS starts as NaN poison in every block, whatever the block be
   for (const assay_launch& l : all_launches()) {
     INFO(name(l));
     const launch_scope scope(l);
-    require_poison<std::uint8_t>();
+    require_poison<std::uint16_t>();
     require_poison<std::uint32_t>();
   }
   REQUIRE(of_the_host == 4);

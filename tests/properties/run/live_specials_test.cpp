@@ -32,6 +32,7 @@ void scatter(inputs& in, const char* name, std::uint64_t count, std::mt19937_64&
   const std::uint64_t choice = random() % 4;
   for (std::uint64_t n = 0; n < count; ++n) {
     std::vector<std::int64_t> index;
+    index.reserve(static_cast<std::size_t>(b->view().rank));
     for (int d = 0; d < b->view().rank; ++d)
       index.push_back(static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(b->view().shape[d])));
     set_bits(b->view(), offset_of(b->view(), index), special_bits(b->view().type, choice));

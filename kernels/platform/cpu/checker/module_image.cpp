@@ -152,7 +152,7 @@ std::span<std::byte> own_static_lds() {
   const std::uintptr_t low = own_thread_locals().low;
   std::span<std::byte> own;
   visit_own_segments([&](const dl_phdr_info& info, const ElfW(Phdr) & segment) {
-    if (start == 0 || segment.p_type != PT_TLS) return;
+    if (start == 0 || low == 0 || segment.p_type != PT_TLS) return;
     // The linker's addresses are those of the file's image, of which each OS thread has a copy.
     const std::uintptr_t offset = start - (info.dlpi_addr + segment.p_vaddr);
     own = {reinterpret_cast<std::byte*>(low + offset), stop - start};

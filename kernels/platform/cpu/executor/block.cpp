@@ -1,6 +1,6 @@
 #include "kernels/platform/cpu/executor/block.hpp"
 
-#include <algorithm>
+#include <cstring>
 #include <memory>
 #include <stdexcept>
 #include <type_traits>
@@ -107,7 +107,7 @@ std::optional<failure> block_runner::run(const launch_plan& plan, std::int64_t b
   others_ = &others;
   block_index_ = block_index;
   lds_.prepare(plan.grid->shared_bytes);
-  std::ranges::fill(static_lds_, std::byte{0xFF});
+  if (!static_lds_.empty()) std::memset(static_lds_.data(), 0xFF, static_lds_.size());
   for (int w = 0; w < num_waves_; ++w) {
     alive_[w] = initial_[w];
     waves_[static_cast<std::size_t>(w)].interval = 0;

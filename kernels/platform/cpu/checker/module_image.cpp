@@ -147,15 +147,15 @@ thread_local_image own_thread_locals() {
 }
 
 std::span<std::byte> own_static_lds() {
+  own_thread_locals();  // makes them
   const auto start = reinterpret_cast<std::uintptr_t>(__start_assay_lds);
   const auto stop = reinterpret_cast<std::uintptr_t>(__stop_assay_lds);
-  const std::uintptr_t low = own_thread_locals().low;
   std::span<std::byte> own;
   visit_own_segments([&](const dl_phdr_info& info, const ElfW(Phdr) & segment) {
-    if (start == 0 || low == 0 || segment.p_type != PT_TLS) return;
+    if (start == 0 || segment.p_type != PT_TLS || info.dlpi_tls_data == nullptr) return;
     // The linker's addresses are those of the file's image, of which each OS thread has a copy.
     const std::uintptr_t offset = start - (info.dlpi_addr + segment.p_vaddr);
-    own = {reinterpret_cast<std::byte*>(low + offset), stop - start};
+    own = {static_cast<std::byte*>(info.dlpi_tls_data) + offset, stop - start};
   });
   return own;
 }

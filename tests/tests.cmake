@@ -8,7 +8,7 @@ file(GLOB_RECURSE sources CONFIGURE_DEPENDS tests/*_test.cpp tests/kernels/*_set
   tests/layering_text.cpp
   tests/properties/faulty_library.cpp tests/properties/campaign/fake_target.cpp)
 if(ASSAY_SANITIZE STREQUAL thread)  # what threads run, and what waits for processes; it models no fences (atomics_test)
-  list(FILTER sources INCLUDE REGEX "/cpu/(executor|fiber|wave)_test|/campaign/|/worker_test|/faulty_library")
+  list(FILTER sources INCLUDE REGEX "/cpu/(executor|static_lds|fiber|wave)_test|/campaign/|/worker_test|/faulty_library")
 endif()
 add_executable(assay_tests ${sources})
 file(GLOB checked_tests CONFIGURE_DEPENDS tests/kernels/platform/cpu/checker_*_test.cpp

@@ -1,7 +1,8 @@
 # Kernels with planted faults: a library fault_NAME for each name in `faults`, its tests/faults/NAME.patch applied, and a
 # library space_NAME for each tests/faults/space/NAME.patch, which is built only where it is asked for.
 
-# find_files_read(FILE): the global property files_read_by_FILE is FILE and what it includes, on any platform's way.
+# find_files_read(FILE): the global property files_read_by_FILE is FILE and what it includes, whatever the conditions,
+# where the cpu platform's compiler looks.
 function(find_files_read file)
   get_property(known GLOBAL PROPERTY files_read_by_${file} SET)
   if(known)

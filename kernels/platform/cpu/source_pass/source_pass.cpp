@@ -79,6 +79,7 @@ class pass : function_text {
     if (is_extern) return rewrite_dynamic(first);
     for (std::size_t i = first; i < at_; ++i)
       if (is(i, "static")) replace(i, i + 1, "");
+    // As ASSAY_STATIC_LDS of hip_runtime.h: here macros are expanded already.
     const std::string words = R"(__attribute__((used, section("assay_lds"))) static thread_local)";
     const std::string guard = words + " char assay_shared_guard_" + std::to_string(guards_++) + "[256]; ";
     if (first == at_) return replace(at_, past, guard + words);

@@ -44,6 +44,14 @@ __global__ void overrun(int* out) {
   out[threadIdx.x] = at[threadIdx.x + 1];
 }
 
+/// A word that each block stores behind its load, and one that no block stores.
+__global__ void first_words(int* out) {
+  __shared__ int stored, never_stored;
+  out[blockIdx.x * 2] = stored;
+  out[blockIdx.x * 2 + 1] = never_stored;
+  stored = 5;
+}
+
 /// Ones times ones, by a matrix unit that reads what other lanes hold on their stacks; then their sum by warp
 /// functions.
 __global__ void multiply_ones(int* out) {
@@ -90,6 +98,9 @@ void run_ones(int* out) {
 void run_overrun(int* out) {
   auto* const kernel = overrun;
   (*kernel)<<<1, 64>>>(out);
+}
+void run_first_words(int* out) {
+  first_words<<<4, 1>>>(out);
 }
 
 }  // namespace launched

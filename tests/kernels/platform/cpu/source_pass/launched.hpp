@@ -9,6 +9,8 @@ void run_sum(int* out);
 void run_scale(long* out, const int* in);
 void run_ones(int* out);
 void run_overrun(int* out);
+/// What static LDS held at first: two words of each of four blocks.
+void run_first_words(int* out);
 /// One thread: out[0] = in[at] as bits, after it loaded in[before].
 void run_copy_element(unsigned short* out, const unsigned short* in, long at, long before);
 

@@ -198,6 +198,16 @@ TEST_CASE("What cannot be rewritten is refused with its place", "[source_pass]")
           "the source:1: an extern __shared__ declaration that is not 'extern __shared__ TYPE NAME[];'");
 }
 
+TEST_CASE("Static LDS of a source with HIP's own syntax starts as poison, too", "[source_pass]") {
+  std::array<int, 8> words{};
+  for (const assay_launch& l : all_launches()) {
+    const launch_scope scope(l);
+    words.fill(0);
+    launched::run_first_words(words.data());
+    for (const int word : words) REQUIRE(word == -1);
+  }
+}
+
 TEST_CASE("A source with HIP's own syntax runs, and is checked at its lines", "[source_pass]") {
   std::array<int, 128> in{}, out{};
   std::iota(in.begin(), in.end(), 0);

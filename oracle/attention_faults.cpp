@@ -179,10 +179,22 @@ bool lose_sink(const attempt& /*a*/, faulty_row& row) {
   return true;
 }
 
+/// What the cap takes from a logit where losing it is a fault, in nats: 1% of the key's weight, as misweigh_split has
+/// it. A cap that takes less is idle: what it takes may be less than what a sound kernel's rounding does.
+constexpr double least_capped = 0.01;
+
 bool lose_soft_cap_of_key(const attempt& a, faulty_row& row) {
   if (!(a.stated().soft_cap > 0)) return false;
+  const auto taken = [&](const faulty_key& k) { return k.dot * k.k_descale + k.bias - row.logit(k); };
+  if (a.may_move) {
+    std::vector<std::int64_t> capped;
+    for (const faulty_key& k : row.keys)
+      if (std::fabs(taken(k)) >= least_capped) capped.push_back(k.key);
+    if (capped.empty()) return false;
+    a.key = capped[static_cast<std::size_t>(a.chance.below(static_cast<std::int64_t>(capped.size())))];
+  }
   faulty_key& k = row.keys[a.struck_key()];
-  k.bias += k.dot * k.k_descale + k.bias - row.logit(k);
+  k.bias += taken(k);
   return true;
 }
 
@@ -253,7 +265,8 @@ constexpr key_fault key_faults[] = {
     {{"split_misweighed", "the weight of one split is 1% too large", "filled_splits", true}, misweigh_split},
     {{"head_swapped", "the query head is its neighbour in the group", "grouped_heads"}, take_other_head},
     {{"sink_lost", "the sink is left out", "sinks"}, lose_sink},
-    {{"soft_cap_lost", "the logit of one key is not capped", "soft_cap", true}, lose_soft_cap_of_key},
+    {{"soft_cap_lost", "a logit that the cap changes by 0.01 or more is not capped", "soft_cap", true},
+     lose_soft_cap_of_key},
     {{"bias_of_neighbour", "a key has the bias of the key before it", "bias"}, take_bias_of_neighbour},
     {{"p_truncated", "P is rounded toward zero", "rounded_p", true}, truncate_p},
     {{"k_code_misread", "one FP8 code of K is decoded as the other format", "fp8", true}, misread_k_code},

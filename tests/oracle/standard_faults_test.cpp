@@ -127,6 +127,19 @@ TEST_CASE("the faults of descales and FP8 codes have places where pages have des
   }
 }
 
+TEST_CASE("a cap is lost where it takes 1% of a key's weight, and nowhere where it is idle") {
+  options o = rich();
+  o.soft_cap = 1000.0F;
+  CHECK_FALSE(sightings_of(o, small_tiles()).contains("soft_cap_lost"));
+  o.soft_cap = 4.0F;  // takes 0.01 from logits of 0.8 and more, which few keys have
+  const std::map<std::string, sightings> all = sightings_of(o, small_tiles());
+  REQUIRE(all.contains("soft_cap_lost"));
+  const sightings& s = all.at("soft_cap_lost");
+  CAPTURE(s.changes, s.seen);
+  CHECK(s.changes >= 8);
+  CHECK(s.seen == s.changes);
+}
+
 TEST_CASE("a judge whose enclosures hold everything sees no fault") {
   for (const auto& [name, s] : sightings_of(rich(), small_tiles(), true)) {
     CAPTURE(name);

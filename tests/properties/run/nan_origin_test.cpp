@@ -10,6 +10,7 @@
 #include "properties/suite/minimize.hpp"
 #include "tests/kernels/platform/cpu/source_pass/launched.hpp"
 #include "tests/properties/faulty_library.hpp"
+#include "tests/source_place.hpp"
 
 namespace assay {
 namespace {
@@ -54,9 +55,11 @@ TEST_CASE("A NaN in an output is followed to the dead slot that was loaded, by e
 #endif
   const attention_case c = poisoned(poison_kind::nan);
   const std::string place = "v[" + page_of(c) + ", 7, 0, 12]";
+  const std::string line =
+      testing::place_of(ASSAY_SOURCE_DIR "/tests/kernels/platform/cpu/source_pass/launched.hip", "out[0] = in[at]");
   CHECK(first_load_of(*copying_library(7, 0), c) == "the first NaN loaded: " + place +
-                                                        " (dead: a slot behind the sequence's end), launched.hip:62, "
-                                                        "block (0,0,0) wave 0 lane 0");
+                                                        " (dead: a slot behind the sequence's end), " + line +
+                                                        ", block (0,0,0) wave 0 lane 0");
   CHECK(first_load_of(*copying_library(9, 7), c).find(place) !=
         std::string::npos);  // the first one, not the copied one
   CHECK(first_load_of(*copying_library(7, 0), poisoned(poison_kind::inf))

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <boost/json.hpp>
+#include <functional>
+#include <utility>
 
 #include "properties/nightly/fault_places.hpp"
 #include "properties/system/counted.hpp"
@@ -65,16 +67,32 @@ bool says_what_it_should(const fault& planted, const finding& found) {
   return v.origin != "exception" || v.what.find(planted.says) != std::string::npos;
 }
 
+/// Runs a sixteenth of the fault's cases, a quarter, and all of them, until `is_enough` says so of a run's result. With
+/// stops_at_failure a run ends at its first failing case; where that is not enough, all runs from this one on are
+/// whole.
+void run_until(library& faulty, suite_options options, const fault& planted,
+               const std::function<bool(suite_result)>& is_enough) {
+  for (const int cases : case_counts(planted)) {
+    options.cases = cases;
+    suite_result result = run_suite(faulty, options);
+    const bool ended_early = options.stops_at_failure && result.total.fail > 0;
+    if (is_enough(std::move(result))) return;
+    if (!ended_early) continue;
+    options.stops_at_failure = false;
+    if (is_enough(run_suite(faulty, options))) return;
+  }
+}
+
 /// Fills in what all properties report with loads and stores unchecked.
 void try_unchecked(library& faulty, suite_options options, fault_row& row) {
   options.selected.clear();
   for (const property& p : properties()) options.selected.push_back(&p);
   if (!row.by_any_check) options.origins = row.planted.caught_by;
+  // Of a fault that no check sees, runs must be whole to say so.
+  options.stops_at_failure = options.stops_at_failure && !row.planted.caught_by.empty();
   const execution_checks usual = faulty.checks;
   faulty.checks.accesses = false;
-  for (const int cases : case_counts(row.planted)) {
-    options.cases = cases;
-    suite_result result = run_suite(faulty, options);
+  run_until(faulty, options, row.planted, [&row](suite_result result) {
     row.cases = result.total.total();
     row.seconds += result.seconds;
     row.caught.clear();
@@ -83,20 +101,17 @@ void try_unchecked(library& faulty, suite_options options, fault_row& row) {
     row.findings = std::move(result.findings);
     for (const finding& f : row.findings)
       if (f.shrunk.reproduced && says_what_it_should(row.planted, f)) row.origins.insert(f.shrunk.result.origin);
-    if (has_all_origins(row)) break;
-  }
+    return has_all_origins(row);
+  });
   faulty.checks = usual;
 }
 
 /// Fills in what the checker of loads and stores reports.
-void try_checker(const library& faulty, suite_options options, const std::vector<std::string>& places, fault_row& row) {
+void try_checker(library& faulty, suite_options options, const std::vector<std::string>& places, fault_row& row) {
   options.selected = {&enclosure_property()};
   options.origins = {row.planted.checker};
   options.budget.seconds = std::min(options.budget.seconds, 2.0);  // the report does not depend on the size of the case
-  for (const int cases : case_counts(row.planted)) {
-    if (row.names_place) break;
-    options.cases = cases;
-    suite_result result = run_suite(faulty, options);
+  run_until(faulty, options, row.planted, [&row, &places](suite_result result) {
     row.cases += result.total.total();
     row.seconds += result.seconds;
     row.checker_findings = std::move(result.findings);
@@ -105,7 +120,8 @@ void try_checker(const library& faulty, suite_options options, const std::vector
       row.checker_origins.insert(f.shrunk.result.origin);
       row.names_place |= f.shrunk.result.origin == row.planted.checker && names_one_of(f.shrunk.result.what, places);
     }
-  }
+    return row.names_place;
+  });
 }
 
 }  // namespace

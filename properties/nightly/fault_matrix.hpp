@@ -31,7 +31,8 @@ struct fault_row {
 /// Runs all properties on the library, with loads and stores unchecked. Then, if the fault names a report of the
 /// checker, runs the enclosure with loads and stores checked; that report must name one of `places` (fault_places.hpp).
 /// Each run takes a sixteenth of the fault's cases; if these do not catch it, a quarter, then all of them. `options`
-/// gives seed, jobs, limits and the folder for findings.
+/// gives seed, jobs, limits and the folder for findings. With stops_at_failure runs end at their first failing case if
+/// that shows what the patch names: then shares of failing cases say nothing.
 fault_row try_fault(library& faulty, const fault& planted, const std::vector<std::string>& places,
                     const suite_options& options);
 

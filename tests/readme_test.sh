@@ -39,6 +39,8 @@ for document in "${documents[@]}"; do
     want=0
     [[ $line =~ \#\ exits\ ([0-9]+)$ ]] && want=${BASH_REMATCH[1]}
     command=${line%%#*}
+    # Its two minutes: .ci/run has run it before.
+    [[ ${ASSAY_CI:-} == 1 && $command == './assay run' ]] && continue
     printf '== %s: %s\n' "$document" "$command"
     got=0
     bash -c "$command" </dev/null || got=$?

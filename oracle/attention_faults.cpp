@@ -179,8 +179,8 @@ bool lose_sink(const attempt& /*a*/, faulty_row& row) {
   return true;
 }
 
-/// What the cap takes from a logit where losing it is a fault, in nats: 1% of the key's weight, as misweigh_split has
-/// it. A cap that takes less is idle: what it takes may be less than what a sound kernel's rounding does.
+/// What the cap must take from a logit for its loss to be a fault, in nats: 1% of the key's weight. Where it takes
+/// less, a sound kernel's rounding may do as much.
 constexpr double least_capped = 0.01;
 
 bool lose_soft_cap_of_key(const attempt& a, faulty_row& row) {

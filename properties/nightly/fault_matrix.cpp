@@ -67,19 +67,21 @@ bool says_what_it_should(const fault& planted, const finding& found) {
   return v.origin != "exception" || v.what.find(planted.says) != std::string::npos;
 }
 
-/// Runs a sixteenth of the fault's cases, a quarter, and all of them, until `is_enough` says so of a run's result. With
-/// stops_at_failure a run ends at its first failing case; where that is not enough, all runs from this one on are
-/// whole.
-void run_until(library& faulty, suite_options options, const fault& planted,
+/// Runs a sixteenth of the fault's cases, a quarter, and all of them, until a run's result is enough. With
+/// stops_at_failure the runs after the first end at their first failing case, and are made whole where that is not
+/// enough.
+void run_until(const library& faulty, suite_options options, const fault& planted,
                const std::function<bool(suite_result)>& is_enough) {
-  for (const int cases : case_counts(planted)) {
+  const bool ends_early = options.stops_at_failure;
+  const std::array<int, 3> counts = case_counts(planted);
+  for (const int cases : counts) {
     options.cases = cases;
+    options.stops_at_failure = ends_early && cases != counts.front();
     suite_result result = run_suite(faulty, options);
-    const bool ended_early = options.stops_at_failure && result.total.fail > 0;
+    const bool is_whole = !options.stops_at_failure || result.total.fail == 0;
     if (is_enough(std::move(result))) return;
-    if (!ended_early) continue;
     options.stops_at_failure = false;
-    if (is_enough(run_suite(faulty, options))) return;
+    if (!is_whole && is_enough(run_suite(faulty, options))) return;
   }
 }
 
@@ -88,14 +90,13 @@ void try_unchecked(library& faulty, suite_options options, fault_row& row) {
   options.selected.clear();
   for (const property& p : properties()) options.selected.push_back(&p);
   if (!row.by_any_check) options.origins = row.planted.caught_by;
-  // Of a fault that no check sees, runs must be whole to say so.
-  options.stops_at_failure = options.stops_at_failure && !row.planted.caught_by.empty();
   const execution_checks usual = faulty.checks;
   faulty.checks.accesses = false;
   run_until(faulty, options, row.planted, [&row](suite_result result) {
     row.cases = result.total.total();
     row.seconds += result.seconds;
     row.caught.clear();
+    row.origins.clear();
     for (const auto& [key, one] : result.table)
       if (one.fail > 0) row.caught[std::get<1>(key)] += one;
     row.findings = std::move(result.findings);
@@ -111,9 +112,11 @@ void try_checker(library& faulty, suite_options options, const std::vector<std::
   options.selected = {&enclosure_property()};
   options.origins = {row.planted.checker};
   options.budget.seconds = std::min(options.budget.seconds, 2.0);  // the report does not depend on the size of the case
-  run_until(faulty, options, row.planted, [&row, &places](suite_result result) {
-    row.cases += result.total.total();
+  const std::int64_t unchecked_cases = row.cases;
+  run_until(faulty, options, row.planted, [&](suite_result result) {
+    row.cases = unchecked_cases + result.total.total();
     row.seconds += result.seconds;
+    row.checker_origins.clear();
     row.checker_findings = std::move(result.findings);
     for (const finding& f : row.checker_findings) {
       if (!f.shrunk.reproduced) continue;

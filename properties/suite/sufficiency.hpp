@@ -21,7 +21,7 @@ constexpr double max_undecided_share = 0.05;
 constexpr std::int64_t least_asked = 8;
 constexpr std::int64_t least_asked_of_types = 16;
 
-/// Share of a fault's places at which the judge must see it. The built-in kernels' contracts show each fault at 84% of
+/// Share of a fault's places at which the judge must see it. The built-in kernels' contracts show each fault at 91% of
 /// its places or more, most of them at 97%; the loosest contracts that are accepted show most of them at 0% to 50%.
 constexpr double least_seen_share = 0.5;
 

@@ -13,6 +13,7 @@
 #include "kernels/library_call.hpp"
 #include "tests/kernels/platform/cpu/checking.hpp"
 #include "tests/kernels/platform/cpu/cuda/warps.hpp"
+#include "tests/source_place.hpp"
 
 using namespace assay::cpu;
 using warps::product;
@@ -20,6 +21,10 @@ using warps::product;
 namespace {
 
 constexpr int tiles = 5;
+
+std::string warps_line(std::string_view text) {
+  return assay::testing::place_of(ASSAY_SOURCE_DIR "/tests/kernels/platform/cpu/cuda/warps.cu", text);
+}
 
 struct pipeline_run {
   std::array<float, 64 * tiles> in{}, out{};
@@ -38,7 +43,7 @@ struct pipeline_run {
     }
     return true;
   }
-  bool says(int kind, const char* text) const {
+  bool says(int kind, const std::string& text) const {
     return std::any_of(seen.begin(), seen.end(),
                        [&](const seen_defect& d) { return d.kind == kind && mentions(d, text); });
   }
@@ -117,8 +122,8 @@ TEST_CASE("A missing wait shows, and missing barriers are races, at the lines of
     CHECK_FALSE(hasty.is_right());
     CHECK(hasty.says(ASSAY_DATA_RACE, "while an asynchronous copy of thread"));
     CHECK(early.says(ASSAY_DATA_RACE, "tile"));
-    CHECK(early.says(ASSAY_DATA_RACE, "warps.cu:30"));
-    CHECK(late.says(ASSAY_DATA_RACE, "warps.cu:17"));
+    CHECK(early.says(ASSAY_DATA_RACE, warps_line("= 1 + tile[")));
+    CHECK(late.says(ASSAY_DATA_RACE, warps_line("cp_async<4>(")));
   }
 }
 
@@ -136,7 +141,7 @@ TEST_CASE("A copy of fewer bytes fills with zeros, and reads no more", "[cuda][p
         checked_defects(parameters(32), tensors, [&] { warps::run_partial(out.data(), in.data(), 4 * count + 4); });
     REQUIRE(!over.empty());
     CHECK(over[0].kind == ASSAY_OUT_OF_BOUNDS);
-    CHECK(mentions(over[0], "warps.cu:37"));
+    CHECK(mentions(over[0], warps_line("cp_async<16>(")));
   }
 }
 

@@ -27,7 +27,7 @@ __global__ void pipeline(float* out, const float* in, int tiles, int flaw) {
       assay::ptx::cp_async_wait_all();
     }
     if (flaw != 2) __syncthreads();
-    out[64 * t + i] = tile[t % 2][63 - i] + 1;
+    out[64 * t + i] = 1 + tile[t % 2][63 - i];
   }
 }
 

@@ -66,7 +66,6 @@ TEST_CASE("the named checks catch the fault: small cases, and the checker names 
   suite_options options;
   options.seed = static_cast<std::uint64_t>(f.seed);
   options.budget.seconds = 100;  // to the smallest case on a busy machine, too
-  options.stops_at_failure = true;
   options.findings = fs::path(ASSAY_BINARY_DIR) / "fault_findings" / f.name;
   const std::vector<std::string> places =
       f.checker.empty() ? std::vector<std::string>{}

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <boost/json.hpp>
-#include <functional>
-#include <utility>
 
 #include "properties/nightly/fault_places.hpp"
 #include "properties/system/counted.hpp"
@@ -67,24 +65,6 @@ bool says_what_it_should(const fault& planted, const finding& found) {
   return v.origin != "exception" || v.what.find(planted.says) != std::string::npos;
 }
 
-/// Runs a sixteenth of the fault's cases, a quarter, and all of them, until a run's result is enough. With
-/// stops_at_failure the runs after the first end at their first failing case, and are made whole where that is not
-/// enough.
-void run_until(const library& faulty, suite_options options, const fault& planted,
-               const std::function<bool(suite_result)>& is_enough) {
-  const bool ends_early = options.stops_at_failure;
-  const std::array<int, 3> counts = case_counts(planted);
-  for (const int cases : counts) {
-    options.cases = cases;
-    options.stops_at_failure = ends_early && cases != counts.front();
-    suite_result result = run_suite(faulty, options);
-    const bool is_whole = !options.stops_at_failure || result.total.fail == 0;
-    if (is_enough(std::move(result))) return;
-    options.stops_at_failure = false;
-    if (!is_whole && is_enough(run_suite(faulty, options))) return;
-  }
-}
-
 /// Fills in what all properties report with loads and stores unchecked.
 void try_unchecked(library& faulty, suite_options options, fault_row& row) {
   options.selected.clear();
@@ -92,39 +72,40 @@ void try_unchecked(library& faulty, suite_options options, fault_row& row) {
   if (!row.by_any_check) options.origins = row.planted.caught_by;
   const execution_checks usual = faulty.checks;
   faulty.checks.accesses = false;
-  run_until(faulty, options, row.planted, [&row](suite_result result) {
+  for (const int cases : case_counts(row.planted)) {
+    options.cases = cases;
+    suite_result result = run_suite(faulty, options);
     row.cases = result.total.total();
     row.seconds += result.seconds;
     row.caught.clear();
-    row.origins.clear();
     for (const auto& [key, one] : result.table)
       if (one.fail > 0) row.caught[std::get<1>(key)] += one;
     row.findings = std::move(result.findings);
     for (const finding& f : row.findings)
       if (f.shrunk.reproduced && says_what_it_should(row.planted, f)) row.origins.insert(f.shrunk.result.origin);
-    return has_all_origins(row);
-  });
+    if (has_all_origins(row)) break;
+  }
   faulty.checks = usual;
 }
 
 /// Fills in what the checker of loads and stores reports.
-void try_checker(library& faulty, suite_options options, const std::vector<std::string>& places, fault_row& row) {
+void try_checker(const library& faulty, suite_options options, const std::vector<std::string>& places, fault_row& row) {
   options.selected = {&enclosure_property()};
   options.origins = {row.planted.checker};
   options.budget.seconds = std::min(options.budget.seconds, 2.0);  // the report does not depend on the size of the case
-  const std::int64_t unchecked_cases = row.cases;
-  run_until(faulty, options, row.planted, [&](suite_result result) {
-    row.cases = unchecked_cases + result.total.total();
+  for (const int cases : case_counts(row.planted)) {
+    if (row.names_place) break;
+    options.cases = cases;
+    suite_result result = run_suite(faulty, options);
+    row.cases += result.total.total();
     row.seconds += result.seconds;
-    row.checker_origins.clear();
     row.checker_findings = std::move(result.findings);
     for (const finding& f : row.checker_findings) {
       if (!f.shrunk.reproduced) continue;
       row.checker_origins.insert(f.shrunk.result.origin);
       row.names_place |= f.shrunk.result.origin == row.planted.checker && names_one_of(f.shrunk.result.what, places);
     }
-    return row.names_place;
-  });
+  }
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ struct fault_row {
   std::set<std::string> checker_origins;  ///< of the findings that reproduced
   bool names_place = false;               ///< whether the expected report named one of the expected places
   bool by_any_check = false;  ///< judged by less than the declared contract, or on a device: every check counts
-  std::int64_t cases = 0;     ///< of the last run of each kind
+  std::int64_t cases = 0;     ///< of both runs
   double seconds = 0;
   /// Whether every check that the patch names caught the fault.
   bool is_caught() const;
@@ -31,9 +31,7 @@ struct fault_row {
 /// Runs all properties on the library, with loads and stores unchecked. Then, if the fault names a report of the
 /// checker, runs the enclosure with loads and stores checked; that report must name one of `places` (fault_places.hpp).
 /// Each run takes a sixteenth of the fault's cases; if these do not catch it, a quarter, then all of them. `options`
-/// gives seed, jobs, limits and the folder for findings. With stops_at_failure the runs of a quarter and of all end at
-/// their first failing case, and are made whole if it does not show all that the patch names: shares of failing cases
-/// then say nothing.
+/// gives seed, jobs, limits and the folder for findings.
 fault_row try_fault(library& faulty, const fault& planted, const std::vector<std::string>& places,
                     const suite_options& options);
 

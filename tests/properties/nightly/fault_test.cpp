@@ -136,26 +136,6 @@ TEST_CASE("an exception that says something else has not caught the fault", "[lo
   CHECK_FALSE(try_fault(*throwing, planted, {}, few(here)).is_caught());
 }
 
-TEST_CASE("a run that ended at a failing case of another kind is made whole", "[long]") {
-  const testing::scratch here;
-  const auto faulty = testing::corrupting_library([](testing::call& c) {
-    const tensor o = c.view("o");
-    if (o.shape[1] > 1) throw std::runtime_error("several heads");
-    if (o.size() > 0) set_bits(o, 0, poison_bits(o.type));
-  });
-  fault planted{.name = "planted", .summary = "", .caught_by = {"enclosure"}, .checker = "", .line = "", .cases = 1};
-  suite_options options = few(here);
-  options.stops_at_failure = true;
-  const fault_row first = try_fault(*faulty, planted, {}, options);
-  CHECK(first.cases == 1);
-  CHECK_FALSE(first.caught.empty());
-  CHECK_FALSE(first.is_caught());  // the first case has several heads
-  planted.cases = 20;
-  const fault_row whole = try_fault(*faulty, planted, {}, options);
-  CHECK(whole.is_caught());
-  CHECK(whole.cases > 1);
-}
-
 TEST_CASE("a checker's report that names no expected line has not caught the fault", "[long]") {
   const testing::scratch here;
   const auto reporting = testing::corrupting_library([](testing::call& c) {

@@ -2,8 +2,7 @@
 # Holds the documents to the program given.
 # - Runs each line of a ```sh block that begins with `./assay `, in a scratch copy of what it reads. Left out is `./assay
 #   test`, which would run this test. A line that ends in "# exits N" must exit with N. Commands that take long, or need
-#   what a clone does not have, stand in blocks without a language. With ASSAY_CI=1 `./assay run` takes few cases: .ci/run
-#   has run it whole.
+#   what a clone does not have, stand in blocks without a language.
 # - The failing run that README.md shows prints what is shown there, where the faulty kernel is built.
 # - The table of upstream bugs in README.md is what `assay list faults --markdown` prints.
 # - README.md fits on 150 lines, and links between documents lead to files (code blocks apart).
@@ -40,7 +39,6 @@ for document in "${documents[@]}"; do
     want=0
     [[ $line =~ \#\ exits\ ([0-9]+)$ ]] && want=${BASH_REMATCH[1]}
     command=${line%%#*}
-    [[ ${ASSAY_CI:-} == 1 && $command == './assay run' ]] && command+=' --cases 200 --accept-blunt'
     printf '== %s: %s\n' "$document" "$command"
     got=0
     bash -c "$command" </dev/null || got=$?

@@ -131,7 +131,7 @@ TEST_CASE("a cap is lost where it takes 1% of a key's weight, and nowhere where 
   options o = rich();
   o.soft_cap = 1000.0F;
   CHECK_FALSE(sightings_of(o, small_tiles()).contains("soft_cap_lost"));
-  o.soft_cap = 4.0F;  // takes 0.01 from logits of 0.8 and more, which few keys have
+  o.soft_cap = 4.0F;  // takes 0.01 from logits of 0.8 and more
   const std::map<std::string, sightings> all = sightings_of(o, small_tiles());
   REQUIRE(all.contains("soft_cap_lost"));
   const sightings& s = all.at("soft_cap_lost");

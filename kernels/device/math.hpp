@@ -16,15 +16,19 @@ using platform::exp2;
 using platform::log;
 using platform::tanh;
 
+/// The larger of x and y; NaN where one of them is NaN.
+__device__ inline float max_or_nan(float x, float y) {
+#if defined(__HIP_PLATFORM_ASSAY_NVIDIA__)
+  float larger;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(x), "f"(y));
+  return larger;
+#else
+  return x < y || y != y ? y : x;
+#endif
+}
 /// The larger of x and 0; NaN where x is NaN.
 __device__ inline float relu(float x) {
-#if defined(__HIP_PLATFORM_ASSAY_NVIDIA__)
-  float y;
-  asm("max.NaN.f32 %0, %1, 0f00000000;" : "=f"(y) : "f"(x));
-  return y;
-#else
-  return x < 0.0F ? 0.0F : x;
-#endif
+  return max_or_nan(x, 0.0F);
 }
 
 /// Natural-log LSE of a state whose maximum m is a base-2 logit and whose sum is l > 0: m * ln2 + ln l.

@@ -68,15 +68,21 @@ __device__ inline void load_partials(const combine_arguments& a, const float* fr
 template <int Splits, int Columns, class Weights>
 __device__ inline void add_partials(const combine_arguments& a, const Weights& weights, int first,
                                     const partials<Splits, Columns>& from, float (&sum)[Columns]) {
+  const auto add = [&](int i) {
+    ASSAY_UNROLL
+    for (int c = 0; c < Columns; ++c) sum[c] = fmaf(weights.of(first, i), from.of_split[i][c], sum[c]);
+  };
+  if (a.num_splits - first >= Splits) {
+    ASSAY_UNROLL
+    for (int i = 0; i < Splits; ++i) add(i);
+    return;
+  }
   ASSAY_UNROLL
   for (int step = 0; step < Splits; step += splits_of_step) {
     if (first + step >= a.num_splits) continue;
     ASSAY_UNROLL
-    for (int i = step; i < step + splits_of_step; ++i) {
-      if (first + i >= a.num_splits) continue;
-      ASSAY_UNROLL
-      for (int c = 0; c < Columns; ++c) sum[c] = fmaf(weights.of(first, i), from.of_split[i][c], sum[c]);
-    }
+    for (int i = step; i < step + splits_of_step; ++i)
+      if (first + i < a.num_splits) add(i);
   }
 }
 
@@ -95,9 +101,6 @@ __device__ inline void store_columns(const combine_arguments& a, std::int64_t to
   }
 }
 
-__device__ inline float larger_lse(float largest, float lse) {
-  return lse > largest || lse != lse ? lse : largest;  // a NaN stays
-}
 __device__ inline float weight_of(float lse, float largest) {
   return lse == nothing ? 0.0F : device::exp(lse - largest);  // all empty: -inf - -inf would be NaN
 }
@@ -119,7 +122,7 @@ class split_weights {
     for (int i = 0; i < splits_of_lane; ++i) row_.lse[lane() + i * Lanes] = lses_[i];
     __syncthreads();
     if (exists) {
-      for (int s = 0; s < a.num_splits; ++s) largest_ = larger_lse(largest_, row_.lse[s]);
+      for (int s = 0; s < a.num_splits; ++s) largest_ = device::max_or_nan(largest_, row_.lse[s]);
       ASSAY_UNROLL
       for (int i = 0; i < splits_of_lane; ++i) row_.weight[lane() + i * Lanes] = weight_of(lses_[i], largest_);
     }
@@ -163,7 +166,7 @@ class split_weights<few_splits, Lanes> {
     float lses[few_splits];
     load_row(lses, row().lse);
     ASSAY_UNROLL
-    for (int s = 0; s < few_splits; ++s) largest_ = larger_lse(largest_, lses[s]);
+    for (int s = 0; s < few_splits; ++s) largest_ = device::max_or_nan(largest_, lses[s]);
     if (lane() < few_splits) row().weight[lane()] = weight_of(lse_, largest_);
     platform::wave_fence();
     load_row(of_split_, row().weight);
@@ -219,9 +222,11 @@ __global__ void __launch_bounds__(combine_threads, platform::bound_of_blocks(8, 
   if (!exists) return;
 
   const float largest = weights.largest(), total = weights.total();
-  if (own == 0)
-    static_cast<float*>(a.lse.data)[query * a.lse.stride[0] + head * a.lse.stride[1]] =
-        largest == nothing ? nothing : largest + device::log(total);
+  // No branches, which would be waited for: all lanes find the LSE that one of them stores, and quotients of empty
+  // rows, too.
+  const bool is_empty = largest == nothing;
+  const float lse = is_empty ? nothing : largest + device::log(total), divisor = is_empty ? 1.0F : total;
+  if (own == 0) static_cast<float*>(a.lse.data)[query * a.lse.stride[0] + head * a.lse.stride[1]] = lse;
   const std::int64_t to = query * a.o.stride[0] + head * a.o.stride[1];
   for (int column = own; column < a.head_dim_v; column += columns_at_once) {
     float sum[Columns] = {};
@@ -230,7 +235,10 @@ __global__ void __launch_bounds__(combine_threads, platform::bound_of_blocks(8, 
       add_partials(a, weights, first, part, sum);
     }
     ASSAY_UNROLL
-    for (int i = 0; i < Columns; ++i) sum[i] = largest == nothing ? 0.0F : sum[i] / total;
+    for (int i = 0; i < Columns; ++i) {
+      const float quotient = sum[i] / divisor;
+      sum[i] = is_empty ? 0.0F : quotient;
+    }
     if (a.o_type == dtype::f16)
       store_columns<device::f16>(a, to + column * a.o.stride[2], sum);
     else

@@ -113,3 +113,15 @@ TEST_CASE("the two halves of ln 2 give the natural LSE to one rounding", "[devic
             0x1p-24L * std::fabs(want) + 1.1L * 0x1p-24L * std::log(static_cast<long double>(l)) + 0x1p-40L);
     }
 }
+
+TEST_CASE("the larger of two numbers is a NaN where one of them is", "[device]") {
+  const float nan = std::nanf("");
+  CHECK(device::max_or_nan(1.0F, 2.0F) == 2.0F);
+  CHECK(device::max_or_nan(2.0F, 1.0F) == 2.0F);
+  CHECK(device::max_or_nan(-HUGE_VALF, -HUGE_VALF) == -HUGE_VALF);
+  CHECK(std::isnan(device::max_or_nan(nan, HUGE_VALF)));
+  CHECK(std::isnan(device::max_or_nan(HUGE_VALF, nan)));
+  CHECK(std::isnan(device::relu(nan)));
+  CHECK(device::relu(-1.0F) == 0.0F);
+  CHECK(device::relu(3.0F) == 3.0F);
+}

@@ -210,12 +210,12 @@ class prefill_rows {
 
     ASSAY_UNROLL
     for (int group = 0; group < groups; ++group) {
-      device::query_fragment<element> p[halves];
+      device::query_fragment<element> p[1][halves];
       ASSAY_UNROLL
-      for (int half = 0; half < halves; ++half) device::to_operand(p[half], s[group][half].value);
+      for (int half = 0; half < halves; ++half) device::to_operand(p[0][half], s[group][half].value);
       const Rows rows = rows_of_group(values, group);
       device::multiply_values(o_, blocks(), p,
-                              [&](int block, auto& f) { device::load_values<in_lds>(f, rows, block); });
+                              [&](int, int block, auto& f) { device::load_values<in_lds>(f, rows, block); });
     }
   }
 

@@ -40,6 +40,12 @@ class group_pages {
     if constexpr (group_keys == Crew::run_keys) return 0;
     return step - step % (Crew::run_keys / rows_at_once());
   }
+  /// The slots of pages in which a group's runs begin, at the steps at which they do. Runs are in pages.
+  __device__ void find_slots_of_runs(std::int32_t group, std::int32_t (&slots)[max_steps]) const {
+    ASSAY_UNROLL
+    for (int i = 0; i < max_steps; ++i)
+      if (i == first_step_of_run(i)) slots[i] = range_.pages.slot_of(group * group_keys + i * rows_at_once());
+  }
   __device__ bool is_whole(std::int32_t group) const {
     const std::int32_t first = group * group_keys;
     return range_.live.first <= first && first + group_keys <= range_.live.last;

@@ -11,9 +11,9 @@
 ///   widen_chunk<Stored, T>(to, codes)         16 FP8 elements as two chunks
 ///   value_column<Stored>(atom, row)           which column of V a row of O^T is
 ///   to_operand(f, values)                     C's elements, rounded to T, as B
-///   multiply_keys<T, most, atoms>(c, steps, load_a, load_b), multiply_values<T>(c, blocks, b, load_a); of `atoms`
-///                                             atoms of keys; `most` steps are unrolled, so that load_b may take from
-///                                             registers; 0: not
+///   multiply_keys<T, most, atoms>(c, steps, load_a, load_b)   of `atoms` atoms of keys; `most` steps are unrolled, so
+///                                             that load_b may take from registers; 0: not
+///   multiply_values<T>(c, blocks, b, load_a)  b: of one or more atoms of keys
 ///   may_hold_queries                          whether Q should stay in registers
 ///   prefers_half_values                       whether FP8 values, and P, should be multiplied as f16 where O is bf16
 #pragma once
@@ -59,12 +59,23 @@ inline bool reorders_products([[maybe_unused]] dtype k_type) {
 #endif
 }
 
-/// Joins a value of a column over the lanes that share it. The whole wave must come here.
+/// Joins values of columns, each over the lanes that share it. The whole wave must come here. The values take turns:
+/// each step of one waits for its last one.
+template <int Count, class Join>
+__device__ inline void join_each(float (&values)[Count], Join join) {
+  for (int distance = narrow_stride; distance < (narrow_stride == 4 ? 32 : wave_lanes()); distance *= 2) {
+    float others[Count];
+    ASSAY_UNROLL
+    for (int i = 0; i < Count; ++i) others[i] = __shfl_xor(values[i], distance, wave_lanes());
+    ASSAY_UNROLL
+    for (int i = 0; i < Count; ++i) values[i] = join(values[i], others[i]);
+  }
+}
 template <class Join>
 __device__ inline float join_column(float value, Join join) {
-  for (int distance = narrow_stride; distance < (narrow_stride == 4 ? 32 : wave_lanes()); distance *= 2)
-    value = join(value, __shfl_xor(value, distance, wave_lanes()));
-  return value;
+  float values[1] = {value};
+  join_each(values, join);
+  return values[0];
 }
 
 }  // namespace assay::device

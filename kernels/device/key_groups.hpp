@@ -14,9 +14,11 @@ namespace assay::device {
 /// Whose groups are: a wave's, of one or more atoms of keys. run_keys: of which one page is looked up, where pages are
 /// multiples of it. spare_registers: that a lane has for the next group where registers are few. reads_once: whether
 /// blocks that read the same keys do so at about the same time, if at all, so that caches need not keep them.
+/// has_cheap_fence: whether a ring may have one more of the crew's fences, for a group that begins sooner.
 /// has_window: its runs' pages are looked up by page_window.hpp, where copies are asynchronous.
 template <int Keys = device::group_keys, bool ReadsOnce = false, bool HasWindow = false>
 struct wave_crew {
+  static constexpr bool has_cheap_fence = true;
   static constexpr bool reads_once = ReadsOnce;
   static constexpr bool has_window = HasWindow && !platform::copies_pass_registers;
   static constexpr int group_keys = Keys, run_keys = device::group_keys;
@@ -30,7 +32,7 @@ struct wave_crew {
 /// All waves of a block's, of `Keys`. All of them must make the ring's calls together.
 template <int Keys, int LeastThreads, int MostThreads>
 struct block_crew {
-  static constexpr bool reads_once = false, has_window = false;
+  static constexpr bool has_cheap_fence = false, reads_once = false, has_window = false;
   static constexpr int group_keys = Keys, run_keys = Keys;
   static constexpr int least_members = LeastThreads, most_members = MostThreads;
   static constexpr int spare_registers = 0;

@@ -56,6 +56,11 @@ class key_ring : group_pages<Crew> {
         lds_(platform::place_in_lds(place.base)),
         next_(range.first) {
     if constexpr (!is_late) look_up(next_);
+    if constexpr (!platform::copies_pass_registers) {
+      has_usual_rows_ = has_runs_in_pages() && range.has_whole_vectors && k.row_bytes == MaxKBytes &&
+                        (MaxVBytes == 0 || v.row_bytes == MaxVBytes);
+      k_chunk_ = first_chunk(k_), v_chunk_ = first_chunk(v_);
+    }
   }
 
   /// Starts the first groups on their way.
@@ -68,7 +73,7 @@ class key_ring : group_pages<Crew> {
   __device__ void await_earlier() const { wait_for_copies(place_.slots - 1); }
 
   /// Waits until the crew's next group is in LDS, and starts another one. What was read of the group before is
-  /// overwritten.
+  /// overwritten. Where a fence costs next to nothing the new copies begin before the wait, else one fence is for both.
   __device__ void advance() {
     if constexpr (platform::copies_pass_registers) {
       crew_.fence();
@@ -77,10 +82,17 @@ class key_ring : group_pages<Crew> {
       crew_.fence();
       issue();
     } else {
-      wait_for_copies(place_.slots - 2);
-      crew_.fence();
+      if constexpr (Crew::has_cheap_fence) {
+        crew_.fence();
+        issue();
+        wait_for_copies(place_.slots - 1);
+        crew_.fence();
+      } else {
+        wait_for_copies(place_.slots - 2);
+        crew_.fence();
+        issue();
+      }
       slot_ = slot_ + 1 == place_.slots ? 0 : slot_ + 1;
-      issue();
     }
   }
 
@@ -95,8 +107,8 @@ class key_ring : group_pages<Crew> {
 
  private:
   using pages::crew_, pages::range_, pages::max_steps, pages::may_be_larger;
-  using pages::first_step_of_run, pages::has_runs_in_pages, pages::is_whole, pages::key_of, pages::look_up,
-      pages::page_of_step, pages::row_of, pages::row_offset, pages::rows_at_once;
+  using pages::first_step_of_run, pages::find_slots_of_runs, pages::has_runs_in_pages, pages::is_whole, pages::key_of,
+      pages::look_up, pages::page_of_step, pages::row_of, pages::row_offset, pages::rows_at_once;
 
   static constexpr int max_copies(int max_bytes) { return max_bytes / swizzled_run_bytes * max_steps; }
   /// A group is loaded when the one before it is done.
@@ -131,46 +143,66 @@ class key_ring : group_pages<Crew> {
     }
   }
 
-  /// Of rows of MaxBytes, with no test of each chunk, and none of each row where all live. row_of_step(i): its address.
-  template <int MaxBytes, bool IsWhole, class Source, class RowOfStep>
-  __device__ void copy_whole_rows(const Source& from, platform::lds_place to, RowOfStep row_of_step) const {
-    const int chunk = crew_.member() % swizzled_chunks;
+  /// Where the thread's first row of slot 0 of page 0 has its first chunk.
+  template <class Source>
+  __device__ const unsigned char* first_chunk(const Source& from) const {
+    return reinterpret_cast<const unsigned char*>(from.pool.data + row_of(0) * from.pool.slot_stride) +
+           from.pool.place_of(crew_.member() % swizzled_chunks * chunk_bytes);
+  }
+
+  /// Rows of MaxBytes, with no test of each chunk. row_of_step(i): where the row of the thread's step has its first
+  /// one.
+  template <int MaxBytes, class Source, class IsLive, class RowOfStep>
+  __device__ void copy_rows(const Source& from, int offset, IsLive is_live, RowOfStep row_of_step) const {
     // rows_at_once() is a power of two above the first row: the bits of that and of i * rows_at_once() are apart.
-    const int first_row = row_of(0), first_place = swizzled_place(first_row, chunk);
+    const int first_row = row_of(0), first_place = swizzled_place(first_row, crew_.member() % swizzled_chunks);
     ASSAY_UNROLL
     for (int i = 0; i < max_steps; ++i) {
       const int row = row_of(i);
       if (may_be_larger && row >= group_keys) continue;
-      const bool is_live = IsWhole || range_.live.holds(next_ * group_keys + row);
-      const auto* const source =
-          reinterpret_cast<const unsigned char*>(row_of_step(i)) + from.pool.place_of(chunk * chunk_bytes);
+      const unsigned char* const source = row_of_step(i);
       const int further = i * rows_at_once(), place = swizzled_place(further, first_place);
-      const platform::lds_place at = to + (first_row * MaxBytes + place * chunk_bytes) + further * MaxBytes;
+      const platform::lds_place at = lds_ + (offset + first_row * MaxBytes + place * chunk_bytes) + further * MaxBytes;
       ASSAY_UNROLL
       for (int run = 0; run < MaxBytes; run += swizzled_run_bytes)
-        platform::begin_copy<16, Crew::reads_once>(at + run, source + from.pool.place_of(run), is_live);
+        platform::begin_copy<16, Crew::reads_once>(at + run, source + from.pool.place_of(run), is_live(row));
     }
   }
-  /// Apart for whole groups of runs in pages, as most are: the rows of a run lie at one distance.
+
+  /// Of a whole group, as most are, whose runs are in pages: the rows of a run lie at one distance.
   template <int MaxBytes, class Source>
-  __device__ void copy_whole_rows(const Source& from, platform::lds_place to) const {
-    if (has_runs_in_pages() && is_whole(next_)) {
-      const std::int64_t further = rows_at_once() * from.pool.slot_stride;
-      copy_whole_rows<MaxBytes, true>(from, to, [&](int i) {
-        const int first = first_step_of_run(i);
-        return from.pool.data + row_offset(from.pool, next_, first) + (i - first) * further;
-      });
-    } else {
-      copy_whole_rows<MaxBytes, false>(from, to,
-                                       [&](int i) { return from.pool.data + row_offset(from.pool, next_, i); });
-    }
+  __device__ void copy_runs(const Source& from, int offset, const unsigned char* first_chunk,
+                            const std::int32_t (&slots)[max_steps]) const {
+    constexpr int element_bytes = sizeof(*from.pool.data);
+    const std::int64_t further = rows_at_once() * from.pool.slot_stride * element_bytes;
+    copy_rows<MaxBytes>(
+        from, offset, [](int) { return true; },
+        [&](int i) {
+          const int first = first_step_of_run(i);
+          return first_chunk + from.pool.row_offset(page_of_step(i), slots[first]) * element_bytes +
+                 (i - first) * further;
+        });
+  }
+  __device__ void copy_usual_group(int k_offset, int v_offset) const {
+    std::int32_t slots[max_steps];
+    find_slots_of_runs(next_, slots);
+    copy_runs<MaxKBytes>(k_, k_offset, k_chunk_, slots);
+    if constexpr (MaxVBytes > 0) copy_runs<MaxVBytes>(v_, v_offset, v_chunk_, slots);
   }
 
   /// Of rows of row_bytes in LDS, from `offset` on.
   template <int MaxBytes, class Source>
   __device__ void copy(const Source& from, int offset, int row_bytes) const {
+    if (range_.has_whole_vectors && from.row_bytes == MaxBytes) {
+      const int chunk = crew_.member() % swizzled_chunks;
+      return copy_rows<MaxBytes>(
+          from, offset, [&](int row) { return range_.live.holds(next_ * group_keys + row); },
+          [&](int i) {
+            return reinterpret_cast<const unsigned char*>(from.pool.data + row_offset(from.pool, next_, i)) +
+                   from.pool.place_of(chunk * chunk_bytes);
+          });
+    }
     const platform::lds_place to = lds_ + offset;
-    if (range_.has_whole_vectors && from.row_bytes == MaxBytes) return copy_whole_rows<MaxBytes>(from, to);
     for_each_chunk<MaxBytes>(from, next_, [&](int, int row, int chunk, const unsigned char* source, int bytes) {
       const platform::lds_place at = to + swizzled_rows{nullptr, row_bytes}.chunk_offset(row, chunk);
       if (range_.has_whole_vectors) {
@@ -189,8 +221,12 @@ class key_ring : group_pages<Crew> {
     } else {
       if (next_ < range_.last) {
         pages::take_from_window();
-        copy<MaxKBytes>(k_, k_offset(issue_slot_), place_.k_row_bytes);
-        if constexpr (MaxVBytes > 0) copy<MaxVBytes>(v_, v_offset(issue_slot_), place_.v_row_bytes);
+        if (has_usual_rows_ && is_whole(next_)) {
+          copy_usual_group(k_offset(issue_slot_), v_offset(issue_slot_));
+        } else {
+          copy<MaxKBytes>(k_, k_offset(issue_slot_), place_.k_row_bytes);
+          if constexpr (MaxVBytes > 0) copy<MaxVBytes>(v_, v_offset(issue_slot_), place_.v_row_bytes);
+        }
       }
       platform::commit_copies();  // an empty group, too: the wait counts them
       issue_slot_ = issue_slot_ + 1 == place_.slots ? 0 : issue_slot_ + 1;
@@ -199,13 +235,11 @@ class key_ring : group_pages<Crew> {
     if constexpr (!is_late) look_up(next_);
   }
 
+  /// At the most 3, and mostly 1.
   __device__ static void wait_for_copies(int pending) {
-    switch (pending) {
-      case 0: return platform::wait_for_copies<0>();
-      case 1: return platform::wait_for_copies<1>();
-      case 2: return platform::wait_for_copies<2>();
-      default: return platform::wait_for_copies<3>();
-    }
+    if (pending == 1) return platform::wait_for_copies<1>();
+    if (pending == 2) return platform::wait_for_copies<2>();
+    pending == 0 ? platform::wait_for_copies<0>() : platform::wait_for_copies<3>();
   }
 
   // The way through registers.
@@ -350,6 +384,8 @@ class key_ring : group_pages<Crew> {
   platform::lds_place lds_;  ///< its base
   std::int32_t next_;        ///< to be issued
   int slot_ = platform::copies_pass_registers ? 0 : -1, issue_slot_ = 0;
+  bool has_usual_rows_ = false;                                  ///< as long as the most, of whole vectors, and in runs
+  const unsigned char *k_chunk_ = nullptr, *v_chunk_ = nullptr;  ///< first_chunk()
   std::int32_t held_at_ = 0;
   if_held<held_chunks<MaxKBytes>> held_k_;
   if_held<held_chunks<MaxVBytes>> held_v_;

@@ -49,35 +49,43 @@ struct split_kv_shape {
   split_kv_lds lds;
 };
 
-/// Everything a block needs to know. Optional tensors have null data.
+/// Everything a block needs to know, in the order in which it does: of constants a block waits for each line of 64
+/// bytes when it first looks there. Optional tensors have null data.
 struct split_kv_arguments {
-  device_tensor q, k, v, bias, o, lse, o_partial, lse_partial;
-  const std::int32_t* cu_seqlens_q;  ///< null in batch mode
-  const std::int32_t* seqlens_k;
-  const std::int32_t* pages;  ///< block_table or page_indices
-  std::int64_t block_table_stride;
-  const std::int32_t* page_indptr;  ///< null with a block table
-  const std::int32_t* prefix_offset;
-  const float* sinks;
-  dtype bias_type;
-  std::int32_t max_q;  ///< query rows of every sequence in batch mode
-  std::int32_t group;  ///< query heads per kv head
+  // Which rows and keys.
+  device::divisor by_row_tiles, by_heads_kv;
+  std::int32_t row_tiles;  ///< of the sequence with most rows
   std::int32_t heads_kv;
-  std::int32_t head_dim_qk, head_dim_v;
+  const std::int32_t* seqlens_k;
+  const std::int32_t* prefix_offset;
+  const std::int32_t* cu_seqlens_q;  ///< null in batch mode
+  std::int32_t max_q;                ///< query rows of every sequence in batch mode
+  std::int32_t group;                ///< query heads per kv head
+  device::divisor by_group, by_num_splits;
+  std::int32_t num_splits;
+  std::int32_t window;
+  std::int32_t causal;
+  // Where their pages are.
   std::int32_t page_size;
   device::divisor by_page_size;
-  std::int32_t causal;
-  std::int32_t window;
-  std::int32_t num_splits;
-  std::int32_t row_tiles;  ///< of the sequence with most rows
-  device::divisor by_group, by_heads_kv, by_row_tiles, by_num_splits;
+  const std::int32_t* page_indptr;  ///< null with a block table
+  const std::int32_t* pages;        ///< block_table or page_indices
+  std::int64_t block_table_stride;
+  // How they come to LDS.
+  split_kv_shape shape;
+  std::int32_t head_dim_qk, head_dim_v;
   std::int32_t has_whole_vectors;  ///< K's and V's rows may be read 16 bytes at a time; else 8
   std::int32_t has_whole_queries;  ///< Q's rows are read 16 bytes at a time; else one element
-  float logit_scale;               ///< scale * q_scale * k_scale
-  float base2_logit_scale;         ///< the same times log2(e)
+  device_tensor q, k, v;
+  // What becomes of them.
+  const float* sinks;
+  float logit_scale;        ///< scale * q_scale * k_scale
+  float base2_logit_scale;  ///< the same times log2(e)
   float soft_cap;
   float v_scale;
-  split_kv_shape shape;
+  device_tensor bias;
+  dtype bias_type;
+  device_tensor o, lse, o_partial, lse_partial;
 };
 
 /// Extents of a launch.

@@ -123,20 +123,14 @@ class wave_state {
     ASSAY_UNROLL
     for (int half = 0; half < Traits::halves; ++half) {
       float y[Traits::key_atoms][elements];
-      ASSAY_UNROLL
-      for (int atom = 0; atom < Traits::key_atoms; ++atom)
-        find_logits(half, first_key + atom * device::group_keys, is_whole, s[atom][half], y[atom]);
+      find_logits(half, first_key, is_whole, s, y);
       weigh(half, s[0][half].count(), y);
       ASSAY_UNROLL
       for (int atom = 0; atom < Traits::key_atoms; ++atom) device::to_operand(p[atom][half], y[atom]);
     }
-    ASSAY_UNROLL
-    for (int atom = 0; atom < Traits::key_atoms; ++atom) {
-      const device::swizzled_rows rows = values.from(atom * device::group_keys);
-      device::multiply_values(o_, blocks(), p[atom], [&](int block, auto& f) {
-        device::load_values<typename Traits::stored_v>(f, rows, block);
-      });
-    }
+    device::multiply_values(o_, blocks(), p, [&](int atom, int block, auto& f) {
+      device::load_values<typename Traits::stored_v>(f, values.from(atom * device::group_keys), block);
+    });
   }
 
   /// Leaves the state in LDS. The wave's ring is done.
@@ -144,13 +138,15 @@ class wave_state {
     const int wave = device::wave_of_block();
     ASSAY_UNROLL
     for (int half = 0; half < Traits::halves; ++half) {
+      float l[slots];
+      ASSAY_UNROLL
+      for (int slot = 0; slot < slots; ++slot) l[slot] = softmax_[half][slot].l;
+      device::join_each(l, [](float x, float y) { return x + y; });
       ASSAY_UNROLL
       for (int slot = 0; slot < slots; ++slot) {
-        const device::softmax_state& state = softmax_[half][slot];
-        const float l = device::join_column(state.l, [](float x, float y) { return x + y; });
         if (lane() >= device::narrow_stride) continue;
-        lds.m(wave, row_of(half, slot)) = state.m;
-        lds.l(wave, row_of(half, slot)) = l;
+        lds.m(wave, row_of(half, slot)) = softmax_[half][slot].m;
+        lds.l(wave, row_of(half, slot)) = l[slot];
       }
       ASSAY_UNROLL
       for (int atom = 0; atom < Traits::atoms; ++atom) {
@@ -171,23 +167,27 @@ class wave_state {
   /// Of 64 columns of V.
   __device__ int blocks() const { return (a_.head_dim_v + 63) / 64; }
 
-  /// Base-2 logits of a half and an atom of keys, by its dot products; int32 sums are below 2^23: exact as floats.
-  /// is_whole: all rows see all of the keys.
+  /// Base-2 logits of a half, by its dot products; int32 sums are below 2^23: exact as floats. is_whole: all rows see
+  /// all of the keys.
   template <class Score>
   __device__ __forceinline__ void find_logits(int half, std::int32_t first_key, bool is_whole,
-                                              const device::narrow_sums<Score>& s, float (&y)[elements]) const {
+                                              const device::narrow_sums<Score> (&s)[Traits::key_atoms][Traits::halves],
+                                              float (&y)[Traits::key_atoms][elements]) const {
     const bool is_plain = has_plain_logits(a_);
     if (is_plain && is_whole) {
       ASSAY_UNROLL
-      for (int i = 0; i < s.count(); ++i) y[i] = static_cast<float>(s.value[i]) * a_.base2_logit_scale;
+      for (int atom = 0; atom < Traits::key_atoms; ++atom) ASSAY_UNROLL
+      for (int i = 0; i < s[atom][half].count(); ++i)
+        y[atom][i] = static_cast<float>(s[atom][half].value[i]) * a_.base2_logit_scale;
       return;
     }
     const auto find = [&](auto logit_of) {
       ASSAY_UNROLL
-      for (int i = 0; i < s.count(); ++i) {
-        const std::int32_t key = first_key + device::narrow_row(i);
+      for (int atom = 0; atom < Traits::key_atoms; ++atom) ASSAY_UNROLL
+      for (int i = 0; i < s[atom][half].count(); ++i) {
+        const std::int32_t key = first_key + atom * device::group_keys + device::narrow_row(i);
         const bool is_visible = visible_[half][i % slots].holds(key);
-        y[i] = is_visible ? logit_of(i, key, static_cast<float>(s.value[i])) : device::no_logit;
+        y[atom][i] = is_visible ? logit_of(i, key, static_cast<float>(s[atom][half].value[i])) : device::no_logit;
       }
     };
     if (is_plain)
@@ -198,16 +198,20 @@ class wave_state {
 
   /// The logits of a half become probabilities, and O and l are scaled to the new maximum.
   __device__ __forceinline__ void weigh(int half, int count, float (&y)[Traits::key_atoms][elements]) {
-    float alpha[slots];
+    float top[slots], alpha[slots];
+    ASSAY_UNROLL
+    for (int slot = 0; slot < slots; ++slot) {
+      top[slot] = device::no_logit;
+      ASSAY_UNROLL
+      for (int atom = 0; atom < Traits::key_atoms; ++atom) ASSAY_UNROLL
+      for (int i = slot; i < count; i += slots) top[slot] = fmaxf(top[slot], y[atom][i]);
+    }
+    device::join_each(top, [](float x, float z) { return fmaxf(x, z); });
     bool moves = false;
     ASSAY_UNROLL
     for (int slot = 0; slot < slots; ++slot) {
       device::softmax_state& state = softmax_[half][slot];
-      float top = device::no_logit;
-      ASSAY_UNROLL
-      for (int atom = 0; atom < Traits::key_atoms; ++atom) ASSAY_UNROLL
-      for (int i = slot; i < count; i += slots) top = fmaxf(top, y[atom][i]);
-      alpha[slot] = state.move(device::join_column(top, [](float x, float z) { return fmaxf(x, z); }));
+      alpha[slot] = state.move(top[slot]);
       moves |= alpha[slot] != 1.0F;
       float sum[Traits::key_atoms];
       ASSAY_UNROLL

@@ -213,25 +213,29 @@ __device__ inline void multiply_keys(narrow_sums<Acc> (*c)[Halves], int steps, L
 #endif
 }
 
-/// c[half][atom] += A_atom B_half for the atoms of `blocks` blocks of 64 columns. load_a(block, fragments).
-template <class T, int Halves, int Atoms, class LoadA>
+/// c[half][atom] += A_atom B_half for the atoms of `blocks` blocks of 64 columns, of each atom of keys in turn.
+/// load_a(atom of keys, block, fragments).
+template <class T, int Halves, int Atoms, int KeyAtoms, class LoadA>
 __device__ inline void multiply_values(narrow_sums<float> (&c)[Halves][Atoms], int blocks,
-                                       const query_fragment<T> (&b)[Halves], LoadA load_a_block) {
+                                       const query_fragment<T> (&b)[KeyAtoms][Halves], LoadA load_a_block) {
   static_assert(Halves == 1);
-#if defined(__HIP_PLATFORM_ASSAY_CPU__)
-  key_fragment<T> a[Atoms / 4][4];
-  for (int block = 0; block < blocks; ++block) load_a_block(block, a[block]);
-  mma_fan<T>(c[0], blocks * 4, &a[0][0], b[0]);
-#else
   ASSAY_UNROLL
-  for (int block = 0; block < Atoms / 4; ++block) {
-    if (block >= blocks) continue;
-    key_fragment<T> a[4];
-    load_a_block(block, a);
+  for (int keys = 0; keys < KeyAtoms; ++keys) {
+#if defined(__HIP_PLATFORM_ASSAY_CPU__)
+    key_fragment<T> a[Atoms / 4][4];
+    for (int block = 0; block < blocks; ++block) load_a_block(keys, block, a[block]);
+    mma_fan<T>(c[0], blocks * 4, &a[0][0], b[keys][0]);
+#else
     ASSAY_UNROLL
-    for (int j = 0; j < 4; ++j) mma(c[0][block * 4 + j], a[j], b[0]);
-  }
+    for (int block = 0; block < Atoms / 4; ++block) {
+      if (block >= blocks) continue;
+      key_fragment<T> a[4];
+      load_a_block(keys, block, a);
+      ASSAY_UNROLL
+      for (int j = 0; j < 4; ++j) mma(c[0][block * 4 + j], a[j], b[keys][0]);
+    }
 #endif
+  }
 }
 
 }  // namespace assay::device

@@ -203,15 +203,18 @@ __device__ inline void multiply_keys(narrow_sums<Acc> (*c)[Halves], int steps, L
   }
 }
 
-template <class T, int Halves, int Atoms, class LoadA>
+/// A block's loads are all on their way before its first product.
+template <class T, int Halves, int Atoms, int KeyAtoms, class LoadA>
 __device__ inline void multiply_values(narrow_sums<float> (&c)[Halves][Atoms], int blocks,
-                                       const query_fragment<T> (&b)[Halves], LoadA load_a_block) {
+                                       const query_fragment<T> (&b)[KeyAtoms][Halves], LoadA load_a_block) {
   const auto of_block = [&](int block) {
-    key_fragment<T> a[4];
-    load_a_block(block, a);
+    key_fragment<T> a[KeyAtoms][4];
     ASSAY_UNROLL
+    for (int keys = 0; keys < KeyAtoms; ++keys) load_a_block(keys, block, a[keys]);
+    ASSAY_UNROLL
+    for (int keys = 0; keys < KeyAtoms; ++keys) ASSAY_UNROLL
     for (int j = 0; j < 4; ++j) ASSAY_UNROLL
-    for (int half = 0; half < Halves; ++half) multiply_narrow(c[half][block * 4 + j], a[j], b[half]);
+    for (int half = 0; half < Halves; ++half) multiply_narrow(c[half][block * 4 + j], a[keys][j], b[keys][half]);
   };
   if constexpr (Atoms <= 8) {
     unrolled_steps<Atoms / 4>(blocks, of_block);

@@ -51,11 +51,11 @@ __global__ void both_products(const T* q, const Stored* k, const device::f16* v,
     s_out[device::narrow_row(i) * queries + device::narrow_column(i)] = s[0].value[i];
     p[i] = static_cast<float>(s[0].value[i]) / 64;
   }
-  device::query_fragment<device::f16> operand[1];
-  device::to_operand(operand[0], p);
+  device::query_fragment<device::f16> operand[1][1];
+  device::to_operand(operand[0][0], p);
   device::narrow_sums<float> o[1][columns / 16];
   device::multiply_values(o, columns / 64, operand,
-                          [&](int block, auto& f) { device::load_values<device::f16>(f, v_rows, block); });
+                          [&](int, int block, auto& f) { device::load_values<device::f16>(f, v_rows, block); });
   for (int atom = 0; atom < columns / 16; ++atom)
     for (int i = 0; i < o[0][atom].count(); ++i)
       o_out[device::narrow_column(i) * columns + device::value_column<device::f16>(atom, device::narrow_row(i))] =

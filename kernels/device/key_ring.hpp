@@ -235,7 +235,7 @@ class key_ring : group_pages<Crew> {
     if constexpr (!is_late) look_up(next_);
   }
 
-  /// At the most 3, and mostly 1.
+  /// pending: at most 3, and 1 in most rings.
   __device__ static void wait_for_copies(int pending) {
     if (pending == 1) return platform::wait_for_copies<1>();
     if (pending == 2) return platform::wait_for_copies<2>();
@@ -384,7 +384,7 @@ class key_ring : group_pages<Crew> {
   platform::lds_place lds_;  ///< its base
   std::int32_t next_;        ///< to be issued
   int slot_ = platform::copies_pass_registers ? 0 : -1, issue_slot_ = 0;
-  bool has_usual_rows_ = false;                                  ///< as long as the most, of whole vectors, and in runs
+  bool has_usual_rows_ = false;  ///< of MaxKBytes and MaxVBytes, of whole vectors, of runs in pages
   const unsigned char *k_chunk_ = nullptr, *v_chunk_ = nullptr;  ///< first_chunk()
   std::int32_t held_at_ = 0;
   if_held<held_chunks<MaxKBytes>> held_k_;

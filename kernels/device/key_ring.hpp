@@ -59,7 +59,10 @@ class key_ring : group_pages<Crew> {
     if constexpr (!platform::copies_pass_registers) {
       has_usual_rows_ = has_runs_in_pages() && range.has_whole_vectors && k.row_bytes == MaxKBytes &&
                         (MaxVBytes == 0 || v.row_bytes == MaxVBytes);
-      k_chunk_ = first_chunk(k_), v_chunk_ = first_chunk(v_);
+      if (has_usual_rows_ && next_ < range.last) {  // else there may be no pool
+        k_chunk_ = first_chunk(k_);
+        if constexpr (MaxVBytes > 0) v_chunk_ = first_chunk(v_);
+      }
     }
   }
 

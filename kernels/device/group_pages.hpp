@@ -40,7 +40,8 @@ class group_pages {
     if constexpr (group_keys == Crew::run_keys) return 0;
     return step - step % (Crew::run_keys / rows_at_once());
   }
-  /// The slots of pages in which a group's runs begin, at the steps at which they do. Runs are in pages.
+  /// The slot of its page in which each run of a group begins. Only entries of steps that begin a run are set. Runs are
+  /// in pages.
   __device__ void find_slots_of_runs(std::int32_t group, std::int32_t (&slots)[max_steps]) const {
     ASSAY_UNROLL
     for (int i = 0; i < max_steps; ++i)

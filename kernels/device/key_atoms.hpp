@@ -59,8 +59,8 @@ inline bool reorders_products([[maybe_unused]] dtype k_type) {
 #endif
 }
 
-/// Joins values of columns, each over the lanes that share it. The whole wave must come here. The values take turns:
-/// each step of one waits for its last one.
+/// Joins values of columns, each over the lanes that share it. The whole wave must come here. All values
+/// take a step before one takes its next, which waits for its own step before.
 template <int Count, class Join>
 __device__ inline void join_each(float (&values)[Count], Join join) {
   for (int distance = narrow_stride; distance < (narrow_stride == 4 ? 32 : wave_lanes()); distance *= 2) {

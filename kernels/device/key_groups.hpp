@@ -14,7 +14,8 @@ namespace assay::device {
 /// Whose groups are: a wave's, of one or more atoms of keys. run_keys: of which one page is looked up, where pages are
 /// multiples of it. spare_registers: that a lane has for the next group where registers are few. reads_once: whether
 /// blocks that read the same keys do so at about the same time, if at all, so that caches need not keep them.
-/// has_cheap_fence: whether a ring may have one more of the crew's fences, for a group that begins sooner.
+/// has_cheap_fence: whether a ring may have one more of the crew's fences, so that the next copies begin before the
+/// wait.
 /// has_window: its runs' pages are looked up by page_window.hpp, where copies are asynchronous.
 template <int Keys = device::group_keys, bool ReadsOnce = false, bool HasWindow = false>
 struct wave_crew {

@@ -76,7 +76,7 @@ class key_ring : group_pages<Crew> {
   __device__ void await_earlier() const { wait_for_copies(place_.slots - 1); }
 
   /// Waits until the crew's next group is in LDS, and starts another one. What was read of the group before is
-  /// overwritten. Where a fence costs next to nothing the new copies begin before the wait, else one fence is for both.
+  /// overwritten. Where a fence costs next to nothing the new copies begin before the wait, and need one of their own.
   __device__ void advance() {
     if constexpr (platform::copies_pass_registers) {
       crew_.fence();
@@ -86,10 +86,10 @@ class key_ring : group_pages<Crew> {
       issue();
     } else {
       if constexpr (Crew::has_cheap_fence) {
-        crew_.fence();
+        crew_.fence();  // all lanes are done with the slot that is filled next
         issue();
         wait_for_copies(place_.slots - 1);
-        crew_.fence();
+        crew_.fence();  // each lane sees the copies of the others
       } else {
         wait_for_copies(place_.slots - 2);
         crew_.fence();
@@ -153,8 +153,8 @@ class key_ring : group_pages<Crew> {
            from.pool.place_of(crew_.member() % swizzled_chunks * chunk_bytes);
   }
 
-  /// Rows of MaxBytes, with no test of each chunk. row_of_step(i): where the row of the thread's step has its first
-  /// one.
+  /// Rows of MaxBytes, with no test of each chunk. row_of_step(i): the address of the thread's first chunk in its row
+  /// of step i.
   template <int MaxBytes, class Source, class IsLive, class RowOfStep>
   __device__ void copy_rows(const Source& from, int offset, IsLive is_live, RowOfStep row_of_step) const {
     // rows_at_once() is a power of two above the first row: the bits of that and of i * rows_at_once() are apart.
@@ -174,7 +174,7 @@ class key_ring : group_pages<Crew> {
 
   /// Of a whole group, as most are, whose runs are in pages: the rows of a run lie at one distance.
   template <int MaxBytes, class Source>
-  __device__ void copy_runs(const Source& from, int offset, const unsigned char* first_chunk,
+  __device__ void copy_runs(const Source& from, int offset, const unsigned char* start,
                             const std::int32_t (&slots)[max_steps]) const {
     constexpr int element_bytes = sizeof(*from.pool.data);
     const std::int64_t further = rows_at_once() * from.pool.slot_stride * element_bytes;
@@ -182,15 +182,14 @@ class key_ring : group_pages<Crew> {
         from, offset, [](int) { return true; },
         [&](int i) {
           const int first = first_step_of_run(i);
-          return first_chunk + from.pool.row_offset(page_of_step(i), slots[first]) * element_bytes +
-                 (i - first) * further;
+          return start + from.pool.row_offset(page_of_step(i), slots[first]) * element_bytes + (i - first) * further;
         });
   }
-  __device__ void copy_usual_group(int k_offset, int v_offset) const {
+  __device__ void copy_usual_group() const {
     std::int32_t slots[max_steps];
     find_slots_of_runs(next_, slots);
-    copy_runs<MaxKBytes>(k_, k_offset, k_chunk_, slots);
-    if constexpr (MaxVBytes > 0) copy_runs<MaxVBytes>(v_, v_offset, v_chunk_, slots);
+    copy_runs<MaxKBytes>(k_, k_offset(issue_slot_), k_chunk_, slots);
+    if constexpr (MaxVBytes > 0) copy_runs<MaxVBytes>(v_, v_offset(issue_slot_), v_chunk_, slots);
   }
 
   /// Of rows of row_bytes in LDS, from `offset` on.
@@ -225,7 +224,7 @@ class key_ring : group_pages<Crew> {
       if (next_ < range_.last) {
         pages::take_from_window();
         if (has_usual_rows_ && is_whole(next_)) {
-          copy_usual_group(k_offset(issue_slot_), v_offset(issue_slot_));
+          copy_usual_group();
         } else {
           copy<MaxKBytes>(k_, k_offset(issue_slot_), place_.k_row_bytes);
           if constexpr (MaxVBytes > 0) copy<MaxVBytes>(v_, v_offset(issue_slot_), place_.v_row_bytes);
@@ -238,11 +237,12 @@ class key_ring : group_pages<Crew> {
     if constexpr (!is_late) look_up(next_);
   }
 
-  /// pending: at most 3, and 1 in most rings.
+  /// pending: at most 3; 1 in decode's usual rings.
   __device__ static void wait_for_copies(int pending) {
     if (pending == 1) return platform::wait_for_copies<1>();
     if (pending == 2) return platform::wait_for_copies<2>();
-    pending == 0 ? platform::wait_for_copies<0>() : platform::wait_for_copies<3>();
+    if (pending == 0) return platform::wait_for_copies<0>();
+    platform::wait_for_copies<3>();
   }
 
   // The way through registers.

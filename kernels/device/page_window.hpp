@@ -42,7 +42,7 @@ class page_window {
   /// Before the copies of a turn, which these belong to: starts the next window, if the turn is the first one of its
   /// own. What they overwrite was read last in the turn before, and between two turns is a fence of the crew; but not
   /// where a ring starts, whose first groups are to be of one window. A ring waits for a turn's copies before it issues
-  /// the turn that is its number of slots later: windows have as many turns, or more.
+  /// the turn that is its number of slots later: windows have as many turns, or more, as its static_assert demands.
   __device__ void look_ahead(const group_range& range, unsigned int turn) const {
     if (turn % turns != 0 || !owns_entry()) return;
     const std::int32_t group = group_of_entry(range, turn + turns);

@@ -222,8 +222,8 @@ __global__ void __launch_bounds__(combine_threads, platform::bound_of_blocks(8, 
   if (!exists) return;
 
   const float largest = weights.largest(), total = weights.total();
-  // No branches, which would be waited for: all lanes find the LSE that one of them stores, and quotients of empty
-  // rows, too.
+  // All lanes compute the LSE, which one of them stores, and the quotients, which empty rows drop: a branch would cost
+  // a wait.
   const bool is_empty = largest == nothing;
   const float lse = is_empty ? nothing : largest + device::log(total), divisor = is_empty ? 1.0F : total;
   if (own == 0) static_cast<float*>(a.lse.data)[query * a.lse.stride[0] + head * a.lse.stride[1]] = lse;

@@ -14,7 +14,7 @@ constexpr int reserved_bytes = 1024;  ///< of each block, by CUDA's runtime
 constexpr int most_blocks_per_unit = 4;
 constexpr int most_waves_per_unit = 16;  ///< each has enough registers then
 constexpr int least_slots = 2;
-/// Keys and values on their way to a compute unit while its waves multiply, which keep the memory busy; while a wave
+/// Keys and values on their way to a compute unit while its waves multiply: so many keep the memory busy. While a wave
 /// waits, it has one group more. Still more only wait in queues, where units do not get equal shares: the last one ends
 /// later (tests/gpu/results/decode_rings-h200.md, early_copies-h200.md).
 constexpr int enough_bytes_ahead = 64 << 10;

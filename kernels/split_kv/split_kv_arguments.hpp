@@ -49,8 +49,8 @@ struct split_kv_shape {
   split_kv_lds lds;
 };
 
-/// Everything a block needs to know, in the order in which it does: of constants a block waits for each line of 64
-/// bytes when it first looks there. Optional tensors have null data.
+/// Everything a block needs to know, in about the order in which it does: of constants a block waits for each line of
+/// 64 bytes when it first looks there. Optional tensors have null data.
 struct split_kv_arguments {
   // Which rows and keys.
   device::divisor by_row_tiles, by_heads_kv;

@@ -30,7 +30,7 @@ __device__ inline std::int32_t clamp_to_keys(std::int64_t key, std::int32_t num_
   return static_cast<std::int32_t>(device::max_of<std::int64_t>(0, device::min_of<std::int64_t>(key, num_keys)));
 }
 
-/// Groups that hold keys 0 to `keys` - 1, of which there may be 2^31 - 1.
+/// Groups that hold keys 0 to `keys` - 1. No sum goes beyond 32 bits, however many there are.
 template <int GroupKeys>
 __device__ std::int32_t groups_of_keys(std::int32_t keys) {
   return keys / GroupKeys + (keys % GroupKeys != 0 ? 1 : 0);

@@ -203,7 +203,7 @@ __device__ inline void multiply_keys(narrow_sums<Acc> (*c)[Halves], int steps, L
   }
 }
 
-/// A block's loads are all on their way before its first product.
+/// The loads of 64 columns are all on their way before the first product of these.
 template <class T, int Halves, int Atoms, int KeyAtoms, class LoadA>
 __device__ inline void multiply_values(narrow_sums<float> (&c)[Halves][Atoms], int blocks,
                                        const query_fragment<T> (&b)[KeyAtoms][Halves], LoadA load_a_block) {

@@ -122,19 +122,27 @@ void require_products() {
 
 constexpr int pool_pages = 40, waves = 2, most_keys = 203;
 
-/// Each wave sums the columns of its keys, and of what lies behind them in LDS. Keys: of a group.
+/// A pool's columns that keys and values have.
+struct ring_columns {
+  int pool, values;
+};
+
+/// Each wave sums the columns of its keys and values, and of what lies behind them in LDS. Keys: of a group.
 template <class T, int Keys>
-__global__ void sum_keys(const T* pool, int pool_columns, device::sequence_pages pages, device::key_range live,
+__global__ void sum_keys(const T* pool, ring_columns columns_of, device::sequence_pages pages, device::key_range live,
                          int slots, bool has_whole_vectors, float* sums) {
   HIP_DYNAMIC_SHARED(uint4, lds);
   constexpr int row_bytes = device::swizzled_row_bytes(128 * static_cast<int>(sizeof(T)));
   const int wave = device::wave_of_block(), lane = static_cast<int>(threadIdx.x) % device::wave_lanes();
-  const device::group_source<T> source{{pool, pages.page_size * pool_columns, pool_columns},
-                                       pool_columns * static_cast<int>(sizeof(T)),
-                                       128 * static_cast<int>(sizeof(T))};
+  const auto source_of = [&](int source_columns) {
+    return device::group_source<T>{{pool, pages.page_size * columns_of.pool, columns_of.pool},
+                                   source_columns * static_cast<int>(sizeof(T)),
+                                   128 * static_cast<int>(sizeof(T))};
+  };
   const int first_group = live.first / Keys, last_group = (live.last + Keys - 1) / Keys;
   device::key_ring<T, T, row_bytes, row_bytes, device::wave_crew<Keys>> ring(
-      source, source, {pages, live, first_group + wave, last_group, waves, has_whole_vectors},
+      source_of(columns_of.pool), source_of(columns_of.values),
+      {pages, live, first_group + wave, last_group, waves, has_whole_vectors},
       {reinterpret_cast<unsigned char*>(lds) + wave * slots * 2 * Keys * row_bytes, row_bytes, row_bytes, slots});
   ring.start();
   for (int group = first_group + wave; group < last_group; group += waves) {
@@ -154,7 +162,8 @@ __global__ void sum_keys(const T* pool, int pool_columns, device::sequence_pages
 }
 
 template <class T, int Keys>
-void require_ring(int pool_columns, bool has_whole_vectors) {
+void require_ring(ring_columns columns_of, bool has_whole_vectors) {
+  const int pool_columns = columns_of.pool;
   std::mt19937 random(5);
   for (const int page_size : {1, 3, 8, 16, 24, 48}) {
     std::vector<T> pool = draw_all<T>(random, pool_pages * 48 * pool_columns);
@@ -172,7 +181,7 @@ void require_ring(int pool_columns, bool has_whole_vectors) {
           REQUIRE(assay::cpu::defects_of(l, [&] {
                     hipLaunchKernelGGL(kernel, dim3(1), dim3(static_cast<unsigned int>(waves * l.wave_size)),
                                        static_cast<unsigned int>(waves * slots * 2 * Keys * row_bytes), nullptr,
-                                       pool.data(), pool_columns, pages, live, slots, has_whole_vectors, sums.data());
+                                       pool.data(), columns_of, pages, live, slots, has_whole_vectors, sums.data());
                   }).empty());
           for (int group = 0; group < 16; ++group)
             for (int column = 0; column < 128; ++column) {
@@ -182,7 +191,8 @@ void require_ring(int pool_columns, bool has_whole_vectors) {
                 if (live.holds(key)) {
                   const std::int64_t row = std::int64_t{table[static_cast<std::size_t>(key / page_size)]} * page_size;
                   const std::int64_t at = (row + key % page_size) * pool_columns + column;
-                  sum += 3 * device::to_float(pool[static_cast<std::size_t>(at)]);
+                  sum +=
+                      (column < columns_of.values ? 3.0F : 1.0F) * device::to_float(pool[static_cast<std::size_t>(at)]);
                 }
               REQUIRE(sums[static_cast<std::size_t>(group * 128 + column)] == sum);
             }
@@ -201,12 +211,13 @@ TEST_CASE("a wave multiplies its keys and values by queries as the definition sa
 }
 
 TEST_CASE("the ring brings each wave its groups of keys, zeros for dead ones and behind the columns", "[key_atoms]") {
-  require_ring<device::f16, keys>(72, true);
-  require_ring<device::f16, keys>(72, false);
-  require_ring<device::f16, keys>(128, true);  // whole rows
-  require_ring<device::e4m3fn, keys>(72, false);
-  require_ring<device::e4m3fn, 2 * keys>(72, false);
-  require_ring<device::e4m3fn, 2 * keys>(128, true);
+  require_ring<device::f16, keys>({72, 72}, true);
+  require_ring<device::f16, keys>({72, 72}, false);
+  require_ring<device::f16, keys>({128, 128}, true);  // whole rows
+  require_ring<device::f16, keys>({128, 72}, true);   // of keys alone
+  require_ring<device::e4m3fn, keys>({72, 72}, false);
+  require_ring<device::e4m3fn, 2 * keys>({72, 72}, false);
+  require_ring<device::e4m3fn, 2 * keys>({128, 128}, true);
 }
 
 // PTX ISA, "Strides" and "128B swizzling" of wgmma's matrices: rows of 128 bytes, whose chunks change places by the

@@ -17,13 +17,13 @@ namespace {
 namespace device = assay::device;
 using assay::cpu::toy_tensor;
 
-constexpr int waves = 2, columns = 8, lds_row_bytes = 128;
+constexpr int waves = 2, lds_row_bytes = 128;
 constexpr int most_keys = 4000;  // a window has 16 or 8 groups, and here a wave over 60 of 32 keys
 
 /// Writes the first element of each live key's row.
 template <int Keys>
-__global__ void read_keys(const device::f16* pool, device::sequence_pages pages, device::key_range live, int slots,
-                          std::uint16_t* first_elements) {
+__global__ void read_keys(const device::f16* pool, int columns, device::sequence_pages pages, device::key_range live,
+                          int slots, std::uint16_t* first_elements) {
   HIP_DYNAMIC_SHARED(uint4, lds);
   auto* const base = reinterpret_cast<unsigned char*>(lds);
   const int wave = device::wave_of_block(), lane = static_cast<int>(threadIdx.x) % device::wave_lanes();
@@ -44,18 +44,25 @@ __global__ void read_keys(const device::f16* pool, device::sequence_pages pages,
   ring.finish();
 }
 
+constexpr int pool_rows = 1 << 11;
+constexpr int few_columns = 8, usual_columns = lds_row_bytes / 2;  // of f16
+
 /// A pool of rows that hold their number, and a table of any pages.
 struct numbered_pool {
-  explicit numbered_pool(int page_size) : size(page_size), rows(1 << 14), table(most_keys) {
-    for (std::size_t row = 0; row < rows.size() / columns; ++row)
-      rows[row * columns].bits = static_cast<std::uint16_t>(row);
+  explicit numbered_pool(int page_size, int row_columns = few_columns)
+      : size(page_size),
+        columns(row_columns),
+        rows(pool_rows * static_cast<std::size_t>(row_columns)),
+        table(most_keys) {
+    for (std::size_t row = 0; row < pool_rows; ++row)
+      rows[row * static_cast<std::size_t>(row_columns)].bits = static_cast<std::uint16_t>(row);
     std::mt19937 random(7);
-    const auto pages = static_cast<unsigned int>(rows.size()) / columns / static_cast<unsigned int>(size);
+    const auto pages = static_cast<unsigned int>(pool_rows / size);
     for (std::int32_t& page : table) page = static_cast<std::int32_t>(random() % pages);
   }
   int row_of(int key) const { return table[static_cast<std::size_t>(key / size)] * size + key % size; }
 
-  int size;
+  int size, columns;
   std::vector<device::f16> rows;
   std::vector<std::int32_t> table;
 };
@@ -77,7 +84,7 @@ void require_keys(numbered_pool& pool, device::key_range live, int slots) {
     const std::vector<assay::cpu::seen_defect> seen = assay::cpu::checked_defects(l, tensors, [&] {
       hipLaunchKernelGGL(kernel, dim3(1), dim3(static_cast<unsigned int>(waves * l.wave_size)),
                          static_cast<unsigned int>(waves * (device::page_window_bytes + slots * Keys * lds_row_bytes)),
-                         nullptr, pool.rows.data(), pages, live, slots, first_elements.data());
+                         nullptr, pool.rows.data(), pool.columns, pages, live, slots, first_elements.data());
     });
     INFO((seen.empty() ? "" : seen.front().message));
     REQUIRE(seen.empty());
@@ -99,6 +106,14 @@ TEST_CASE("page ids of many windows of groups are those of the table", "[page_wi
     require_keys<16>(pool, {0, 3990}, 2);
     require_keys<32>(pool, {0, 4000}, 4);
     require_keys<32>(pool, {777, 3003}, 3);
+  }
+}
+
+TEST_CASE("page ids of whole groups of usual rows are those of the table", "[page_window]") {
+  for (const int page_size : {16, 48}) {
+    numbered_pool pool(page_size, usual_columns);
+    require_keys<16>(pool, {7, 1500}, 3);
+    require_keys<32>(pool, {0, 3990}, 2);
   }
 }
 
